@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seeact_offline.records import InputError
 
@@ -15,7 +15,10 @@ class Protocol:
     drops_value_of_click: bool
     # a CLICK is compared without its value
     needs_positive_in_top_k: bool
-    # a step whose positives are not ranked under k (or that has none) scores 0 on every metric
+    # a step whose positives are not ranked under k (or that has none) scores 0 on every metric; where nothing is ranked,
+    # only one that has none
+    scores_elements: bool = True
+    # False for runs that ask for no element: what needs one is not applicable
 
 
 PROTOCOLS = {
@@ -27,8 +30,9 @@ PROTOCOLS = {
 }
 
 
-def find_protocol(name: str) -> Protocol:
-    """The protocol of that name. Raises InputError naming those that exist."""
+def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
+    """The protocol of that name; `grounded` is False for a run that asks for no element. Raises InputError naming those
+    that exist."""
     if name not in PROTOCOLS:
         raise InputError(f"--protocol: expected one of {', '.join(PROTOCOLS)}, got {name}")
-    return PROTOCOLS[name]
+    return PROTOCOLS[name] if grounded else replace(PROTOCOLS[name], scores_elements=False)

@@ -16,7 +16,7 @@ Errors::
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 OPERATIONS = ("CLICK", "TYPE", "SELECT")
@@ -228,7 +228,8 @@ class Step:
     @property
     def truth(self) -> Truth:
         positives = frozenset(c.backend_node_id for c in self.candidates if c.is_positive)
-        return Truth(self.key, self.operation, positives)
+        boxes = tuple(c.box for c in self.candidates if c.is_positive and c.box is not None)
+        return Truth(self.key, self.operation, positives, boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,8 @@ class Truth:
     operation: Operation
     positives: frozenset[str]
     # backend_node_ids; any of them is right
+    boxes: tuple[Box, ...] = ()
+    # those of the positives that have one, in the step's order
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +267,8 @@ class Request:
     # 1 or 2
     offered: tuple[str, ...] = ()
     # backend_node_ids in the order of their letters
+    ideal: str = ""
+    # what one who knows the truth would answer to this very request; only `builtin/oracle` reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +378,12 @@ class Prediction:
     detail: str = ""
     ran: bool = True
     # False when the step was never answered (a fault of the row, the scores or the call), so that a zero is no answer
+    point: tuple[float, float] | None = None
+    # page pixels that the model pointed at; None where no point was asked for or given
+    notes: tuple[tuple[str, int], ...] = ()
+    # what is worth counting though it is no failure (`box_not_drawn`, `picture_resized`), sorted by name
+    reachable: bool | None = None
+    # whether a perfect model could have got the element right under this grounding; None where that is not known
 
     @property
     def operation(self) -> Operation:
@@ -384,17 +395,21 @@ class StepScore:
     """One step under one scoring protocol."""
 
     key: StepKey
-    element: float
-    # 1.0 when the element is right, else 0.0
+    element: float | None
+    # 1.0 when the element is right, else 0.0; None where none was asked for
     operation_f1: float
     # 0 to 1
-    success: float
-    # 1.0 when the element is right and operation_f1 is 1
+    success: float | None
+    # 1.0 when the element is right and operation_f1 is 1; None where no element was asked for
     outcome: str
     # the first cause of loss, one of `scoring.OUTCOMES`
     best_rank: int | None = None
     # best rank of a positive from 0; None when there is none or ranks are not known
     failure: str | None = None
+    point: float | None = None
+    # 1.0 when the point given lies in a positive's box, else 0.0; None where none was given
+    reachable: bool | None = None
+    # whether a perfect model could have got the element right; None where that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,10 +430,11 @@ class Summary:
 
     n_tasks: int
     n_steps: int
-    element_accuracy: Metric
+    element_accuracy: Metric | None
+    # None, as is all that needs an element, where none was asked for
     operation_f1: Metric
-    step_success_rate: Metric
-    task_success_rate: Mapping[str, float]
+    step_success_rate: Metric | None
+    task_success_rate: Mapping[str, float | None]
     # offline0: share of tasks without a failing step; offline1: with at most one
     recall_at_k: Mapping[str, float | None]
     # None where k is beyond what was ranked
@@ -429,3 +445,9 @@ class Summary:
     # steps by failure name
     reply_failures: Mapping[str, int]
     # single groups' replies by failure name, in steps that went on without them
+    ceiling: Metric | None = None
+    # share of steps whose element this grounding lets a perfect model get right; None where no step says so
+    notes: Mapping[str, int] = field(default_factory=dict)
+    # `Prediction.notes` added up by name
+    point_accuracy: Metric | None = None
+    # share of steps whose point lies in a positive's box; None where no step has a point

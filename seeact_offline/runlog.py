@@ -108,6 +108,10 @@ class RunDirectory:
         _write_json(self.path / "results.json", results)
         _replace(self.path / "report.md", report)
 
+    def write(self, name: str, text: str) -> None:
+        """One more file of the run, whole or not at all."""
+        _replace(self.path / name, text)
+
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run. Raises InputError when there is none."""
@@ -134,8 +138,21 @@ def prediction_line(prediction: Prediction) -> str:
         "usage": asdict(prediction.usage),
         "ranked": prediction.ranked,
         "groups": [asdict(group) for group in prediction.groups],
+        **_where_set(prediction),
     }
     return _line(row)
+
+
+def _where_set(prediction: Prediction) -> dict[str, Any]:
+    """What only some groundings give: a line of the others looks as it did before these fields were thought of."""
+    fields: dict[str, Any] = {}
+    if prediction.point is not None:
+        fields["point"] = prediction.point
+    if prediction.notes:
+        fields["notes"] = dict(prediction.notes)
+    if prediction.reachable is not None:
+        fields["reachable"] = prediction.reachable
+    return fields
 
 
 def read_prediction(row: Mapping[str, Any]) -> Prediction:
@@ -155,7 +172,17 @@ def read_prediction(row: Mapping[str, Any]) -> Prediction:
         failure=row["failure"],
         detail=row["detail"],
         ran=row["ran"],
+        point=_point(row.get("point")),
+        notes=tuple(sorted((str(name), int(count)) for name, count in dict(row.get("notes", {})).items())),
+        reachable=row.get("reachable"),
     )
+
+
+def _point(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    x, y = value
+    return float(x), float(y)
 
 
 def results_json(summary: Summary, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,16 +192,23 @@ def results_json(summary: Summary, settings: Mapping[str, Any]) -> dict[str, Any
         **settings,
         "n_tasks": summary.n_tasks,
         "n_steps": summary.n_steps,
-        "element_accuracy": _metric(summary.element_accuracy),
+        "element_accuracy": _metric_or_none(summary.element_accuracy),
         "operation_f1": _metric(summary.operation_f1),
-        "step_success_rate": _metric(summary.step_success_rate),
+        "step_success_rate": _metric_or_none(summary.step_success_rate),
+        "point_accuracy": _metric_or_none(summary.point_accuracy),
+        "ceiling": _metric_or_none(summary.ceiling),
         "task_success_rate": dict(summary.task_success_rate),
         "recall_at_k": dict(summary.recall_at_k),
         "waterfall": _sorted(summary.waterfall),
         "usage": asdict(summary.usage),
         "failures": _sorted(summary.failures),
         "reply_failures": _sorted(summary.reply_failures),
+        "notes": _sorted(summary.notes),
     }
+
+
+def _metric_or_none(metric: Metric | None) -> dict[str, Any] | None:
+    return None if metric is None else _metric(metric)
 
 
 def _metric(metric: Metric) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,3 +97,47 @@ def test_one_unknown_price_makes_the_cost_unknown() -> None:
 def test_a_run_without_steps_is_all_zero() -> None:
     summary = aggregate.summarise([], [], 50)
     assert (summary.n_steps, summary.element_accuracy.macro, summary.task_success_rate["offline0"]) == (0, 0.0, 0.0)
+
+
+def said(step: str, **more) -> Prediction:
+    return Prediction(StepKey("a", step), (), None, "", "", **more)
+
+
+def test_the_ceiling_is_over_all_steps_and_unknown_ones_count_as_lost() -> None:
+    scores = [replace(score("a", str(i)), reachable=known) for i, known in enumerate((True, False, None, True))]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(4)], 50)
+    assert summary.ceiling is not None
+    assert (summary.ceiling.macro, summary.ceiling.micro) == (0.5, 0.5)
+
+
+def test_points_are_over_all_steps_and_missing_ones_count_as_wrong() -> None:
+    scores = [replace(score("a", str(i)), point=point) for i, point in enumerate((1.0, 0.0, None, None))]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(4)], 50)
+    assert summary.point_accuracy is not None
+    assert summary.point_accuracy.micro == 0.25
+
+
+def test_what_no_step_says_is_not_known() -> None:
+    summary = aggregate.summarise([score("a", "1")], [said("1")], 50)
+    assert (summary.ceiling, summary.point_accuracy, summary.notes) == (None, None, {})
+
+
+def test_notes_add_up_by_name() -> None:
+    notes = [(("box_not_drawn", 2),), (("box_not_drawn", 1), ("picture_resized", 1)), ()]
+    predictions = [said(str(i), notes=one) for i, one in enumerate(notes)]
+    summary = aggregate.summarise([score("a", str(i)) for i in range(3)], predictions, 50)
+    assert summary.notes == {"box_not_drawn": 3, "picture_resized": 1}
+
+
+def test_without_elements_all_that_needs_one_is_not_known() -> None:
+    scores = [replace(score("a", str(i)), element=None, success=None) for i in range(2)]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(2)], None)
+    assert (summary.element_accuracy, summary.step_success_rate) == (None, None)
+    assert set(summary.task_success_rate.values()) == {None}
+    assert summary.operation_f1.macro == 1.0
+
+
+@pytest.mark.parametrize(("ran", "top_k", "expected"), [(True, 50, None), (False, 50, 0.0), (False, None, None)])
+def test_recall_without_any_ranking_is_not_known(ran: bool, top_k: int | None, expected: float | None) -> None:
+    summary = aggregate.summarise([score("a", "1", rank=None)], [said("1", ran=ran)], top_k)
+    assert summary.recall_at_k["1"] == expected

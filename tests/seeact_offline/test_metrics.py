@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.metrics import best_rank, element_correct, operation_f1, step_success
-from seeact_offline.records import Operation
+from seeact_offline.metrics import best_rank, element_correct, operation_f1, point_correct, step_success
+from seeact_offline.records import Box, Operation
 from tests.reference import metrics as reference
 
 TEXTS = st.lists(st.sampled_from(["CLICK", "TYPE", "a", "A", "b", "10203", "7:30"]), max_size=6).map(" ".join)
@@ -58,3 +58,18 @@ def test_best_rank_is_the_first_positive() -> None:
 
 def test_best_rank_is_unknown_without_a_positive_in_the_ranking() -> None:
     assert best_rank(["5"], {"4"}) is None
+
+
+@pytest.mark.parametrize(
+    ("point", "boxes", "expected"),
+    [
+        ((15, 25), [Box(10, 20, 10, 10)], True),
+        ((10, 30), [Box(10, 20, 10, 10)], True),
+        ((9.9, 25), [Box(10, 20, 10, 10)], False),
+        ((55, 5), [Box(10, 20, 10, 10), Box(50, 0, 10, 10)], True),
+        ((10, 25), [Box(10, 20, 0, 10)], False),
+        ((15, 25), [], False),
+    ],
+)
+def test_a_point_is_right_in_any_of_the_boxes(point, boxes, expected: bool) -> None:
+    assert point_correct(point, boxes) is expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from seeact_offline import scoring, tables
 from seeact_offline.cli.output import printable
-from seeact_offline.protocols import PROTOCOLS
-from seeact_offline.records import Operation, Prediction, Reply, StepKey, Truth, Usage
+from seeact_offline.protocols import PROTOCOLS, find_protocol
+from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.runlog import results_json
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "report.md"
@@ -82,3 +83,46 @@ def test_tables_line_up() -> None:
 @pytest.mark.parametrize(("value", "shown"), [(0.4567, "45.7"), (1.0, "100.0"), (None, "-")])
 def test_percentages_have_one_decimal(value: float | None, shown: str) -> None:
     assert tables.percent(value) == shown
+
+
+def report_of(predictions: list[Prediction], truths: list[Truth], grounded: bool = True) -> str:
+    protocol = find_protocol("seeact", grounded=grounded)
+    scores, summary = scoring.summarise(predictions, truths, protocol, None, 0)
+    return tables.report(results_json(summary, SETTINGS), scoring.rows(scores, predictions, truths))
+
+
+def pointed() -> tuple[list[Prediction], list[Truth]]:
+    keys = [StepKey(f"t{i}", "s") for i in range(4)]
+    truths = [Truth(key, Operation("CLICK"), frozenset({"1"}), (Box(0, 0, 10, 10),)) for key in keys]
+    known = [("1", True), ("2", True), ("2", False), ("1", True)]
+    predictions = [
+        Prediction(
+            key, (), element, "CLICK", "", point=(5.0, 5.0), reachable=reachable, notes=(("picture_resized", 1),)
+        )
+        for key, (element, reachable) in zip(keys, known, strict=True)
+    ]
+    return predictions, truths
+
+
+def test_the_report_says_how_much_of_the_gap_is_the_groundings_own() -> None:
+    report = report_of(*pointed())
+    assert "Of 100 %, the grounding itself, with the ranker" in report
+    assert "allows answers that know the right element 75.0 % Element Accuracy" in report
+    assert "25.0 points of the gap to a perfect score are its own" in report
+
+
+def test_the_report_shows_points_and_notes_and_no_recall_where_nothing_is_ranked() -> None:
+    report = report_of(*pointed())
+    assert "| Point in box     | 100.0 |" in report
+    assert "| picture_resized | 4     | a picture was made smaller" in report
+    assert "recall@" not in report
+    assert "| out_of_reach" in report
+
+
+def test_the_report_of_a_run_without_elements_has_dashes_for_them() -> None:
+    predictions, truths = pointed()
+    report = report_of([replace(p, element_id=None, point=None, reachable=None) for p in predictions], truths, False)
+    assert "| Element Accuracy | -     | -" in report
+    assert "| Step SR          | -     | -" in report
+    assert "| success | 4     | right operation |" in report
+    assert "the grounding itself" not in report
