@@ -3,10 +3,15 @@
 `choice.turn1.txt` is turn 1 of the grounding `choice`; `turn1.txt` serves every grounding that lacks its own. One final
 newline of a file is not part of the text. Single braces are ordinary characters.
 
+Variants: `turn1.single.txt` serves models that are asked both turns in one message, `turn1.text.txt` questions without a
+picture, `turn1.single.text.txt` both at once. The most specific file there is counts, the plain one is the last resort.
+
 Placeholders of turn 1: `task`; `history` (each previous action followed by a newline) or `history_lines` (the same
-without the last newline); `history_count`. `{{history|TEXT}}` shows TEXT as the only line where nothing was done yet.
-Placeholders of turn 2: `choices` (each option as `A. text`, followed by a newline) and `none_label` (the letter after
-the last option), both required for the grounding `choice`.
+without the last newline); `history_count`; `html`, the page's markup, required where no picture is shown.
+`{{history|TEXT}}` shows TEXT as the only line where nothing was done yet.
+Placeholders of turn 2, by grounding: choice `choices` (each option as `A. text`, followed by a newline) and `none_label`
+(the letter after the last option), both required; annotation `labels` and `none_label`; attributes `types`; pixel
+`coordinates` (required), `width`, `height`.
 """
 
 from __future__ import annotations
@@ -14,15 +19,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Literal
 
 from seeact_offline.records import PromptError, letter
 
 TURNS = ("system", "turn1", "turn2")
+PLAN_ONLY = ("oracle", "ungrounded")
+# groundings that ask no second turn; any grounding's first turn is theirs too
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
 
@@ -36,13 +44,14 @@ class _Rule:
     # of each inner tuple one must be there
 
 
-_CHOICE_SLOTS = ("choices", "none_label")
-_RULES = {
-    "system": _Rule(),
-    "turn1": _Rule(("task", *_HISTORY, "history_count"), (("task",), _HISTORY)),
-    "turn2": _Rule(_CHOICE_SLOTS),
+_TURN1 = _Rule(("task", *_HISTORY, "history_count"), (("task",), _HISTORY))
+_TURN1_TEXT = _Rule((*_TURN1.known, "html"), (*_TURN1.required, ("html",)))
+_TURN2 = {
+    "choice": _Rule(("choices", "none_label"), (("choices",), ("none_label",))),
+    "annotation": _Rule(("labels", "none_label")),
+    "attributes": _Rule(("types",)),
+    "pixel": _Rule(("coordinates", "width", "height"), (("coordinates",),)),
 }
-_CHOICE_TURN2 = _Rule(_CHOICE_SLOTS, tuple((name,) for name in _CHOICE_SLOTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +63,23 @@ class PromptPack:
     system: str
     turn1: str
     turn2: str
+    # empty where a grounding asks no second turn
     digest: str
     # sha256 over the three texts
+    turns: Literal[1, 2] = 2
+    # 1: both turns go into one message
 
     def render_system(self) -> str:
         return self.system
 
-    def render_turn1(self, task: str, history: Sequence[str]) -> str:
-        """`history`: texts of the previous actions, oldest first."""
+    def render_turn1(self, task: str, history: Sequence[str], html: str = "") -> str:
+        """`history`: texts of the previous actions, oldest first. `html`: the page, where no picture is shown."""
+        fixed = {"task": task, "history_count": str(len(history)), "html": html}
 
         def value(found: re.Match[str]) -> str:
             name, fallback = found.groups()
             if name not in _HISTORY:
-                return task if name == "task" else str(len(history))
+                return fixed[name]
             lines = list(history) or ([fallback] if fallback is not None else [])
             return "\n".join(lines) if name == "history_lines" else "".join(f"{line}\n" for line in lines)
 
@@ -74,23 +87,29 @@ class PromptPack:
 
     def render_turn2(self, choices: Sequence[str]) -> str:
         """`choices`: the options' texts in order, without letters and without the none option."""
-        values = {
-            "choices": "".join(f"{letter(i)}. {text}\n" for i, text in enumerate(choices)),
-            "none_label": letter(len(choices)),
-        }
+        lines = "".join(f"{letter(i)}. {text}\n" for i, text in enumerate(choices))
+        return self.fill_turn2({"choices": lines, "none_label": letter(len(choices))})
+
+    def fill_turn2(self, values: Mapping[str, str]) -> str:
+        """`values`: a text for every placeholder that the grounding's second turn may have."""
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.turn2)
 
+    def messages(self, turn1: str, turn2: str) -> tuple[str, ...]:
+        """The user's messages that carry these two rendered turns: two, or one that holds both."""
+        return (turn1, turn2) if self.turns == 2 else (f"{turn1}\n\n{turn2}",)
 
-def load_pack(name_or_dir: str | Path, grounding: str) -> PromptPack:
+
+def load_pack(name_or_dir: str | Path, grounding: str, *, turns: Literal[1, 2] = 2, image: bool = True) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
     Raises PromptError: no such pack, no file for a turn, not UTF-8, an unknown, missing or unclosed placeholder.
     """
     folder = _find(name_or_dir)
     pack = folder.name or str(name_or_dir)
-    system, turn1, turn2 = (_load_turn(folder, pack, grounding, turn) for turn in TURNS)
+    source = _Source(folder, pack, grounding, turns, image)
+    system, turn1, turn2 = map(source.load, TURNS)
     digest = hashlib.sha256(json.dumps([system, turn1, turn2]).encode()).hexdigest()
-    return PromptPack(pack, grounding, system, turn1, turn2, digest)
+    return PromptPack(pack, grounding, system, turn1, turn2, digest, turns)
 
 
 def shipped_packs() -> dict[str, Traversable]:
@@ -116,18 +135,54 @@ def _find(name_or_dir: str | Path) -> Traversable:
     raise PromptError(f"prompts: expected a folder or the name of a pack ({known}), got {str(name_or_dir)!r}")
 
 
-def _load_turn(folder: Traversable, pack: str, grounding: str, turn: str) -> str:
-    own, common = f"{grounding}.{turn}.txt", f"{turn}.txt"
-    name = next((name for name in (own, common) if folder.joinpath(name).is_file()), None)
-    if name is None:
-        raise PromptError(f"prompt pack {pack!r}: expected a file {own} (or {common}), found neither")
-    where = f"prompt pack {pack!r}, {name}"
-    text = _read(folder.joinpath(name), where)
-    rule = _CHOICE_TURN2 if (grounding, turn) == ("choice", "turn2") else _RULES[turn]
-    _check(text, rule, where)
-    if turn == "turn2" and not text.strip():
-        raise PromptError(f"{where}: expected the text of the second turn, found an empty file")
-    return text
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the texts of a pack come from, and for what kind of question."""
+
+    folder: Traversable
+    pack: str
+    grounding: str
+    turns: Literal[1, 2]
+    image: bool
+
+    def load(self, turn: str) -> str:
+        """The text of a turn, from the most specific file there is. Raises PromptError."""
+        if turn == "turn2" and self.grounding in PLAN_ONLY:
+            return ""
+        names = self._names(turn)
+        name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
+        if name is None:
+            own = f"{self.grounding}.{turn}.txt"
+            raise PromptError(f"prompt pack {self.pack!r}: expected a file {own} (or {turn}.txt), found neither")
+        where = f"prompt pack {self.pack!r}, {name}"
+        text = _read(self.folder.joinpath(name), where)
+        if turn == "turn1" and not self.image and not _has(text, "html"):
+            wanted = names[0]
+            raise PromptError(
+                f"{where}: without a picture turn 1 needs {{{{html}}}}; expected a file {wanted} that has it"
+            )
+        _check(text, self._rule(turn), where)
+        if turn == "turn2" and not text.strip():
+            raise PromptError(f"{where}: expected the text of the second turn, found an empty file")
+        return text
+
+    def _names(self, turn: str) -> list[str]:
+        """Files that may hold the turn, the best first. The variant counts for more than whose file it is."""
+        single, text = [".single"] * (self.turns == 1), [".text"] * (not self.image)
+        variants = ["".join(single + text)] * bool(single and text) + text + single + [""]
+        prefixes = [f"{self.grounding}.", ""]
+        if self.grounding in PLAN_ONLY:
+            prefixes += [f"{other}." for other in _TURN2]
+        return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
+
+    def _rule(self, turn: str) -> _Rule:
+        if turn == "turn1":
+            return _TURN1 if self.image else _TURN1_TEXT
+        return _TURN2[self.grounding] if turn == "turn2" else _Rule()
+
+
+def _has(text: str, name: str) -> bool:
+    return any(found[1] == name for found in _PLACEHOLDER.finditer(text))
 
 
 def _read(file: Traversable, where: str) -> str:

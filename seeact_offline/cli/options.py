@@ -6,16 +6,16 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from seeact_offline.cli import strategies
 from seeact_offline.cli.output import note
 from seeact_offline.records import MERGE_RULES, StepKey
 
 if TYPE_CHECKING:
-    from seeact_offline.grounding.choice import ChoiceGrounding
+    from seeact_offline.grounding import Grounding
     from seeact_offline.ranking import Scores
 
-GROUNDINGS = ("choice",)
 N = TypeVar("N", int, float)
 
 
@@ -64,16 +64,22 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 def add_question_arguments(parser: argparse.ArgumentParser) -> None:
     """What decides which questions a model is asked."""
     asked = parser.add_argument_group("ranking, grounding and prompts")
+    add_group_arguments(asked)
+    asked.add_argument(
+        "--grounding",
+        choices=strategies.GROUNDINGS,
+        default="choice",
+        help="how the plan becomes an element (default: %(default)s)",
+    )
+    strategies.add_arguments(parser.add_argument_group("how questions are put"))
+
+
+def add_group_arguments(asked: argparse._ActionsContainer) -> None:
+    """Which candidates are offered together, and in which words."""
     add_ranker_argument(asked)
     asked.add_argument("--scores", type=Path, metavar="FILE", help="a score file instead of --ranker, .parquet or .pkl")
     asked.add_argument(
         "--top-k", type=positive_int, default=50, metavar="K", help="candidates offered (default: %(default)s)"
-    )
-    asked.add_argument(
-        "--grounding",
-        choices=GROUNDINGS,
-        default="choice",
-        help="how the plan becomes an element (default: %(default)s)",
     )
     asked.add_argument(
         "--group-size",
@@ -110,6 +116,22 @@ def ranker_name(args: argparse.Namespace) -> str:
     return f"scores/{args.scores.name}" if args.scores is not None else str(args.ranker)
 
 
+def ranker_named(args: argparse.Namespace, grounding: Grounding) -> str | None:
+    """As `ranker_name`; None where nothing is ranked."""
+    return ranker_name(args) if grounding.needs_ranking else None
+
+
+def open_scores_for(
+    args: argparse.Namespace, grounding: Grounding, keys: Sequence[StepKey] | None = None
+) -> Scores | None:
+    """As `open_scores`; None, and a remark where scores were named, for a grounding that ranks nothing."""
+    if grounding.needs_ranking:
+        return open_scores(args, keys)
+    if args.scores is not None:
+        note(f"--scores: {args.scores} is not read: this grounding ranks nothing")
+    return None
+
+
 def open_scores(args: argparse.Namespace, keys: Sequence[StepKey] | None = None) -> Scores:
     """The score file, checked against the steps asked for where these are given, or else the ranker's own scores."""
     from seeact_offline.ranking import check_dataset, check_match, read_scores
@@ -134,18 +156,3 @@ def _live_scores(args: argparse.Namespace) -> Scores:
     if scores.problem:
         note(scores.problem)
     return scores
-
-
-def open_grounding(args: argparse.Namespace) -> tuple[ChoiceGrounding, dict[str, Any]]:
-    """The strategy, and what identifies it in a manifest."""
-    from seeact_offline.grounding.choice import ChoiceGrounding
-    from seeact_offline.prompting import load_pack
-
-    pack = load_pack(args.prompts, args.grounding)
-    identity = {
-        "grounding": args.grounding,
-        "group_size": args.group_size,
-        "merge": args.merge,
-        "prompts_digest": pack.digest,
-    }
-    return ChoiceGrounding(pack, args.group_size, args.merge), identity

@@ -26,13 +26,16 @@ class Tally:
     f1: float = 0.0
     successes: float = 0.0
     failed: int = 0
+    asks_elements: bool = True
+    # False in runs that score the operation alone
     usage: Usage = field(default_factory=Usage)
 
     def add(self, prediction: Prediction, score: StepScore) -> None:
         self.n += 1
-        self.elements += score.element
+        self.asks_elements = score.element is not None
+        self.elements += score.element or 0.0
         self.f1 += score.operation_f1
-        self.successes += score.success
+        self.successes += score.success or 0.0
         self.failed += not prediction.ran
         self.usage += prediction.usage
 
@@ -42,6 +45,8 @@ class Tally:
             return ""
         cost = "" if not self.usage.cost_usd else f"  ${self.usage.cost_usd:.2f}"
         element, f1, success = (100 * total / self.n for total in (self.elements, self.f1, self.successes))
+        if not self.asks_elements:
+            return f"op {f1:.1f}  failed {self.failed}{cost}"
         return f"ele {element:.1f}  op {f1:.1f}  step {success:.1f}  failed {self.failed}{cost}"
 
 

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from seeact_offline import scoring, tables
-from seeact_offline.cli.evaluate import score_all
+from seeact_offline.cli.evaluate import add_spread, score_all
 from seeact_offline.cli.output import note, printable, say
+from seeact_offline.cli.strategies import UNGROUNDED
 from seeact_offline.dataset import fingerprint, load_steps
 from seeact_offline.protocols import find_protocol
 from seeact_offline.records import InputError
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     settings = read_manifest(args.out)["settings"]
-    protocol = find_protocol(args.protocol or settings["protocol"])
+    protocol = find_protocol(args.protocol or settings["protocol"], grounded=settings.get("grounding") != UNGROUNDED)
     dataset, split = args.dataset or settings["dataset"], settings["split"]
     if fingerprint(dataset, split) != settings["dataset_fingerprint"]:
         raise InputError(f"--dataset: expected the data that {args.out} was run on, found other rows in {dataset}")
@@ -39,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     predictions = [known[truth.key] for truth in reached]
     scores, results = score_all(predictions, reached, protocol, settings)
     results["complete"] = len(reached) == len(truths)
+    add_spread(results, args.out, reached, protocol)
     rows = scoring.rows(scores, predictions, reached)
     out = args.to or args.out
     out.mkdir(parents=True, exist_ok=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.cli import options
+from seeact_offline.cli import options, strategies
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Prepared
-from seeact_offline.grounding.choice import Group
-from seeact_offline.ranking import ranker_query, top_k
-from seeact_offline.records import InputError, Step, StepError
+from seeact_offline.grounding.asking import Question
+from seeact_offline.ranking import Scores, ranker_query, top_k
+from seeact_offline.records import InputError, Picture, RankedCandidate, Step, StepError
 from seeact_offline.runner import prepare
 
 
@@ -32,15 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     dataset = args.dataset
-    grounding, _ = options.open_grounding(args)
-    scores = options.open_scores(args)
+    grounding = strategies.open_strategy(args).grounding
+    scores = options.open_scores_for(args, grounding)
     step = _find(dataset, args)
     try:
-        prepared = prepare(step, scores, args.top_k)
-        groups = grounding.groups(prepared)
-        shown = _shown(
-            prepared, groups, _write_pictures(groups, step, args.out), top_k(step, scores, len(step.candidates))
-        )
+        prepared = prepare(step, scores, args.top_k, grounding.form.image)
+        questions = grounding.questions(prepared)
+        pictures = _write_pictures(questions, step, args.out)
+        shown = _shown(prepared, questions, pictures, _ranking(step, scores))
     except StepError as error:
         raise InputError(f"--step: step {step.key} cannot be shown: {error}") from None
     print(json.dumps(shown, indent=2)) if args.json else _print_text(step, shown)
@@ -55,20 +55,49 @@ def _find(dataset: str, args: argparse.Namespace) -> Step:
     raise InputError(f"--step: expected a number under {n} or the id of a step of {args.split}, got {args.step}")
 
 
-def _write_pictures(groups: list[Group], step: Step, out: Path | None) -> list[Path]:
+def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:
+    """All of the step's candidates, best first; none where nothing is ranked."""
+    return () if scores is None else top_k(step, scores, len(step.candidates))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A turn's picture, and the file that it was written to."""
+
+    picture: Picture
+    path: Path
+
+
+Pictures = list[tuple[_Shown | None, ...]]
+# of each question, turn by turn
+
+
+def _write_pictures(questions: list[Question], step: Step, out: Path | None) -> Pictures:
+    """One file a picture: `group-0.png` with turn 1, `group-0-turn2.png` where turn 2 shows another."""
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(step.key))
     folder = out or Path("runs") / "show" / safe
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"group-{group.index}.png" for group in groups]
-        for group, path in zip(groups, paths, strict=True):
-            path.write_bytes(group.crop.png())
+        return [_write_turns(question, folder) for question in questions]
     except OSError as error:
         raise InputError(f"--out: expected a folder for pictures, got {folder}: {error.strerror}") from None
-    return paths
 
 
-def _shown(prepared: Prepared, groups: list[Group], pictures: list[Path], ranking: Any) -> dict[str, Any]:
+def _write_turns(question: Question, folder: Path) -> tuple[_Shown | None, ...]:
+    shown: list[_Shown | None] = []
+    for turn, picture in enumerate(question.pictures, 1):
+        if picture is None:
+            shown.append(None)
+            continue
+        name = f"group-{question.index}{'' if turn == 1 else f'-turn{turn}'}.png"
+        (folder / name).write_bytes(picture.png())
+        shown.append(_Shown(picture, folder / name))
+    return tuple(shown)
+
+
+def _shown(
+    prepared: Prepared, questions: list[Question], pictures: Pictures, ranking: tuple[RankedCandidate, ...]
+) -> dict[str, Any]:
     """`candidates` are all of the step's, best first; those ranked under --top-k are offered."""
     page = prepared.page
     return {
@@ -77,26 +106,42 @@ def _shown(prepared: Prepared, groups: list[Group], pictures: list[Path], rankin
             {"id": c.backend_node_id, "text": page.ranker_text(c.backend_node_id), "score": c.score, "rank": c.rank}
             for c in ranking
         ],
-        "groups": [
-            {
-                "choices": [list(choice) for choice in group.choices],
-                "crop": list(group.crop.box),
-                "system": group.system,
-                "turns": list(group.turns),
-                "image": str(path),
-            }
-            for group, path in zip(groups, pictures, strict=True)
-        ],
+        "groups": [_group(question, shown) for question, shown in zip(questions, pictures, strict=True)],
     }
 
 
+def _group(question: Question, pictures: tuple[_Shown | None, ...]) -> dict[str, Any]:
+    """`choices` are ids with their texts, or with their marks. `crop` and `image` are those of turn 1, null where it shows no
+    picture; a picture of turn 2 follows as `image_turn2`."""
+    first, *later = pictures
+    texts = question.texts or question.labels
+    group: dict[str, Any] = {
+        "choices": [list(choice) for choice in zip(question.offered, texts, strict=True)],
+        "crop": _cut_from(first),
+        "system": question.system,
+        "turns": list(question.turns),
+        "image": None if first is None else str(first.path),
+    }
+    return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
+
+
+def _cut_from(shown: _Shown | None) -> list[int] | None:
+    """Page pixels that the picture shows."""
+    box = getattr(shown.picture, "box", None) if shown else None
+    return None if box is None else list(box)
+
+
 def _print_text(step: Step, shown: dict[str, Any]) -> None:
-    say(
-        f"step {step.key}\n\n== ranker query\n{shown['query']}\n\n== {len(shown['candidates'])} candidates, the first ten"
-    )
+    say(f"step {step.key}\n\n== ranker query\n{shown['query']}")
+    if shown["candidates"]:
+        say(f"\n== {len(shown['candidates'])} candidates, the first ten")
     for candidate in shown["candidates"][:10]:
         target = candidate["text"].split("\ntarget: ", 1)[-1]
         say(f"{candidate['rank']:3d}  {candidate['score']:.4f}  {candidate['id']}  {target[:100]}")
     for i, group in enumerate(shown["groups"]):
-        say(f"\n== group {i}: {len(group['choices'])} choices, picture {group['image']}, page pixels {group['crop']}")
-        say(f"-- system\n{group['system']}\n-- turn 1\n{group['turns'][0]}\n-- turn 2\n{group['turns'][1]}")
+        pictures = [group[name] for name in ("image", "image_turn2") if group.get(name)]
+        said = f"picture {' and '.join(pictures)}, page pixels {group['crop']}" if pictures else "no picture"
+        say(f"\n== group {i}: {len(group['choices'])} choices, {said}")
+        say(f"-- system\n{group['system']}")
+        for turn, text in enumerate(group["turns"], 1):
+            say(f"-- turn {turn}\n{text}")

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from seeact_offline.dom import Page
-from seeact_offline.records import Model, RankedCandidate, Reply, Step, Usage
+from seeact_offline.records import Model, RankedCandidate, Reply, Step, StepKey, Usage
 from seeact_offline.screenshots import PagePicture
+
+if TYPE_CHECKING:
+    from seeact_offline.grounding.asking import Question
+
+MAX_SIDE = 8000
+# pixels of a picture's longest side that common servers still accept
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A seeded order of groups and of choices, the same whatever else is asked and in which order."""
+
+    seed: int
+    repeat: int
+    # from 1
+
+    def shuffled(self, items: Sequence[T], key: StepKey, what: str) -> list[T]:
+        """`items` in the order that the seed, the repeat, the step and `what` (`groups`, `choices 0`, ...) decide."""
+        return random.Random(f"{self.seed}\n{self.repeat}\n{key}\n{what}").sample(list(items), len(items))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How questions are put, whatever the strategy."""
+
+    turns: Literal[1, 2] = 2
+    # 1: both turns in one message, for models that take no conversation
+    image: bool = True
+    # False: pruned HTML in the picture's place
+    shared_turn1: bool = False
+    # turn 1 once a step, on the picture of the whole page
+    order: Order | None = None
+    # None: from the top of the page down, choices in document order
+    max_side: int | None = MAX_SIDE
+    # longest side of a picture sent; None: as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +56,7 @@ class Prepared:
     page: Page
     picture: PagePicture
     ranked: tuple[RankedCandidate, ...]
-    # the top-k, best first
+    # the top-k, best first; empty for a strategy that needs no ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +80,23 @@ class Grounded:
     usage: Usage
     ran: bool = True
     # False when a call gave no answer
+    point: tuple[float, float] | None = None
+    # page pixels, where the model pointed
+    notes: tuple[tuple[str, int], ...] = ()
+    # counts of things worth saying, sorted by name
+    reachable: bool | None = None
+    # whether a perfect model could have got the element right; None: not known
 
 
 class Grounding(Protocol):
     """The one seam between the runner and a strategy."""
+
+    needs_ranking: bool
+    # False: no scores are opened, and `Prepared.ranked` is empty
+    form: Form
+
+    def questions(self, prepared: Prepared) -> list[Question]:
+        """What is asked first, without any reply. Raises RowError."""
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
         """Asks the model and decides. A row or call at fault becomes the decision's named failure."""

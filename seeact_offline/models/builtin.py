@@ -1,7 +1,7 @@
 """Models without a network: `builtin/lexical`, a baseline by word overlap, and `builtin/oracle`, the upper bound.
 
 `LexicalModel` sees what any model sees, the messages' text, and answers in text: it exercises the same rendering and
-the same parsing. `OracleModel` looks the truth up.
+the same parsing. `OracleModel` says what each strategy expects of one who knows the truth.
 """
 
 from __future__ import annotations
@@ -28,35 +28,37 @@ def open_builtin(name: str) -> LexicalModel | OracleModel:
 
 
 class OracleModel:
-    """Picks the truth wherever it is offered, with the right operation: what is lost is lost before the model."""
+    """Says what one who knows the truth would: what is lost is lost before the model."""
 
     async def complete(self, request: Request) -> Completion:
-        truth = request.step.truth
-        place = next((i for i, offered in enumerate(request.offered) if offered in truth.positives), None)
-        if request.turn == 1:
-            where = "is not among those shown" if place is None else f"is element {request.offered[place]}"
-            return Completion(f"The next action is {truth.operation.text!r}; its target {where}.", _FREE)
-        return Completion(_final(len(request.offered) if place is None else place, truth.operation), _FREE)
+        return Completion(request.ideal or "There is nothing to be said here.", _FREE)
 
     async def aclose(self) -> None:
         """Nothing is held open."""
 
 
 class LexicalModel:
-    """Chooses by the words that task and element share. Reads the messages only, any prompt pack's; deterministic.
+    """Answers by the words that task and element share. Reads the messages only, any prompt pack's; deterministic.
 
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
-    the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them".
+    the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them". It looks at no
+    picture: asked for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and
+    text it guesses them from the task.
     """
 
     async def complete(self, request: Request) -> Completion:
-        """The final lines when the last message has options to choose from, else one sentence."""
+        """The final lines when the last message asks for them, else one sentence."""
         page = Page.read(request.messages)
-        if not page.options:
-            left = ", ".join(sorted(page.wanted)) or "nothing in particular"
-            return Completion(f"The next target should have to do with: {left}.", _FREE)
-        place, operation = choose(page)
-        return Completion(_final(place, operation), _FREE)
+        asked = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
+        if page.options:
+            place, operation = choose(page)
+            return Completion(_final(letter(place), operation), _FREE)
+        if _ASKS_ATTRIBUTES.search(asked):
+            return Completion(_described(page), _FREE)
+        if _ASKS_FINAL.search(asked):
+            return Completion(_final(_middle(asked), Operation("CLICK")), _FREE)
+        left = ", ".join(sorted(page.wanted)) or "nothing in particular"
+        return Completion(f"The next target should have to do with: {left}.", _FREE)
 
     async def aclose(self) -> None:
         """Nothing is held open."""
@@ -65,10 +67,51 @@ class LexicalModel:
 MODELS: dict[str, Callable[[], LexicalModel | OracleModel]] = {"lexical": LexicalModel, "oracle": OracleModel}
 
 
-def _final(place: int, operation: Operation) -> str:
+def _final(element: str, operation: Operation) -> str:
     """The final lines, as prompts ask for them; a value's line breaks would end its line."""
     value = " ".join(operation.value.splitlines()) or "None"
-    return f"ELEMENT: {letter(place)}\nACTION: {operation.op}\nVALUE: {value}"
+    return f"ELEMENT: {element}\nACTION: {operation.op}\nVALUE: {value}"
+
+
+# --- without options ---
+
+_ASKS_FINAL = re.compile(r"^[ \t]*ELEMENT:", re.MULTILINE)
+_ASKS_ATTRIBUTES = re.compile(r"^[ \t]*ELEMENT TEXT:", re.MULTILINE)
+_ASKS_POINT = re.compile(r"<(?:point|box)>|\bcoordinates\b", re.IGNORECASE)
+_PER_MILLE = re.compile(r"\bthousandths\b|\b0 ?(?:to|-) ?1,?000\b", re.IGNORECASE)
+_FRACTION = re.compile(r"\bfractions?\b|\b0 ?(?:to|-) ?1\b", re.IGNORECASE)
+_SMALL_WORD = re.compile(r"^(?:(?:the|a|an|of|and)\b ?)+")
+_PICTURE_SIZE = re.compile(r"(\d+)(?: pixels| px)? (?:wide and|by|x|×) (\d+)")
+
+
+def _middle(asked: str) -> str:
+    """The middle of the picture in the notation asked for; NA where no spot is asked for, or no size is given."""
+    if not _ASKS_POINT.search(asked):
+        return "NA"
+    if _PER_MILLE.search(asked):
+        return "<point>500 500</point>"
+    if _FRACTION.search(asked):
+        return "<point>0.5 0.5</point>"
+    size = _PICTURE_SIZE.search(asked)
+    return f"<point>{int(size[1]) // 2} {int(size[2]) // 2}</point>" if size else "NA"
+
+
+def _described(page: Page) -> str:
+    """A guess at an element: after typing the button that sends the form, else the first name that the task still has."""
+    if page.history and page.history[-1].op == "TYPE":
+        kind, text = "BUTTON", "Search"
+    else:
+        fresh = [span for span in _spans(page.task) if not words(span.text) <= page.used]
+        name = _SMALL_WORD.sub("", fresh[0].text) if fresh else ""
+        text = name or " ".join(_in_order(page.task, page.wanted))
+        kind = "LINK"
+    if not text:
+        return "ELEMENT: None\nELEMENT TYPE: None\nELEMENT TEXT: None\nACTION: CLICK\nVALUE: None"
+    return f"ELEMENT: {text}\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}\nACTION: CLICK\nVALUE: None"
+
+
+def _in_order(task: str, wanted: frozenset[str]) -> list[str]:
+    return [word for word in _WORD.findall(task) if _stem(word.lower()) in wanted][:3]
 
 
 # --- reading the prompt ---

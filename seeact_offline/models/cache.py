@@ -36,9 +36,9 @@ class CachedModel:
         self._waiting: dict[str, asyncio.Task[Completion]] = {}
         self._closed = False
         try:
-            self._db = _opened(path)
+            self._db = open_file(path)
         except (OSError, sqlite3.Error) as error:
-            raise _unusable(path, error) from error
+            raise unusable(path, error) from error
 
     async def complete(self, request: Request) -> Completion:
         """The saved reply, or the model's. Raises what the model raises, and InputError when the file breaks."""
@@ -90,13 +90,13 @@ class CachedModel:
             row = self._db.execute("SELECT completion FROM completions WHERE key = ?", (key,)).fetchone()
             return None if row is None else _decoded(row[0])
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-            raise _unusable(self._path, error) from error
+            raise unusable(self._path, error) from error
 
     def _write(self, key: str, completion: Completion) -> None:
         try:
             self._db.execute("INSERT OR REPLACE INTO completions VALUES (?, ?)", (key, _encoded(completion)))
         except sqlite3.Error as error:
-            raise _unusable(self._path, error) from error
+            raise unusable(self._path, error) from error
 
 
 def request_key(identity: Mapping[str, object], request: Request) -> str:
@@ -108,7 +108,7 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def open_file(path: Path) -> sqlite3.Connection:
     """Each statement commits by itself; a write-ahead log keeps the file whole when the process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None)
@@ -135,7 +135,7 @@ def _decoded(text: str) -> Completion:
     return Completion(saved["text"], Usage(**saved["usage"]))
 
 
-def _unusable(path: Path, error: Exception) -> InputError:
+def unusable(path: Path, error: Exception) -> InputError:
     return InputError(
         f"the reply cache must be a SQLite file of this program that can be written; {path} is not usable: {error}"
     )

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -173,9 +174,95 @@ def test_a_path_means_the_folder_even_where_a_shipped_pack_has_its_name(
     assert load_pack("./seeact", "choice").system == "Be brief."
 
 
-def test_every_shipped_pack_loads() -> None:
+@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel"])
+def test_every_shipped_pack_loads(grounding: str, turns: Literal[1, 2]) -> None:
     for name in shipped_packs():
-        assert load_pack(name, "choice").turn2
+        pack = load_pack(name, grounding, turns=turns)
+        assert pack.turn2
+        assert len(pack.messages("a", "b")) == turns
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("grounding", ["choice", "attributes"])
+def test_shipped_texts_for_no_picture_speak_of_none(grounding: str, turns: Literal[1, 2]) -> None:
+    pack = load_pack("seeact", grounding, turns=turns, image=False)
+    shown = [pack.system, pack.render_turn1("t", [], "<html />"), pack.turn2]
+    assert "<html />" in shown[1]
+    assert not any("picture" in text for text in shown)
+
+
+@pytest.mark.parametrize("image", [True, False])
+def test_shipped_texts_for_one_turn_promise_no_second(image: bool) -> None:
+    single, two = (load_pack("seeact", "choice", turns=turns, image=image).turn1 for turns in (1, 2))
+    assert "you will be asked for one afterwards" in two
+    assert "you will be asked for one afterwards" not in single
+    assert single.count("\n\n") == two.count("\n\n") + 1
+
+
+VARIANTS = ("plain", "single", "text", "single.text")
+
+
+@pytest.mark.parametrize("own", ["", "choice."])
+@pytest.mark.parametrize(
+    ("turns", "image", "order"),
+    [
+        (2, True, ["plain"]),
+        (1, True, ["single", "plain"]),
+        (2, False, ["text", "plain"]),
+        (1, False, ["single.text", "text", "single", "plain"]),
+    ],
+)
+def test_the_most_specific_file_counts(
+    tmp_path: Path, own: str, turns: Literal[1, 2], image: bool, order: list[str]
+) -> None:
+    folder = write_pack(tmp_path, choice_turn1=None)
+    for variant in VARIANTS:
+        html = "" if image else "{{html}}"
+        name = f"{own}turn1.txt" if variant == "plain" else f"{own}turn1.{variant}.txt"
+        (folder / name).write_text(f"{variant}{html}{{{{task}}}}{{{{history}}}}")
+    for expected in order:
+        assert load_pack(folder, "choice", turns=turns, image=image).turn1.startswith(f"{expected}{{{{")
+        (folder / (f"{own}turn1.txt" if expected == "plain" else f"{own}turn1.{expected}.txt")).unlink()
+
+
+def test_a_variant_counts_for_more_than_whose_file_it_is(tmp_path: Path) -> None:
+    folder = write_pack(tmp_path)
+    (folder / "turn1.text.txt").write_text("{{html}}{{task}}{{history}}")
+    assert load_pack(folder, "choice", image=False).turn1.startswith("{{html}}")
+
+
+def test_a_pack_that_can_show_no_markup_is_refused_without_a_picture(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=r"choice\.turn1\.txt: .*\{\{html\}\}.*choice\.turn1\.text\.txt"):
+        load_pack(write_pack(tmp_path), "choice", image=False)
+
+
+def test_markup_is_unknown_where_a_picture_is_shown(tmp_path: Path) -> None:
+    assert "unknown placeholder {{html}}" in refusal(write_pack(tmp_path, choice_turn1=TURN1 + "{{html}}"))
+
+
+@pytest.mark.parametrize(
+    ("grounding", "text", "problem"),
+    [
+        ("annotation", "{{choices}}", "unknown placeholder {{choices}}"),
+        ("attributes", "{{labels}}", "unknown placeholder {{labels}}"),
+        ("pixel", "Point at it.", "expected the placeholder {{coordinates}}"),
+    ],
+)
+def test_each_grounding_has_placeholders_of_its_own(tmp_path: Path, grounding: str, text: str, problem: str) -> None:
+    folder = write_pack(tmp_path, system="", turn1=TURN1, turn2=text)
+    assert problem in refusal(folder, grounding)
+
+
+def test_a_second_turn_is_filled_by_name(tmp_path: Path) -> None:
+    pack = load_pack(write_pack(tmp_path, system="", turn1=TURN1, turn2="{{labels}} or {{none_label}}"), "annotation")
+    assert pack.fill_turn2({"labels": "1 to 9", "none_label": "NA"}) == "1 to 9 or NA"
+
+
+@pytest.mark.parametrize("grounding", ["oracle", "ungrounded"])
+def test_where_turn_1_is_all_any_groundings_serves(tmp_path: Path, grounding: str) -> None:
+    pack = load_pack(write_pack(tmp_path, choice_turn2=None), grounding)
+    assert (pack.turn1, pack.turn2) == (TURN1.removesuffix("\n"), "")
 
 
 def test_the_digest_follows_each_text_and_where_it_ends(tmp_path: Path) -> None:

@@ -14,15 +14,8 @@ from PIL import Image
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.records import InputError
-from seeact_offline.stats import (
-    DatasetStats,
-    count_words,
-    dataset_stats,
-    full_size_visual_tokens,
-    open_tokenizer,
-    paper_table1,
-    visual_tokens,
-)
+from seeact_offline.stats import DatasetStats, dataset_stats, open_tokenizer, paper_table1
+from seeact_offline.tokens import count_words, full_size_visual_tokens, visual_tokens
 from tests.conftest import SHARED_DATA
 from tests.pages import synthetic_rows, write_parquet
 

@@ -5,18 +5,35 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Prepared
-from seeact_offline.grounding.choice import ChoiceGrounding, merge, split_groups
+from seeact_offline.grounding import Form, Order, Prepared
+from seeact_offline.grounding.asking import merge, split_groups
+from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
+from seeact_offline.models.builtin import open_builtin
 from seeact_offline.prompting import load_pack
 from seeact_offline.ranking import read_scores
-from seeact_offline.records import MERGE_RULES, CallError, Completion, Reply, Request, RowError, Usage
+from seeact_offline.records import (
+    MERGE_RULES,
+    CallError,
+    Candidate,
+    Completion,
+    Operation,
+    Reply,
+    Request,
+    RowError,
+    Step,
+    Usage,
+)
 from seeact_offline.runner import prepare
+from seeact_offline.screenshots import PagePicture
+from seeact_offline.tokens import count_words, visual_tokens
 
 
 class Scripted:
@@ -37,6 +54,17 @@ class Scripted:
 
     async def aclose(self) -> None:
         pass
+
+
+class Repeating(Scripted):
+    """A model that answers every request with the next of its texts."""
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Completion(answer, Usage(calls=1))
 
 
 def final(element: str, op: str = "CLICK", value: str = "None") -> str:
@@ -62,10 +90,11 @@ def ground(prepared: Prepared, answers: Sequence[str | Exception], rule: str = "
 
 
 def test_the_groups_of_the_real_step_equal_the_golden_file(prepared, shared_step) -> None:
-    groups = ChoiceGrounding(load_pack("seeact", "choice")).groups(prepared)
+    groups = ChoiceGrounding(load_pack("seeact", "choice")).questions(prepared)
     golden = json.loads((shared_step / "expected_groups.json").read_text())
-    assert [[list(c) for c in g.choices] for g in groups] == [g["choices"] for g in golden]
-    assert [list(g.crop.box.size) for g in groups] == [g["crop_size"] for g in golden]
+    offered = [[list(choice) for choice in zip(g.offered, g.texts, strict=True)] for g in groups]
+    assert offered == [g["choices"] for g in golden]
+    assert [list(g.pictures[0].box.size) for g in groups] == [g["crop_size"] for g in golden]
 
 
 def test_fifty_make_groups_of_16_17_17() -> None:
@@ -145,12 +174,10 @@ def test_a_call_without_an_answer_leaves_the_step_unasked_but_its_cost_known(pre
 
 
 def test_a_candidate_without_a_box_is_a_named_failure(prepared) -> None:
-    from dataclasses import replace
-
     step = prepared.step
     boxless = replace(step, candidates=tuple(replace(c, box=None) for c in step.candidates))
     with pytest.raises(RowError, match="missing_box"):
-        ChoiceGrounding(load_pack("seeact", "choice")).groups(replace(prepared, step=boxless))
+        ChoiceGrounding(load_pack("seeact", "choice")).questions(replace(prepared, step=boxless))
 
 
 @pytest.mark.parametrize("rule", MERGE_RULES)
@@ -162,3 +189,169 @@ def test_the_final_round_counts_for_its_own_rule_only() -> None:
     replies = [reply(0, "1"), reply(1, "2"), reply(2, "2", final_round=True)]
     assert merge(replies, "final-round", ["1", "2"]).element_id == "2"
     assert merge(replies, "first", ["1", "2"]).element_id == "1"
+
+
+# --- what one who knows the truth would say ---
+
+
+def ideal(*offered: str, op: Operation = Operation("TYPE", "Oslo")) -> tuple[str, str]:  # noqa: B008
+    candidates = (
+        Candidate("7", "input", None, True),
+        Candidate("8", "a", None, True),
+        Candidate("9", "a", None, False),
+    )
+    return choice_ideal(Step("a", "b", "", (), "", "", "", op, candidates, None), offered)
+
+
+def test_the_ideal_answer_is_the_first_right_element_that_is_offered() -> None:
+    assert ideal("9", "8", "7")[1] == "ELEMENT: B\nACTION: TYPE\nVALUE: Oslo"
+
+
+def test_the_ideal_answer_is_none_where_the_truth_is_not_offered() -> None:
+    assert ideal("9", "5")[1].startswith("ELEMENT: C\n")
+
+
+def test_the_ideal_answer_says_none_for_no_value() -> None:
+    assert ideal("7", op=Operation("CLICK"))[1] == "ELEMENT: A\nACTION: CLICK\nVALUE: None"
+
+
+def test_the_ideal_answer_keeps_a_value_on_one_line() -> None:
+    assert ideal("7", op=Operation("TYPE", "two\nlines"))[1].endswith("VALUE: two lines")
+
+
+def test_the_ideal_plan_names_the_next_action_and_where() -> None:
+    assert ideal("7")[0] == "The next action is 'TYPE Oslo'; its target is element 7."
+    assert ideal("9")[0] == "The next action is 'TYPE Oslo'; its target is not among those shown."
+
+
+# --- other forms of the same questions ---
+
+
+def in_form(prepared: Prepared, rule: str = "final-round", **form: Any) -> tuple[ChoiceGrounding, Prepared]:
+    shape = Form(**form)
+    pack = load_pack("seeact", "choice", turns=shape.turns, image=shape.image)
+    return ChoiceGrounding(pack, 17, rule, shape), prepared
+
+
+def test_with_one_turn_a_single_message_asks_everything(prepared) -> None:
+    grounding, step = in_form(prepared, turns=1)
+    question = grounding.questions(step)[0]
+    ordinary = ChoiceGrounding(load_pack("seeact", "choice")).questions(step)[0]
+    (text,) = question.turns
+    assert text.endswith("\n\n" + ordinary.turns[1])
+    assert "you will be asked for one afterwards" not in text
+    assert [picture.key for picture in question.pictures] == [ordinary.pictures[0].key]
+
+
+def test_with_one_turn_the_one_reply_is_the_answer(prepared) -> None:
+    grounding, step = in_form(prepared, turns=1)
+    model = Repeating([final("H"), final("R"), final("R")])
+    grounded = asyncio.run(grounding.ground(step, model))
+    assert (grounded.decision.element_id, grounded.usage.calls) == ("8635", 3)
+    assert [[m.role for m in r.messages] for r in model.requests] == [["system", "user"]] * 3
+
+
+def test_without_a_picture_the_groups_own_markup_is_shown(prepared) -> None:
+    grounding, step = in_form(prepared, image=False)
+    for question in grounding.questions(step):
+        assert question.pictures == (None, None)
+        assert step.page.describe_group(question.offered).html in question.turns[0]
+        assert "picture" not in question.system + question.turns[0] + question.turns[1]
+
+
+def test_without_a_picture_none_is_opened(prepared) -> None:
+    class Unopened:
+        def read(self) -> bytes:
+            raise AssertionError("the screenshot was read")
+
+    grounding, step = in_form(replace(prepared, picture=PagePicture(Unopened())), image=False)
+    assert len(grounding.questions(step)) == 3
+
+
+def test_a_shared_turn_1_is_asked_once_on_the_whole_page(prepared) -> None:
+    grounding, step = in_form(prepared, shared_turn1=True)
+    model = Repeating(["the plan", final("H"), final("R"), final("R")])
+    grounded = asyncio.run(grounding.ground(step, model))
+    assert (grounded.decision.element_id, grounded.usage.calls) == ("8635", 4)
+    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2), (1, 2), (2, 2)]
+    assert {r.messages[1].picture.box for r in model.requests} == {(0, 0, 1280, 7412)}
+    assert {r.messages[2].text for r in model.requests[1:]} == {"the plan"}
+
+
+def test_a_final_round_goes_on_from_the_shared_turn_1(prepared) -> None:
+    grounding, step = in_form(prepared, shared_turn1=True)
+    model = Repeating(["the plan", final("H"), final("E"), final("R"), final("B")])
+    grounded = asyncio.run(grounding.ground(step, model))
+    assert (grounded.decision.element_id, grounded.usage.calls) == ("9370", 5)
+    assert model.requests[-1].messages[2].text == "the plan"
+
+
+def test_a_shared_turn_1_states_what_it_saves(prepared) -> None:
+    grounding, step = in_form(prepared, shared_turn1=True)
+    grounded = asyncio.run(grounding.ground(step, Repeating(["the plan", final("H"), final("R"), final("R")])))
+    notes = dict(grounded.notes)
+    assert (notes["shared_turn1"], notes["calls_if_per_group"]) == (1, 6)
+    ours, theirs = sent(step, {"shared_turn1": True}), sent(step, {})
+    assert (notes["estimated_prompt_tokens"], notes["estimated_prompt_tokens_if_per_group"]) == (ours, theirs)
+
+
+def sent(prepared: Prepared, form: dict[str, Any]) -> int:
+    """Prompt tokens by the published rules, counted request by request."""
+    grounding, step = in_form(prepared, **form)
+    answers = [final("H"), final("R"), final("R")]
+    texts = ["the plan", *answers] if form else [text for answer in answers for text in ("the plan", answer)]
+    model = Repeating(texts)
+    asyncio.run(grounding.ground(step, model))
+    return sum(
+        count_words(message.text) + (visual_tokens(message.picture.box.size) if message.picture else 0)
+        for request in model.requests
+        for message in request.messages
+    )
+
+
+def test_a_declined_shared_turn_1_is_the_models_answer(prepared) -> None:
+    grounding, step = in_form(prepared, shared_turn1=True)
+    grounded = asyncio.run(grounding.ground(step, Repeating([CallError("refused", "no", Usage(calls=1))])))
+    assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (True, "refused", 1)
+
+
+def test_another_order_offers_the_same_groups_and_choices(prepared) -> None:
+    usual = ChoiceGrounding(load_pack("seeact", "choice")).questions(prepared)
+    grounding, step = in_form(prepared, order=Order(0, 1))
+    shuffled = grounding.questions(step)
+    assert {frozenset(q.offered) for q in shuffled} == {frozenset(q.offered) for q in usual}
+    assert {q.offered for q in shuffled}.isdisjoint({q.offered for q in usual})
+    assert [q.index for q in shuffled] == [0, 1, 2]
+    texts = {node: text for q in usual for node, text in zip(q.offered, q.texts, strict=True)}
+    assert all(texts[node] == text for q in shuffled for node, text in zip(q.offered, q.texts, strict=True))
+
+
+def test_an_order_follows_from_seed_repeat_and_step_alone(prepared) -> None:
+    def offered(order: Order) -> list[tuple[str, ...]]:
+        grounding, step = in_form(prepared, order=order)
+        return [question.offered for question in grounding.questions(step)]
+
+    assert offered(Order(0, 1)) == offered(Order(0, 1))
+    assert offered(Order(0, 1)) != offered(Order(0, 2))
+    assert offered(Order(0, 1)) != offered(Order(1, 1))
+
+
+def test_the_ideal_answers_follow_the_shuffled_letters(prepared) -> None:
+    grounding, step = in_form(prepared, order=Order(3, 1))
+    grounded = asyncio.run(grounding.ground(step, open_builtin("oracle")))
+    assert grounded.decision.element_id == "8635"
+
+
+def test_a_picture_beyond_the_limit_is_made_smaller_and_counted(prepared) -> None:
+    grounding, step = in_form(prepared, max_side=2600)
+    sizes = [question.pictures[0].size for question in grounding.questions(step)]
+    assert sizes[0] == (1280, 2529)
+    assert [max(size) for size in sizes[1:]] == [2600, 2600]
+    grounded = asyncio.run(grounding.ground(step, Repeating(["plan", final("R")] * 3)))
+    assert dict(grounded.notes) == {"picture_resized": 2}
+
+
+def test_the_usual_form_leaves_no_note(prepared) -> None:
+    grounding, step = in_form(prepared)
+    grounded = asyncio.run(grounding.ground(step, Repeating(["plan", final("R")] * 3)))
+    assert (grounded.notes, grounded.reachable, grounded.point) == ((), None, None)

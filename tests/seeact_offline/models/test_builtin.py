@@ -164,7 +164,7 @@ def test_the_answer_is_the_same_in_every_process(shared_step: Path) -> None:
     program = (
         "import asyncio, json, sys\n"
         "from seeact_offline.models import ModelOptions, open_model\n"
-        "from seeact_offline.records import Message, Request\n"
+        "from seeact_offline.records import Candidate, Message, Request\n"
         "model = open_model('builtin/lexical', ModelOptions())\n"
         "for line in open(sys.argv[1], encoding='utf-8'):\n"
         "    prompt = json.loads(line)['prompt']\n"
@@ -188,35 +188,55 @@ def test_a_published_prompt_is_understood(shared_step: Path) -> None:
     assert ask("builtin/lexical", Request(messages, STEP, 0, 2)) == "ELEMENT: H\nACTION: CLICK\nVALUE: None"
 
 
-def oracle(turn: int, *offered: str, op: Operation = Operation("TYPE", "Oslo")) -> str:  # noqa: B008
-    candidates = (
-        Candidate("7", "input", None, True),
-        Candidate("8", "a", None, True),
-        Candidate("9", "a", None, False),
+def test_the_oracle_says_what_the_strategy_expects_of_one_who_knows() -> None:
+    assert ask("builtin/oracle", Request((), STEP, 0, 2, ideal="ELEMENT: 12")) == "ELEMENT: 12"
+
+
+def test_the_oracle_never_answers_with_nothing() -> None:
+    assert ask("builtin/oracle", Request((), STEP, 0, 1)).strip()
+
+
+FINAL = "\n\nELEMENT: your answer\nACTION: CLICK, TYPE or SELECT\nVALUE: text"
+
+
+@pytest.mark.parametrize(
+    ("asked", "element"),
+    [
+        ("one label from the picture (NA if there is none)", "NA"),
+        ("<point>A B</point> in pixels of the picture, which is 1280 wide and 7413 high", "<point>640 3706</point>"),
+        ("coordinates as fractions of width and height, from 0 to 1", "<point>0.5 0.5</point>"),
+        ("<box>..</box> in thousandths, from 0 to 1000", "<point>500 500</point>"),
+    ],
+)
+def test_without_eyes_the_answer_is_no_mark_and_the_middle_of_the_picture(asked: str, element: str) -> None:
+    messages = (
+        Message("user", "Your task: Open the cart"),
+        Message("assistant", "Ok."),
+        Message("user", asked + FINAL),
     )
-    step = Step("a", "b", "", (), "", "", "", op, candidates, None)
-    return ask("builtin/oracle", Request((), step, 0, turn, offered))
+    text = ask("builtin/lexical", Request(messages, STEP, 0, 2))
+    assert text == f"ELEMENT: {element}\nACTION: CLICK\nVALUE: None"
 
 
-def test_the_oracle_picks_the_first_right_element_that_is_offered() -> None:
-    assert oracle(2, "9", "8", "7") == "ELEMENT: B\nACTION: TYPE\nVALUE: Oslo"
+def attributes(task: str, *history: str) -> tuple[str, str]:
+    """The type and the text that are guessed."""
+    done = "\n".join(history)
+    asked = "ELEMENT: words\nELEMENT TYPE: BUTTON or LINK\nELEMENT TEXT: words\nACTION: one\nVALUE: text"
+    messages = (Message("user", f"Your task: {task}\n\nDone:\n{done}"), Message("user", asked))
+    fields = dict(line.split(": ", 1) for line in ask("builtin/lexical", Request(messages, STEP, 0, 2)).splitlines())
+    return fields["ELEMENT TYPE"], fields["ELEMENT TEXT"]
 
 
-def test_the_oracle_picks_none_where_the_truth_is_not_offered() -> None:
-    assert oracle(2, "9", "5").startswith("ELEMENT: C\n")
+def test_an_element_is_described_by_the_first_name_of_the_task() -> None:
+    assert attributes("Open the Store Locator of the shop") == ("LINK", "Store Locator")
 
 
-def test_the_oracle_writes_none_for_no_value() -> None:
-    assert oracle(2, "7", op=Operation("CLICK")) == "ELEMENT: A\nACTION: CLICK\nVALUE: None"
+def test_a_task_without_a_name_gives_its_first_words() -> None:
+    assert attributes("open the cheapest flight")[1] == "open cheapest flight"
 
 
-def test_the_oracle_keeps_a_value_on_one_line() -> None:
-    assert oracle(2, "7", op=Operation("TYPE", "two\nlines")).endswith("VALUE: two lines")
-
-
-def test_the_oracle_says_the_next_action_first() -> None:
-    assert oracle(1, "7") == "The next action is 'TYPE Oslo'; its target is element 7."
-    assert oracle(1, "9") == "The next action is 'TYPE Oslo'; its target is not among those shown."
+def test_after_typing_the_described_element_sends_the_form() -> None:
+    assert attributes("Hotels in Oslo", "[textbox]  City -> TYPE: Oslo") == ("BUTTON", "Search")
 
 
 def test_an_unknown_name_lists_those_that_are_known() -> None:
