@@ -27,12 +27,12 @@ from seeact_offline.records import OPERATIONS, GroundingReply, letter
 
 __all__ = ["GROUNDINGS", "PARSE_FAILURES", "GroundingReply", "letter", "letter_index", "parse_grounding_reply"]
 
-GROUNDINGS = ("choice", "attributes")
+GROUNDINGS = ("choice", "annotation", "attributes")
 
 PARSE_FAILURES = (
     "no_final_answer",  # no labelled field at all (an empty text; only the echo of the prompt's format)
     "missing_element",  # ACTION or VALUE, but no ELEMENT
-    "unknown_choice",  # ELEMENT is not exactly one of the offered letters, and does not say "none"
+    "unknown_choice",  # ELEMENT is not exactly one of the offered letters or marks, and does not say "none"
     "missing_element_type",  # attributes: an element without its type
     "missing_element_text",  # attributes: an element without its text
     "missing_action",  # an element, but no ACTION
@@ -41,7 +41,11 @@ PARSE_FAILURES = (
 )
 
 _ELEMENT, _TYPE, _TEXT, _ACTION, _VALUE = "ELEMENT", "ELEMENT TYPE", "ELEMENT TEXT", "ACTION", "VALUE"
-_NAMES = {"choice": (_ELEMENT, _ACTION, _VALUE), "attributes": (_ELEMENT, _TYPE, _TEXT, _ACTION, _VALUE)}
+_NAMES = {
+    "choice": (_ELEMENT, _ACTION, _VALUE),
+    "annotation": (_ELEMENT, _ACTION, _VALUE),
+    "attributes": (_ELEMENT, _TYPE, _TEXT, _ACTION, _VALUE),
+}
 _FREE = (_VALUE, _TEXT)
 # fields of any text: what follows on their line is theirs unless it is plainly another label
 _MAX_GAP = 10
@@ -66,22 +70,27 @@ def letter_index(label: str) -> int:
 # --- the entry -------------------------------------------------------------------------------------------------------
 
 
-def parse_grounding_reply(text: str, grounding: str, n_choices: int) -> GroundingReply:
+def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: Sequence[str] = ()) -> GroundingReply:
     """Read the final answer from a model's text. Never raises on account of `text`.
 
     `n_choices` options were lettered from A; the letter after them means "none of them". `failure` is one of
     PARSE_FAILURES or None; fields that could be read stand beside it. With "none of them" no action or value is
-    needed. For `attributes` the element is described, `choice` stays None and `n_choices` is not used.
+    needed. For `annotation` the options carry `labels` instead (default: 1, 2, ...), and NA means "none of them". For
+    `attributes` the element is described, `choice` stays None and `n_choices` is not used.
     """
     if grounding not in GROUNDINGS:
         raise ValueError(f"grounding must be one of {', '.join(GROUNDINGS)}, got {grounding!r}")
     if n_choices < 0:
         raise ValueError(f"n_choices must be 0 or more, got {n_choices}")
+    labels = labels or [str(number) for number in range(1, n_choices + 1)]
+    if len(labels) != n_choices:
+        raise ValueError(f"labels must be n_choices = {n_choices} texts, got {len(labels)}")
+
+    def pick(element: str) -> int | None:
+        return _pick_mark(element, labels) if grounding == "annotation" else _pick(element, n_choices)
 
     def picks(block: _Block) -> bool:
-        if grounding == "attributes":
-            return block.says(_TEXT)
-        return _pick(block.text(_ELEMENT), n_choices) is not None
+        return block.says(_TEXT) if grounding == "attributes" else pick(block.text(_ELEMENT)) is not None
 
     lines = _Lines(text)
     block = _final(_blocks(_scan(lines, grounding)), picks)
@@ -91,12 +100,13 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int) -> Groundin
             block = found
     if block is None or block.empty:
         return GroundingReply(choice=None, failure="no_final_answer")
-    return _read_attributes(block) if grounding == "attributes" else _read_choice(block, n_choices)
+    if grounding == "attributes":
+        return _read_attributes(block)
+    return _read_choice(block, pick(block.text(_ELEMENT)), n_choices)
 
 
-def _read_choice(block: _Block, n_choices: int) -> GroundingReply:
+def _read_choice(block: _Block, pick: int | None, n_choices: int) -> GroundingReply:
     op, value, problem = _read_operation(block)
-    pick = _pick(block.text(_ELEMENT), n_choices)
     if pick is None:
         failure = "unknown_choice" if block.has_element else "missing_element"
         return GroundingReply(choice=None, op=op, value=value, failure=failure)
@@ -435,8 +445,8 @@ def _from_below(field: _Field, lines: _Lines, i: int, before: Sequence[_Field]) 
 
 _ASKING = r"^\W*please (?:provide|specify|describe|choose|select|give)\b"
 _LETTER_OF = (
-    r"^\W*(?:(?:the|one|a|an|your|single|upper-?case|capital) ){0,4}letter (?:of|from|for) (?:the|your) [\w ]{3,30}"
-    r"(?:\W*$|\((?![A-Za-z]{1,3}\)))"
+    r"^\W*(?:(?:the|one|a|an|your|single|upper-?case|capital) ){0,4}(?:letter|label|number|mark) (?:of|from|for) "
+    r"(?:the|your) [\w ]{3,30}(?:\W*$|\((?!(?:[A-Za-z]{1,3}|\d{1,4})\)))"
 )
 # The prompt's own format lines, written back: they describe an answer and are none.
 _ECHO = {
@@ -627,6 +637,68 @@ def _follows_no_article(label: str, after: str) -> bool:
         return False
     wrapped = re.match(r"""["'\u201c\u2018(`*]+[^"'\u201d\u2019)`*]*["'\u201d\u2019)`*]+\s*(\w)?""", after)
     return wrapped is None or wrapped[1] is None
+
+
+# --- the element's mark ----------------------------------------------------------------------------------------------
+
+_MARK_INTRO = re.compile(
+    r"(?:(?:the|my|final|best|correct|matching|chosen|selected|of|your|is|would be|with|as|has|having|carrying|in|red"
+    r"|answer|mark|box|label|labell?ed|marked|number|numbered|no\.|letters?|element)(?![^\W_])"
+    r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*){1,12}",
+    re.IGNORECASE,
+)
+_MARK_ALONE = re.compile(r"(?:[A-Za-z]{1,3}|\d{1,6})(?![A-Za-z0-9])")
+_NO_MARK = re.compile(
+    r"(?:there is |it has |it is )?(?:no|not)\b[\sa-z]{0,20}\b(?:mark|marks|marked|box|boxed|label|labell?ed)\b",
+    re.IGNORECASE,
+)
+_SECOND_MARK = re.compile(
+    r"[\W_]{0,6}(?:or|and|and/or|to|&|/|\+|,|;|vs\.?)[\W_]{0,6}"
+    r"(?:(?:the|mark|box|label|number|element|no\.)\s){0,3}[\W_]{0,3}"
+    r"(?:\d|[A-Z]{1,2}(?=\W*$|[.:)\"'\]]|[\s/]{0,3}(?:[,;(/]|or\b|and\b))|none\b|NA\b|N/A)"
+)
+_ALTERNATIVE_MARK = re.compile(
+    r"\bor (?:(?:the|mark|box|label|number|element) ){0,3}[(\"'*\[]{0,3}"
+    r"(?:\d{1,4}|[A-Z]{1,2}|none|NA|N/A)(?=\W*$|[.:)(\"'*\]])"
+)
+
+
+def _pick_mark(text: str, labels: Sequence[str]) -> int | None:
+    """The mark that the text names: an index of `labels`, their number for "none", None when it is not clear.
+
+    As with letters, the label stands first, after words such as `the box labelled` at most: in any other place it may be
+    part of the element's own text.
+    """
+    plain = re.sub(r"^<(\d{1,6})>", r"\1", _opened(_plain(text[:600])))
+    intro = _MARK_INTRO.match(plain)
+    rest = plain[intro.end() :] if intro else plain
+    if any(pattern.match(words) for pattern in (_NONE, _NO_MARK) for words in (plain, rest)):
+        return len(labels)
+    found = _mark_first(plain, "", labels)  # AS, IS and IN are labels too
+    return found if found is not None or intro is None else _mark_first(rest, intro[0], labels)
+
+
+def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
+    label = _MARK_ALONE.match(words)
+    if label is None:
+        return None
+    tail = words[label.end() :]
+    if _SECOND_MARK.match(tail) or _ALTERNATIVE_MARK.search(tail) or not _ends_mark(label[0], tail, intro):
+        return None
+    return {name: i for i, name in enumerate(labels)}.get(label[0].upper())
+
+
+def _ends_mark(label: str, tail: str, intro: str) -> bool:
+    """Whether a label followed by `tail` is a mark, not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
+    if not label.isdigit():
+        return _ends_label(label, tail, intro)
+    bare = tail.lstrip("*_`~")
+    after = bare.lstrip()
+    if re.match(r"[.:,/\u2013\u2014-]\d", bare) or after[:1] in ("%", "$", "+", "\u20ac"):
+        return False
+    if after[:1].isalnum() and ord(after[0]) < 0x2E80:
+        return _EXPLAINS.match(bare) is not None
+    return True
 
 
 # --- the action ------------------------------------------------------------------------------------------------------

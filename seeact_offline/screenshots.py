@@ -82,29 +82,63 @@ class PagePicture:
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise _bad(error) from None
 
-    def crop(self, box: CropBox) -> Crop:
-        return Crop(self, box)
+    def crop(self, box: CropBox, max_side: int | None = None) -> Crop:
+        """`max_side`: pixels that neither side of the crop as shown may exceed; None: shown as it is."""
+        return Crop(self, box, max_side)
 
 
 class Crop:
-    """Part of a page picture. Equal crops of equal files have equal keys."""
+    """Part of a page picture, made smaller where it must be. Equal crops of equal files have equal keys."""
 
-    def __init__(self, page: PagePicture, box: CropBox) -> None:
+    def __init__(self, page: PagePicture, box: CropBox, max_side: int | None = None) -> None:
+        if max_side is not None and max_side < 1:
+            raise ValueError(f"max_side must be 1 or more, got {max_side}")
         self._page = page
         self.box = box
+        longest = max(box.size)
+        self.scale = 1.0 if max_side is None else min(1.0, max_side / longest)
+        # shown pixels per page pixel; each side is then rounded to whole pixels, at least one
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height as shown."""
+        width, height = self.box.size
+        return max(1, round(width * self.scale)), max(1, round(height * self.scale))
+
+    @property
+    def resized(self) -> bool:
+        return self.size != self.box.size
 
     @property
     def key(self) -> str:
-        return f"{self._page.digest}:{','.join(map(str, self.box))}"
+        shown = "@{}x{}".format(*self.size) if self.resized else ""
+        return f"{self._page.digest}:{','.join(map(str, self.box))}{shown}"
+
+    def to_page(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the picture as shown -> the point of the page that is seen there."""
+        (width, height), (shown_width, shown_height) = self.box.size, self.size
+        return self.box.x0 + x * width / shown_width, self.box.y0 + y * height / shown_height
+
+    def from_page(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the page -> where it is seen in the picture as shown, the inverse of `to_page`."""
+        (width, height), (shown_width, shown_height) = self.box.size, self.size
+        return (x - self.box.x0) * shown_width / width, (y - self.box.y0) * shown_height / height
 
     def image(self) -> Image.Image:
+        """The RGB pixels as shown, the caller's own to draw on. Raises RowError `bad_screenshot`."""
+        if self.resized:
+            return self._page.pixels.resize(self.size, Image.Resampling.LANCZOS, box=self.box)
         return self._page.pixels.crop(self.box)
 
     def png(self) -> bytes:
-        out = io.BytesIO()
-        # level 1 halves the time of the default for some 10 % more bytes
-        self.image().save(out, "PNG", compress_level=1)
-        return out.getvalue()
+        return encode_png(self.image())
+
+
+def encode_png(image: Image.Image) -> bytes:
+    out = io.BytesIO()
+    # level 1 halves the time of the default for some 10 % more bytes
+    image.save(out, "PNG", compress_level=1)
+    return out.getvalue()
 
 
 def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN) -> CropBox:

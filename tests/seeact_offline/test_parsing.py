@@ -519,13 +519,125 @@ def test_none_of_them_needs_no_action_and_no_value(text: str) -> None:
 
 
 def test_an_unknown_grounding_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"grounding must be one of choice, attributes, got 'annotation'"):
-        parse_grounding_reply("", "annotation", N)
+    with pytest.raises(ValueError, match=r"grounding must be one of choice, annotation, attributes, got 'pixel'"):
+        parse_grounding_reply("", "pixel", N)
 
 
 def test_a_negative_number_of_choices_is_refused() -> None:
     with pytest.raises(ValueError, match="n_choices must be 0 or more, got -1"):
         read("", -1)
+
+
+# --- marks ------------------------------------------------------------------------------------------------------------
+
+NUMBERS = tuple(str(i + 1) for i in range(17))
+SINGLE = tuple(letter(i) for i in range(17))
+DOUBLE = tuple(letter(26 + i) for i in range(50))
+
+
+def marked(element: str, labels: tuple[str, ...] = NUMBERS) -> str | None:
+    """The label read from an answer, NONE, or None where it could not be read."""
+    reply = parse_grounding_reply(answer(element), "annotation", len(labels), labels=labels)
+    assert (reply.failure == "unknown_choice") == (reply.choice is None and not reply.picked_none)
+    return NONE if reply.picked_none else None if reply.choice is None else labels[reply.choice]
+
+
+MARK_12 = cases(
+    """
+12|12.|(12)|[12]|<12>|{12}|"12"|“12”|「12」|**12**|`12`|#12|１２|12:|12)|mark 12|Mark #12|Mark: 12|label 12|Label "12"
+box 12|number 12|No. 12|element 12|the mark 12|the box labelled 12|the box labelled "12"|the element labeled as [12]
+the element marked with the number 12|the red box 12|Box number 12|mark [12] is the search button|12 is the search button
+12. Search|12 (Search)|12 - Search|12 – the Search button|12 - 2 adults|12: Search|12 → Search|12, the Search button
+The label is 12|My answer is 12|the chosen mark is 12, because it is the search field|12 since it is the field
+"""
+)
+
+
+@pytest.mark.parametrize("element", MARK_12)
+def test_a_number_is_read_in_any_dress(element: str) -> None:
+    assert marked(element) == "12"
+
+
+@pytest.mark.parametrize(
+    ("element", "label"),
+    [
+        *(("H", "H"), ("h", "H"), ("[H]", "H"), ("mark H", "H"), ('the box labelled "H"', "H"), ("H. Search", "H")),
+        *(("A", "A"), ("label A", "A"), ("I", "I"), ("A (the search)", "A")),
+    ],
+)
+def test_a_single_letter_is_read_in_any_dress(element: str, label: str) -> None:
+    assert marked(element, SINGLE) == label
+
+
+@pytest.mark.parametrize(
+    ("element", "label"),
+    [
+        *(("AB", "AB"), ("ab", "AB"), ("[AB]", "AB"), ("mark AB", "AB"), ('the box labelled "AB"', "AB")),
+        *(("AS", "AS"), ("AS (search box)", "AS"), ("AN", "AN"), ("the mark AT", "AT"), ("AX: the search", "AX")),
+    ],
+)
+def test_two_letters_are_a_label_even_where_they_spell_a_word(element: str, label: str) -> None:
+    assert marked(element, DOUBLE) == label
+
+
+@pytest.mark.parametrize(
+    "element",
+    cases(
+        """
+18|0|012|A|12 or 13|12, 13|12 and 13|12/13|12-14|12–14|12 to 14|12.5|12:30|12%|12 items|12th|twelve|1 2|12 or NA
+12 or none|12, or mark 13|12 (or 13)|the search button|The search button (12)|The 12 button|date 12|?|Search 12
+"""
+    ),
+)
+def test_what_is_not_one_offered_mark_is_an_unknown_choice(element: str) -> None:
+    assert marked(element) is None
+
+
+@pytest.mark.parametrize("element", cases("R|AB|A button|I think it is H|H or I|H, I|12|the search button"))
+def test_a_letter_that_is_not_offered_or_not_alone_is_an_unknown_choice(element: str) -> None:
+    assert marked(element, SINGLE) is None
+
+
+@pytest.mark.parametrize("element", cases("ABC|A|BY|AB or AC|AB/AC|as the box|12|at the top"))
+def test_a_pair_of_letters_that_is_not_offered_is_an_unknown_choice(element: str) -> None:
+    assert marked(element, DOUBLE) is None
+
+
+@pytest.mark.parametrize("labels", [NUMBERS, SINGLE, DOUBLE], ids=["number", "letter", "double-letter"])
+@pytest.mark.parametrize(
+    "element",
+    cases(
+        """
+NA|N/A|n/a|na|none|None|[NA]|"NA"|**NA**|N/A.|NA (it is not marked)|None of the marks|mark NA|label: NA|Not applicable
+no mark|not marked|There is no mark on it|Ｎ/A|None of the boxes matches
+"""
+    ),
+)
+def test_no_mark_is_said_in_many_ways(element: str, labels: tuple[str, ...]) -> None:
+    assert marked(element, labels) == NONE
+
+
+@pytest.mark.parametrize(
+    "echo", ["one label from the picture (NA if your element has no mark)", "the label of your chosen element"]
+)
+def test_the_prompts_own_line_is_no_mark(echo: str) -> None:
+    text = answer(echo, "CLICK, TYPE or SELECT") + "\n\n" + answer("7")
+    assert parse_grounding_reply(text, "annotation", 17, labels=NUMBERS).choice == 6
+    assert parse_grounding_reply(answer(echo), "annotation", 17, labels=NUMBERS).choice is None
+
+
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_gives_the_same_mark(text: str) -> None:
+    assert parse_grounding_reply(text, "annotation", len(SINGLE), labels=SINGLE) == GroundingReply(H, op="CLICK")
+
+
+def test_marks_are_numbers_from_1_unless_said_otherwise() -> None:
+    assert parse_grounding_reply(answer("17"), "annotation", 17).choice == 16
+
+
+def test_labels_must_be_as_many_as_choices() -> None:
+    with pytest.raises(ValueError, match="labels must be n_choices = 3 texts, got 2"):
+        parse_grounding_reply("", "annotation", 3, labels=("1", "2"))
 
 
 # --- attributes -------------------------------------------------------------------------------------------------------

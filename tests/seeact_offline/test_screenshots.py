@@ -108,3 +108,54 @@ def test_a_picture_of_one_colour_is_small_enough_to_be_looked_at(
     out = io.BytesIO()
     Image.new("RGB", size, (250, 251, 249)).save(out, kind, **options)
     assert PagePicture(Stored(out.getvalue())).bytes_per_pixel < BLANK_BYTES[kind]
+
+
+def test_a_crop_larger_than_allowed_is_made_smaller_in_proportion() -> None:
+    crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 500), max_side=100)
+    assert (crop.scale, crop.size, crop.resized) == (0.25, (10, 100), True)
+    assert Image.open(io.BytesIO(crop.png())).size == (10, 100)
+
+
+def test_a_crop_made_smaller_shows_the_pixels_of_its_rectangle() -> None:
+    crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 500), max_side=100)
+    colours = [crop.image().getpixel((5, y)) for y in (10, 50)]
+    rows = [colour[0] + 256 * colour[1] for colour in colours]
+    assert all(abs(row - (100 + 4 * y + 1.5)) <= 1 for row, y in zip(rows, (10, 50), strict=True))
+
+
+@pytest.mark.parametrize("max_side", [None, 400, 10_000])
+def test_a_crop_within_the_limit_is_shown_as_it_is(max_side: int | None) -> None:
+    page = PagePicture(Stored(png(40, 600)))
+    crop, plain = page.crop(CropBox(0, 100, 40, 500), max_side), page.crop(CropBox(0, 100, 40, 500))
+    assert (crop.scale, crop.size, crop.resized, crop.key) == (1.0, (40, 400), False, plain.key)
+
+
+def test_crops_shown_in_different_sizes_have_different_keys() -> None:
+    page, box = PagePicture(Stored(png(40, 600))), CropBox(0, 100, 40, 500)
+    assert len({page.crop(box, max_side).key for max_side in (None, 100, 200)}) == 3
+
+
+def test_the_longest_side_must_be_a_pixel_at_least() -> None:
+    with pytest.raises(ValueError, match="max_side must be 1 or more, got 0"):
+        PagePicture(Stored(png(4, 4))).crop(CropBox(0, 0, 4, 4), max_side=0)
+
+
+crop_boxes = st.builds(
+    lambda x, y, w, h: CropBox(x, y, x + w, y + h),
+    *(st.integers(0, 3000), st.integers(0, 9000), st.integers(1, 3000), st.integers(1, 9000)),
+)
+
+
+@given(crop_boxes, st.integers(1, 9000) | st.none(), st.floats(-1, 2), st.floats(-1, 2))
+def test_points_go_to_the_page_and_back(box: CropBox, max_side: int | None, across: float, down: float) -> None:
+    crop = PagePicture(Stored(b"not opened")).crop(box, max_side)
+    x, y = box.x0 + across * box.size[0], box.y0 + down * box.size[1]
+    assert crop.to_page(*crop.from_page(x, y)) == pytest.approx((x, y), abs=1e-6)
+
+
+@given(crop_boxes, st.integers(1, 9000) | st.none())
+def test_the_corners_of_what_is_shown_are_those_of_the_rectangle(box: CropBox, max_side: int | None) -> None:
+    crop = PagePicture(Stored(b"not opened")).crop(box, max_side)
+    assert crop.to_page(0, 0) == pytest.approx((box.x0, box.y0))
+    assert crop.to_page(*crop.size) == pytest.approx((box.x1, box.y1))
+    assert max(crop.size) <= (max_side or 9000)

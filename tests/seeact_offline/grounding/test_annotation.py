@@ -1,0 +1,388 @@
+"""Questions with marked pictures: what is marked, what is shown when, what an answer means, what can be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from seeact_offline.dataset import load_steps
+from seeact_offline.dom import Page
+from seeact_offline.grounding import Form, Grounded, Order, Prepared
+from seeact_offline.grounding.annotation import AnnotationGrounding, MarkedCrop
+from seeact_offline.grounding.choice import ChoiceGrounding
+from seeact_offline.marking import MARK_KINDS, MARK_POSITIONS, Marks
+from seeact_offline.prompting import load_pack
+from seeact_offline.ranking import read_scores
+from seeact_offline.records import (
+    Box,
+    Candidate,
+    Completion,
+    InputError,
+    Operation,
+    RankedCandidate,
+    Request,
+    RowError,
+    Step,
+    Usage,
+)
+from seeact_offline.runner import prepare
+from seeact_offline.screenshots import Crop, PagePicture
+from tests.pages import picture
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "annotation.txt"
+UNSEEN = {"zero": Box(30, 40, 0, 12), "right": Box(1400, 40, 50, 12), "below": Box(30, 9000, 50, 12)}
+
+
+class Stored:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self) -> bytes:
+        return self._data
+
+
+class Scripted:
+    """Answers turn 2 of each group with the next of its texts."""
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        text = "I will click." if request.turn == 1 else self.answers.pop(0)
+        return Completion(text, Usage(calls=1))
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Ideal(Scripted):
+    """Answers what one who knows the truth would."""
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        return Completion(request.ideal, Usage(calls=1))
+
+
+def made_up(n: int = 20, target: int = 3, **boxes: Box) -> Prepared:
+    """A page of `n` lines, an element a line; `boxes` replace those of elements by id (`e3`)."""
+    nodes = [f"e{i}" for i in range(n)]
+    html = "".join(
+        f'<a backend_node_id="{node}"><text backend_node_id="t{node}">Line {node}</text></a>' for node in nodes
+    )
+    candidates = tuple(
+        Candidate(node, "a", boxes.get(node, Box(20, 30 * i + 2, 200, 24)), i == target) for i, node in enumerate(nodes)
+    )
+    step = replace(
+        template(),
+        cleaned_html=f'<html backend_node_id="r"><body backend_node_id="b">{html}</body></html>',
+        operation=Operation("CLICK"),
+        candidates=candidates,
+        screenshot=Stored(picture(1280, 30 * n, 20)),
+    )
+    ranked = tuple(RankedCandidate(node, -i, i) for i, node in enumerate(nodes))
+    return Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ranked)
+
+
+def template() -> Step:
+    return Step(
+        annotation_id="task", action_uid="step", task="Open line 3", history=("[a] Home -> CLICK",), website="w",
+        domain="d", cleaned_html="", operation=Operation("CLICK"), candidates=(), screenshot=None,
+    )  # fmt: skip
+
+
+def grounding(marks: Marks | None = None, form: Form | None = None, **options: object) -> AnnotationGrounding:
+    form = form or Form()
+    return AnnotationGrounding(load_pack("seeact", "annotation", turns=form.turns), form=form, marks=marks, **options)
+
+
+def ground(prepared: Prepared, answers: Sequence[str], **options) -> tuple[Grounded, Scripted]:
+    model = Scripted(answers)
+    return asyncio.run(grounding(**options).ground(prepared, model)), model
+
+
+def final(element: str) -> str:
+    return f"ELEMENT: {element}\nACTION: CLICK\nVALUE: None"
+
+
+@pytest.fixture(scope="module")
+def real(shared_step) -> Prepared:
+    step = next(load_steps(shared_step, "cross_domain"))
+    return prepare(step, read_scores(shared_step / "scores_all_data.pkl"), 50)
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def test_groups_and_crops_are_those_of_textual_choices(real) -> None:
+    choices = ChoiceGrounding(load_pack("seeact", "choice")).questions(real)
+    marked = grounding().questions(real)
+    assert [q.pictures[0].key for q in marked] == [q.pictures[0].key for q in choices]
+    for ours, theirs in zip(marked, choices, strict=True):
+        assert [node for node in theirs.offered if node in ours.offered] == list(ours.offered)
+
+
+def test_elements_that_cannot_be_seen_are_not_offered_but_counted(real) -> None:
+    grounded, _ = ground(real, [final("NA")] * 3)
+    assert [len(group.offered) for group in grounded.groups] == [15, 4, 12]
+    assert dict(grounded.notes)["box_not_drawn"] == 19
+
+
+@pytest.mark.parametrize("box", UNSEEN.values(), ids=UNSEEN)
+def test_a_box_that_nobody_can_see_is_not_drawn(box: Box) -> None:
+    prepared = made_up(5, e1=box)
+    grounded, _ = ground(prepared, [final("NA")])
+    assert grounded.groups[0].offered == ("e0", "e2", "e3", "e4")
+    assert grounded.notes == (("box_not_drawn", 1),)
+
+
+def test_a_group_with_nothing_to_mark_is_not_asked() -> None:
+    unseen = {f"e{i}": UNSEEN["below"] for i in range(3, 20)}
+    questions = grounding().questions(made_up(20, **unseen))
+    assert [(q.index, len(q.offered)) for q in questions] == [(0, 3)]
+
+
+def test_a_page_with_nothing_to_mark_is_a_named_failure_without_a_call() -> None:
+    grounded, model = ground(made_up(2, e0=UNSEEN["zero"], e1=UNSEEN["right"]), [])
+    assert (grounded.decision.failure, grounded.ran, model.requests) == ("nothing_to_mark", False, [])
+    assert grounded.reachable is False
+
+
+def test_marks_are_shown_with_the_question_for_one() -> None:
+    plain, marked = grounding().questions(made_up(5))[0].pictures
+    assert isinstance(plain, Crop)
+    assert isinstance(marked, MarkedCrop)
+
+
+def test_marks_can_be_shown_from_the_first_turn_on() -> None:
+    marked, again = grounding(Marks(in_turn1=True)).questions(made_up(5))[0].pictures
+    assert isinstance(marked, MarkedCrop)
+    assert again is None
+
+
+def test_one_turn_shows_the_marked_picture_once() -> None:
+    question = grounding(form=Form(turns=1)).questions(made_up(5))[0]
+    assert [type(shown) for shown in question.pictures] == [MarkedCrop]
+    assert question.turns[0].startswith("Task:")
+    assert question.ideal == (final("4"),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "phrase"), [("number", "1 to 5"), ("letter", "A to E"), ("double-letter", "AA to AE")]
+)
+def test_prompt_and_picture_agree_on_the_labels(kind, phrase: str) -> None:
+    question = grounding(Marks(kind)).questions(made_up(5))[0]
+    assert f"The labels in use here are {phrase}." in question.turns[1]
+    assert question.pictures[1].labels == question.labels
+    assert "none_label" not in question.turns[1]
+    assert "ELEMENT: one label from the picture (NA if" in question.turns[1]
+
+
+def test_labels_follow_document_order() -> None:
+    upside_down = {f"e{i}": Box(20, 30 * (4 - i), 200, 24) for i in range(5)}
+    question = grounding().questions(made_up(5, **upside_down))[0]
+    assert question.offered == ("e0", "e1", "e2", "e3", "e4")
+    assert [rect.y0 for rect in question.pictures[1].rects] == [120, 90, 60, 30, 0]
+
+
+def test_an_order_shuffles_groups_and_labels_alike_every_time() -> None:
+    prepared = made_up(34)
+    plain, first, again, other = (
+        [q.offered for q in grounding(form=Form(order=order)).questions(prepared)]
+        for order in (None, Order(0, 1), Order(0, 1), Order(0, 2))
+    )
+    assert plain != first == again != other
+    assert sorted(node for group in first for node in group) == sorted(node for group in plain for node in group)
+
+
+# --- what an answer means ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "label"), [("number", "4"), ("letter", "D"), ("double-letter", "AD")])
+def test_a_mark_is_the_element_that_carries_it(kind, label: str) -> None:
+    grounded, _ = ground(made_up(5), [final(label)], marks=Marks(kind))
+    assert (grounded.decision.element_id, grounded.decision.op) == ("e3", "CLICK")
+
+
+def test_a_mark_counts_only_the_drawn() -> None:
+    grounded, _ = ground(made_up(5, e1=UNSEEN["zero"]), [final("2")])
+    assert grounded.decision.element_id == "e2"
+
+
+def test_no_mark_is_no_element() -> None:
+    grounded, _ = ground(made_up(5), [final("NA")])
+    assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, None, True)
+
+
+def test_a_label_that_is_not_offered_is_a_named_failure() -> None:
+    grounded, _ = ground(made_up(5), [final("6")])
+    assert (grounded.decision.failure, grounded.decision.detail) == ("unknown_choice", "group 0, labels 1 to 5")
+
+
+def test_several_picks_are_marked_once_more_with_labels_of_their_own() -> None:
+    grounded, model = ground(made_up(34), [final("3"), final("5"), final("2")])
+    last = grounded.groups[-1]
+    assert (last.is_final_round, last.offered, last.element_id) == (True, ("e2", "e21"), "e21")
+    assert model.requests[-1].messages[-1].picture.labels == ("1", "2")
+
+
+def test_the_marked_picture_is_sent_with_the_second_question() -> None:
+    _, model = ground(made_up(5), [final("1")])
+    sent = [message.picture for message in model.requests[-1].messages]
+    assert [type(one).__name__ for one in sent] == ["NoneType", "Crop", "NoneType", "MarkedCrop"]
+
+
+# --- what can be reached ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [3, 25])
+@pytest.mark.parametrize("kind", MARK_KINDS)
+def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int) -> None:
+    grounded = asyncio.run(grounding(Marks(kind)).ground(made_up(34, target), Ideal([])))
+    assert (grounded.decision.element_id, grounded.reachable) == (f"e{target}", True)
+
+
+def test_a_target_that_is_not_drawn_cannot_be_reached() -> None:
+    grounded = asyncio.run(grounding().ground(made_up(5, e3=UNSEEN["right"]), Ideal([])))
+    assert (grounded.decision.element_id, grounded.reachable) == (None, False)
+    assert grounded.decision.op == "CLICK"
+
+
+def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
+    prepared = made_up(5)
+    grounded = asyncio.run(grounding().ground(replace(prepared, ranked=prepared.ranked[:3]), Ideal([])))
+    assert (grounded.decision.element_id, grounded.reachable) == (None, False)
+
+
+# --- refused ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": Form(image=False)}, "--no-image: expected a picture for --grounding annotation"),
+        ({"marks": Marks("letter"), "group_size": 27}, "--marks letter: expected at most 26 elements in one picture"),
+        (
+            {"marks": Marks(in_turn1=True), "form": Form(shared_turn1=True)},
+            "--mark-turn1: expected one turn 1 a group, got --batching shared-turn1",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        grounding(**options)
+
+
+@pytest.mark.parametrize("options", [{"merge": "single"}, {"group_size": 1}], ids=["one group", "final round"])
+def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(options: dict) -> None:
+    model = Scripted([])
+    with pytest.raises(InputError, match="use --marks double-letter or number"):
+        asyncio.run(grounding(Marks("letter"), **options).ground(made_up(27), model))
+    assert model.requests == []
+
+
+def test_a_candidate_without_a_box_is_a_named_failure() -> None:
+    prepared = made_up(3)
+    candidates = tuple(replace(c, box=None) for c in prepared.step.candidates)
+    with pytest.raises(RowError, match="missing_box"):
+        grounding().questions(replace(prepared, step=replace(prepared.step, candidates=candidates)))
+
+
+# --- the picture ------------------------------------------------------------------------------------------------------
+
+
+def test_the_marked_picture_differs_from_the_crop_around_marks_only() -> None:
+    plain, marked = grounding().questions(made_up(5, e0=Box(600, 60, 30, 20)))[0].pictures
+    before, after = (np.asarray(Image.open(io.BytesIO(shown.png()))) for shown in (plain, marked))
+    changed = (before != after).any(axis=2)
+    assert before.shape == after.shape
+    assert changed[58:100, 598:640].any()
+    assert not changed[:, 700:].any()
+
+
+def test_equal_marks_on_equal_crops_have_equal_keys_and_no_others_do() -> None:
+    def key(marks: Marks, **boxes: Box) -> str:
+        return grounding(marks).questions(made_up(5, **boxes))[0].pictures[1].key
+
+    different = [key(Marks(kind, position)) for kind in MARK_KINDS for position in MARK_POSITIONS]
+    different += [key(Marks(), e1=Box(20, 32, 200, 20)), grounding().questions(made_up(5))[0].pictures[0].key]
+    assert len(set(different)) == len(different)
+    assert key(Marks()) == different[0] == key(Marks(in_turn1=False))
+
+
+def test_equal_pictures_are_equal_bytes() -> None:
+    first, second = (grounding().questions(made_up(5))[0].pictures[1].png() for _ in range(2))
+    assert first == second
+
+
+def test_a_picture_made_smaller_carries_marks_of_full_size_in_the_right_places() -> None:
+    prepared = made_up(17)
+    large, small = (grounding(form=Form(max_side=side)).questions(prepared)[0].pictures[1] for side in (None, 640))
+    assert (large.size, small.size, small.resized) == ((1280, 510), (640, 255), True)
+    for full, half in zip(large.rects, small.rects, strict=True):
+        assert [abs(a - 2 * b) <= 2 for a, b in zip(full, half, strict=True)] == [True] * 4
+    assert small.spots[0][2] - small.spots[0][0] == large.spots[0][2] - large.spots[0][0]
+    assert Image.open(io.BytesIO(small.png())).size == (640, 255)
+
+
+def test_a_picture_made_smaller_is_counted() -> None:
+    grounded, _ = ground(made_up(5), [final("1")], form=Form(max_side=640))
+    assert dict(grounded.notes)["picture_resized"] >= 1
+
+
+def test_nothing_is_decoded_to_ask() -> None:
+    prepared = made_up(5)
+    marked = grounding().questions(prepared)[0].pictures[1]
+    assert marked.key
+    assert marked.spots
+    assert "pixels" not in vars(prepared.picture)
+
+
+def test_the_largest_group_of_the_real_page_is_marked_in_little_time(real) -> None:
+    _ = real.picture.pixels
+    marked = max((q.pictures[1] for q in grounding().questions(real)), key=lambda shown: shown.size[1])
+    assert marked.size == (1280, 5808)
+    marked.image()
+    best = min(_seconds(marked.image) for _ in range(5))
+    assert best < 0.15
+
+
+def _seconds(work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+# --- snapshot ---------------------------------------------------------------------------------------------------------
+
+
+def snapshot() -> str:
+    """A question with its ids, labels, crop, boxes and texts."""
+    prepared = made_up(19, e1=UNSEEN["zero"], e18=Box(1270, 400, 40, 20))
+    first, second = grounding(Marks("double-letter", "bottom-center")).questions(prepared)
+    parts = []
+    for question in (first, second):
+        marked = question.pictures[1]
+        marks = [
+            f"{label} {node} {tuple(rect)}"
+            for label, node, rect in zip(question.labels, question.offered, marked.rects, strict=True)
+        ]
+        parts += [f"group {question.index}, crop {json.dumps(marked.crop.box)}", *marks, ""]
+    return "\n".join(
+        [*parts, "--- system", first.system, "--- turn 1", first.turns[0], "--- turn 2", second.turns[1], ""]
+    )
+
+
+def test_crops_marks_and_prompts_are_as_recorded() -> None:
+    assert snapshot() == SNAPSHOT.read_text()
