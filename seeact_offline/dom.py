@@ -13,7 +13,7 @@ elements in one are not looked at), and a candidate must be an element, never a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -62,6 +62,21 @@ class Choice(NamedTuple):
     text: str
 
 
+class PageNode(NamedTuple):
+    """One node of a page, as parsed. Nodes are numbered in document order."""
+
+    backend_node_id: str
+    # empty where the page gives none
+    tag: str
+    parent: int
+    # its number; -1 for the root
+    end: int
+    # one past the last node below it
+    attributes: Mapping[str, str]
+    text: str
+    # right after the opening tag; pages keep their words in `<text>` nodes
+
+
 @dataclass(frozen=True, slots=True)
 class GroupText:
     """A group of candidates described together."""
@@ -105,6 +120,13 @@ class Page:
 
     def __len__(self) -> int:
         return len(self._elements)
+
+    def nodes(self) -> Iterator[PageNode]:
+        """All nodes in document order, `<text>` nodes included."""
+        columns = self._elements, self._ids, self._tags, self._parents, self._ends
+        for element, node_id, tag, parent, end in zip(*columns, strict=True):
+            attributes = {str(name): str(value) for name, value in element.items()}
+            yield PageNode(node_id, tag, parent, end, attributes, element.text or "")
 
     def describe_group(self, backend_node_ids: Iterable[str], style: Style = "brackets") -> GroupText:
         """The page pruned around these candidates and the candidates' own texts. Raises RowError `missing_candidate`."""

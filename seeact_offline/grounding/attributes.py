@@ -1,0 +1,203 @@
+"""Grounding by attributes: the model says what the element is and what stands on it, and a search finds it on the page.
+
+Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix; the search was never released, and `searching` states ours.
+Two turns on the whole page. One match is the element; none is no element. Of several the model chooses, in one further
+turn that shows them as options with the part of the page where they are; the conversation so far stays above it. The first
+`MAX_CHOICES` matches in document order are offered, the rest is left out and counted. A match without a box may be
+anywhere: then the whole page is shown.
+
+Notes of a step: `found_TIER`, `no_match`, `several_matches`, `matches_left_out` (how many), `target_without_text` (nothing
+that a target says is in the page's code), `target_not_found` (its own type and text lead elsewhere), `picture_resized`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seeact_offline.grounding import Decision, Form, Grounded, Prepared
+from seeact_offline.grounding.asking import (
+    Conversation,
+    Question,
+    ask,
+    converse,
+    count_resized,
+    decision,
+    noted,
+    operation_lines,
+    plan_ideal,
+    reply,
+    total,
+    whole_page,
+)
+from seeact_offline.grounding.asking import page_html as whole_markup
+from seeact_offline.grounding.choice import choice_question
+from seeact_offline.parsing import parse_grounding_reply
+from seeact_offline.prompting import PromptPack
+from seeact_offline.records import Box, GroundingReply, Model, Reply, Step, StepError, Usage
+from seeact_offline.searching import FUZZY_THRESHOLD, TYPES, Description, Found, PageSearch, descriptions
+
+MAX_CHOICES = 50
+# as many as the published choice grounding offers of a whole page
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A step's first question, and what it takes to answer it."""
+
+    question: Question
+    search: PageSearch
+    reachable: bool
+    notes: dict[str, int]
+    # of the target
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What the conversations came to."""
+
+    replies: tuple[Reply, ...]
+    decision: Decision
+    questions: tuple[Question, ...]
+    # all that were asked
+    notes: dict[str, int]
+    # of the matches
+
+
+class AttributesGrounding:
+    """Asks for a type and a text, searches, and asks again when several elements have them."""
+
+    needs_ranking = False
+
+    def __init__(
+        self, pack: PromptPack, choice_pack: PromptPack, form: Form | None = None, threshold: float = FUZZY_THRESHOLD
+    ) -> None:
+        """`choice_pack`: templates of `choice`, for the question among several matches. `threshold`: percent."""
+        self.form = form or Form()
+        self._pack = pack
+        self._choice_pack = choice_pack
+        self._threshold = threshold
+
+    def questions(self, prepared: Prepared) -> list[Question]:
+        """The one that is always asked. Raises RowError `bad_screenshot`."""
+        return [self._asked(prepared).question]
+
+    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+        usages: list[Usage] = []
+        replies: list[Reply] = []
+        asked: _Asked | None = None
+        try:
+            asked = self._asked(prepared)
+            outcome = await self._answer(prepared, asked, model, usages, replies)
+        except StepError as error:
+            failed = Decision(None, "", "", error.name, error.detail)
+            reachable = asked.reachable if asked else None
+            return Grounded(tuple(replies), failed, total(usages), ran=False, reachable=reachable)
+        notes = noted(picture_resized=count_resized(outcome.questions), **asked.notes, **outcome.notes)
+        return Grounded(outcome.replies, outcome.decision, total(usages), notes=notes, reachable=asked.reachable)
+
+    async def _answer(
+        self, prepared: Prepared, asked: _Asked, model: Model, usages: list[Usage], replies: list[Reply]
+    ) -> _Outcome:
+        """`replies` gets each as soon as it is there. Raises StepError."""
+        question = asked.question
+        talk = await converse(question, prepared.step, model, usages)
+        read = _read(talk)
+        # without a type any will do; without a text there is nothing to look for
+        found = asked.search.find(read.element_type, read.element_text)
+        alone = found.ids[0] if len(found.ids) == 1 else None
+        replies.append(replace(reply(question, talk.texts, read, talk.detail), element_id=alone))
+        notes = _notes(read, found)
+        if len(found.ids) < 2:
+            return _Outcome(tuple(replies), decision(replies[0]), (question,), notes)
+        again = self._among(prepared, question, found.ids[:MAX_CHOICES])
+        said = talk.texts[:1] if len(again.turns) > 1 else ()
+        replies.append(
+            await ask(again, prepared.step, model, usages, lambda text: _choice(text, len(again.offered)), said)
+        )
+        return _Outcome(tuple(replies), _last_word(replies), (question, again), notes)
+
+    def _asked(self, prepared: Prepared) -> _Asked:
+        step, pack = prepared.step, self._pack
+        search = PageSearch(
+            prepared.page.nodes(), (candidate.backend_node_id for candidate in step.candidates), self._threshold
+        )
+        named = descriptions(search, step.truth.positives, MAX_CHOICES)
+        best = next((d for d in named if _survives(step, d)), None)
+        turn1 = pack.render_turn1(step.task, step.history, "" if self.form.image else whole_markup(prepared))
+        turns = pack.messages(turn1, pack.fill_turn2({"types": ", ".join(TYPES[:-1]) + f" or {TYPES[-1]}"}))
+        question = Question(
+            index=0,
+            offered=(),
+            system=pack.render_system(),
+            turns=turns,
+            pictures=(whole_page(prepared, self.form), None)[: len(turns)],
+            ideal=(plan_ideal(step), _ideal(step, best))[-len(turns) :],
+        )
+        reaches = best is not None and best.reaches
+        lost = bool(step.truth.positives) and not reaches
+        notes = {"target_without_text": int(lost and not named), "target_not_found": int(lost and bool(named))}
+        return _Asked(question, search, reaches, notes)
+
+    def _among(self, prepared: Prepared, first: Question, ids: Sequence[str]) -> Question:
+        """The matches as options. After the two turns on the whole page only a further one is asked."""
+        form = replace(self.form, shared_turn1=False)
+        boxes = _boxes(prepared, ids)
+        question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1, is_final_round=True)
+        if len(question.turns) < 2:
+            return question
+        return replace(
+            question,
+            turns=(first.turns[0], question.turns[1]),
+            # the crop comes with the options; the whole page is above already
+            pictures=(first.pictures[0], question.pictures[0]),
+            ideal=(first.ideal[0], *question.ideal[1:]),
+        )
+
+
+def _read(talk: Conversation) -> GroundingReply:
+    if talk.failure is not None:
+        return GroundingReply(None, failure=talk.failure)
+    return parse_grounding_reply(talk.texts[-1], "attributes", 0)
+
+
+def _choice(text: str, n_choices: int) -> GroundingReply:
+    return parse_grounding_reply(text, "choice", n_choices)
+
+
+def _notes(read: GroundingReply, found: Found) -> dict[str, int]:
+    """Nothing is said of a reply that names no text: it was not looked for."""
+    if found.tier is None:
+        return {"no_match": int(bool(read.element_text))}
+    return {
+        f"found_{found.tier}": 1,
+        "several_matches": int(len(found.ids) > 1),
+        "matches_left_out": max(0, len(found.ids) - MAX_CHOICES),
+    }
+
+
+def _last_word(replies: Sequence[Reply]) -> Decision:
+    """The choice among the matches; its operation, or the first reply's where it names none."""
+    first, last = replies
+    op, value = (last.op, last.value) if last.op else (first.op, first.value)
+    return replace(decision(last), op=op, value=value)
+
+
+def _ideal(step: Step, description: Description | None) -> str:
+    """The final lines, as the prompt asks for them."""
+    kind, text = (description.type, description.text) if description else ("NA", "NA")
+    element = "the one described below" if description else "NA"
+    lines = f"ELEMENT: {element}\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}"
+    return f"{lines}\n{operation_lines(step.truth.operation)}"
+
+
+def _survives(step: Step, description: Description) -> bool:
+    """Whether the answer is read as it was meant: a text such as `None` or `VALUE: 3` cannot be written in a reply."""
+    read = parse_grounding_reply(_ideal(step, description), "attributes", 0)
+    return (read.element_type, read.element_text) == (description.type, description.text)
+
+
+def _boxes(prepared: Prepared, ids: Sequence[str]) -> dict[str, Box]:
+    boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
+    width, height = prepared.picture.size
+    return {i: boxes[i] or Box(0, 0, width, height) for i in ids}

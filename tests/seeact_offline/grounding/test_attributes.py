@@ -1,0 +1,311 @@
+"""Grounding by a type and a text: the conversation, and the search between its questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seeact_offline.dataset import load_steps
+from seeact_offline.dom import Page
+from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding.attributes import MAX_CHOICES, AttributesGrounding
+from seeact_offline.prompting import load_pack
+from seeact_offline.records import Box, CallError, Candidate, Completion, Operation, Request, Step, Usage
+from seeact_offline.screenshots import PagePicture
+from tests.pages import picture
+from tests.reference import searching as reference
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "attributes.txt"
+PLAIN = Form()
+
+
+class Scripted:
+    """A model that gives its texts one by one, or raises what stands there."""
+
+    def __init__(self, answers: Sequence[str | Exception]) -> None:
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Completion(answer, Usage(calls=1))
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Knowing(Scripted):
+    """Answers what one who knows the truth would."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    async def complete(self, request: Request) -> Completion:
+        self.answers = [request.ideal]
+        return await super().complete(request)
+
+
+class Stored:
+    """A screenshot in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self) -> bytes:
+        return self.data
+
+
+def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = True, height: int = 400) -> Prepared:
+    """A page with candidates 1 to `n`, whose ids are written as `#1`, one below the other every 20 pixels."""
+    html = f'<html backend_node_id="0"><body>{body}</body></html>'.replace("#", "backend_node_id=").replace("|", '"')
+    candidates = tuple(
+        Candidate(str(i), "button", Box(10, 20 * i, 50, 15) if boxes else None, i in positives) for i in range(1, n + 1)
+    )
+    shot = Stored(picture(300, height, 7))
+    step = Step("t", "a", "Buy it", ("[a] Shop -> CLICK",), "w", "d", html, Operation("CLICK"), candidates, shot)
+    return Prepared(step, Page(html), PagePicture(shot), ())
+
+
+def grounding(form: Form = PLAIN, threshold: float = 80.0) -> AttributesGrounding:
+    packs = [load_pack("seeact", g, turns=form.turns, image=form.image) for g in ("attributes", "choice")]
+    return AttributesGrounding(packs[0], packs[1], form, threshold)
+
+
+def ground(prepared: Prepared, answers: Sequence[str | Exception], form: Form = PLAIN) -> tuple[Grounded, Scripted]:
+    model = Scripted(answers)
+    return asyncio.run(grounding(form).ground(prepared, model)), model
+
+
+def described(kind: str, text: str, op: str = "CLICK", value: str = "None") -> str:
+    return f"ELEMENT: this one\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}\nACTION: {op}\nVALUE: {value}"
+
+
+def chosen(letter: str, op: str = "CLICK", value: str = "None") -> str:
+    return f"ELEMENT: {letter}\nACTION: {op}\nVALUE: {value}"
+
+
+TWO = "<button #|1|><text>Buy</text></button><button #|2|><text>Buy</text></button><a #|3|><text>Help</text></a>"
+
+
+def test_one_match_is_taken_after_two_turns() -> None:
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("LINK", "Help")])
+    assert (grounded.decision.element_id, grounded.decision.op, grounded.decision.failure) == ("3", "CLICK", None)
+    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2)]
+    assert grounded.groups[0].element_id == "3"
+    assert dict(grounded.notes) == {"found_exact": 1}
+
+
+def test_both_turns_are_on_the_whole_page_shown_once() -> None:
+    _, model = ground(prepare(TWO, 3, height=400), ["Plan.", described("LINK", "Help")])
+    pictures = [message.picture for message in model.requests[1].messages]
+    assert [p is not None for p in pictures] == [False, True, False, False]
+    assert pictures[1] is not None
+    assert pictures[1].box == (0, 0, 300, 400)
+
+
+def test_a_page_that_is_too_tall_is_made_smaller_and_said() -> None:
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("LINK", "Help")], Form(max_side=200))
+    assert model.requests[0].messages[1].picture.size == (150, 200)
+    assert dict(grounded.notes)["picture_resized"] == 1
+
+
+def test_several_matches_are_asked_for_in_one_more_turn() -> None:
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "buy"), chosen("B")])
+    assert grounded.decision.element_id == "2"
+    assert grounded.groups[1].offered == ("1", "2")
+    assert grounded.groups[1].is_final_round
+    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2), (1, 2)]
+    assert dict(grounded.notes) == {"found_normalised": 1, "several_matches": 1}
+
+
+def test_the_choice_goes_on_from_the_plan_and_shows_where_the_matches_are() -> None:
+    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    messages = model.requests[2].messages
+    assert [m.role for m in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2].text == "Plan."
+    assert messages[3].picture.box == (0, 0, 300, 20 * 2 + 15 + 1024)
+    assert "A. <button id=0>Buy</button>" in messages[3].text
+
+
+def test_none_of_the_matches_is_no_element() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy", "TYPE", "x"), chosen("C", "TYPE", "y")])
+    decision = grounded.decision
+    assert (decision.element_id, decision.op, decision.value, decision.failure) == (None, "TYPE", "y", None)
+
+
+def test_an_unreadable_choice_keeps_the_operation_of_the_description() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy", "TYPE", "x"), "Well."])
+    decision = grounded.decision
+    assert (decision.element_id, decision.op, decision.value, decision.failure) == (
+        None,
+        "TYPE",
+        "x",
+        "no_final_answer",
+    )
+
+
+def test_no_match_is_no_element_and_no_failure() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Something else")])
+    assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, None, True)
+    assert dict(grounded.notes) == {"no_match": 1}
+
+
+def test_na_is_no_element_and_nothing_to_look_for() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", "ELEMENT: NA\nELEMENT TYPE: NA\nELEMENT TEXT: NA\nACTION: CLICK"])
+    assert (grounded.decision.element_id, grounded.decision.failure, grounded.notes) == (None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure", "element"),
+    [
+        ("Hm.", "no_final_answer", None),
+        ("ELEMENT: it\nELEMENT TYPE: LINK\nACTION: CLICK\nVALUE: None", "missing_element_text", None),
+        ("ELEMENT: it\nELEMENT TEXT: Help\nACTION: CLICK\nVALUE: None", "missing_element_type", "3"),
+        ("ELEMENT: it\nELEMENT TYPE: LINK\nELEMENT TEXT: Help", "missing_action", "3"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_the_rest_is_used(answer, failure, element) -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", answer])
+    assert (grounded.decision.failure, grounded.decision.element_id, grounded.ran) == (failure, element, True)
+
+
+def test_a_refusal_is_the_models_answer() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", CallError("refused", "no", Usage(calls=1))])
+    assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (True, "refused", 2)
+
+
+def test_a_call_without_an_answer_keeps_what_was_said_and_paid() -> None:
+    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), CallError("timeout", "slow")])
+    assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (False, "timeout", 2)
+    assert len(grounded.groups) == 1
+
+
+def test_more_matches_than_a_question_holds_are_cut_and_counted() -> None:
+    body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 61))
+    grounded, _ = ground(prepare(body, 60, height=2000), ["Plan.", described("BUTTON", "Choose"), chosen("A")])
+    assert len(grounded.groups[1].offered) == MAX_CHOICES
+    assert dict(grounded.notes)["matches_left_out"] == 60 - MAX_CHOICES
+
+
+def test_what_is_left_out_of_the_question_is_out_of_reach() -> None:
+    body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 61))
+    reachable = [
+        asyncio.run(grounding().ground(prepare(body, 60, [n], height=2000), Knowing())).reachable for n in (50, 51)
+    ]
+    assert reachable == [True, False]
+
+
+def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
+    prepared = prepare(TWO, 3, boxes=False, height=4000)
+    grounded, model = ground(prepared, ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    assert grounded.decision.element_id == "1"
+    assert model.requests[2].messages[3].picture.box == (0, 0, 300, 4000)
+
+
+def test_one_turn_models_get_both_turns_at_once_and_a_choice_of_its_own() -> None:
+    grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), chosen("B")], Form(turns=1))
+    assert grounded.decision.element_id == "2"
+    assert [[m.role for m in r.messages] for r in model.requests] == [["system", "user"]] * 2
+    assert all("Buy it" in r.messages[1].text and r.messages[1].picture for r in model.requests)
+
+
+def test_without_a_picture_the_pages_markup_is_given() -> None:
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), chosen("B")], Form(image=False))
+    assert grounded.decision.element_id == "2"
+    assert all(m.picture is None for r in model.requests for m in r.messages)
+    assert "Help" in model.requests[0].messages[1].text
+
+
+@pytest.mark.parametrize(
+    ("body", "reachable", "note"),
+    [
+        (TWO, True, None),
+        ("<button #|1|><svg/></button>", False, "target_without_text"),
+        ("<span #|1|><text>Go</text></span><button #|2|><text>Go</text></button>", False, "target_not_found"),
+        ("<button #|1|><text>None</text></button>", False, "target_not_found"),
+    ],
+    ids=["among two", "no words", "hidden by a twin", "cannot be written in a reply"],
+)
+def test_what_keeps_a_target_out_of_reach_is_noted(body, reachable, note) -> None:
+    grounded = asyncio.run(grounding().ground(prepare(body, 2), Knowing()))
+    assert (grounded.reachable, grounded.decision.element_id == "1") == (reachable, reachable)
+    assert [name for name, _ in grounded.notes if name.startswith("target")] == [note] * (note is not None)
+
+
+def test_a_step_without_a_target_is_out_of_reach_without_a_reason() -> None:
+    grounded = asyncio.run(grounding().ground(prepare(TWO, 3, []), Knowing()))
+    assert (grounded.reachable, grounded.decision.element_id, grounded.notes) == (False, None, ())
+
+
+def test_the_question_gives_no_hint_of_the_target() -> None:
+    def sent(prepared: Prepared) -> list[object]:
+        return [replace(question, ideal=()) for question in shorn(grounding().questions(prepared))]
+
+    def shorn(questions):
+        return [replace(question, pictures=()) for question in questions]
+
+    assert sent(prepare(TWO, 3, [1])) == sent(prepare(TWO, 3, [3]))
+
+
+def test_the_prompt_names_the_four_types() -> None:
+    question = grounding().questions(prepare(TWO, 3))[0]
+    assert question.turns[1].count("BUTTON, TEXTBOX, SELECTBOX or LINK") == 2
+    assert "{{" not in question.turns[1]
+
+
+def own_words_lead_to_it(step: Step) -> bool:
+    """The ceiling, by the slow search: some text of a target with its type finds a target among the first matches."""
+    from lxml import etree
+
+    root = etree.fromstring(step.cleaned_html)
+    ids = {c.backend_node_id for c in step.candidates}
+    positives = step.truth.positives
+    for element in (e for e in root.iter() if e.get("backend_node_id") in positives and e.tag != "text"):
+        for text in reference.texts(root, element):
+            found, _ = reference.find(step.cleaned_html, ids, reference.type_of(element) or "BUTTON", text, 80.0)
+            if positives & set(found[:50]):
+                return True
+    return False
+
+
+def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
+    # by the slow search some 30 ms a step and text
+    steps = [s for s in load_steps("sample", "cross_website") if not s.faults and s.screenshot and s.candidates][::4]
+    assert len(steps) > 10
+    for step in steps:
+        prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+        grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+        hit = grounded.decision.element_id in step.truth.positives
+        assert (hit, grounded.reachable) == (own_words_lead_to_it(step),) * 2
+
+
+def test_the_real_step_is_reached_among_two(shared_step) -> None:
+    step = next(load_steps(shared_step, "cross_domain"))
+    prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+    model = Knowing()
+    grounded = asyncio.run(grounding().ground(prepared, model))
+    assert (grounded.decision.element_id, grounded.reachable, len(model.requests)) == ("8635", True, 3)
+    assert grounded.groups[1].offered == ("8635", "10628")
+
+
+def snapshot() -> str:
+    """The last request of a step with two matches: everything that the strategy sends."""
+    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    first, last = model.requests[1], model.requests[2]
+    lines = []
+    for name, request in (("description", first), ("choice", last)):
+        for message in request.messages:
+            shown = f", page {tuple(message.picture.box)}" if message.picture else ""
+            lines.append(f"=== {name}: {message.role}{shown}\n{message.text}\n")
+    return "\n".join(lines)
+
+
+def test_what_is_sent_is_as_reviewed() -> None:
+    assert snapshot() == SNAPSHOT.read_text()
