@@ -21,11 +21,26 @@ HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "superv
 # Lowest layer first: a module imports lower layers; its own layer only above layer 1.
 LAYERS = (
     {"records", "sample"},
-    {"dataset", "dom", "screenshots", "prompting", "prompt_import", "parsing", "metrics", "aggregate", "models"},
+    {
+        "dataset",
+        "dom",
+        "screenshots",
+        "prompting",
+        "prompt_import",
+        "parsing",
+        "plans",
+        "pointing",
+        "marking",
+        "metrics",
+        "aggregate",
+        "models",
+        "tokens",
+        "searching",
+    },
     {"ranking", "grounding"},
     {"runner", "runlog", "lint", "stats", "recorder", "raw_dump"},
-    {"scoring", "protocols"},
-    {"tables", "compare", "waterfall"},
+    {"scoring", "protocols", "variants", "ablation"},
+    {"tables", "compare", "waterfall", "markup_table"},
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -130,7 +145,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_the_prompt_packs(wheel: Path) -> None:
     packs = {path.relative_to(REPO / "prompts").as_posix() for path in (REPO / "prompts").rglob("*") if path.is_file()}
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "seeact_offline/_prompts/seeact/choice.turn1.txt" in names
+    assert "seeact_offline/_prompts/seeact/choice.turn2.txt" in names
     assert {f"seeact_offline/_prompts/{pack}" for pack in packs} <= names
 
 
@@ -164,7 +179,7 @@ def test_installed_command_runs_from_another_directory(installed: Path, tmp_path
     assert "eval" in done.stdout
 
 
-@pytest.mark.parametrize("script", ["eval", "rank", "show", "score", "import_prompts"])
+@pytest.mark.parametrize("script", ["eval", "rank", "show", "score", "ablate_markup", "import_prompts"])
 def test_script_runs_from_another_directory_without_being_installed(script: str, tmp_path: Path) -> None:
     # -S leaves site-packages out, where an editable install would be found; the dependencies come back by PYTHONPATH
     third_party = [path for path in sys.path if path.endswith("site-packages")]

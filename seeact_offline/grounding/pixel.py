@@ -1,0 +1,169 @@
+"""Grounding by a point: the model is shown the whole page and says where to press; what lies there is the element.
+
+The element is the smallest candidate whose box contains the point. Any candidate counts, ranked or not, so that no
+ranker is needed. A box that a model gives in place of a point counts by its centre.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seeact_offline.grounding import Decision, Form, Grounded, Prepared
+from seeact_offline.grounding.asking import Question, converse, decision, final_lines, noted, plan_ideal, reply, total
+from seeact_offline.parsing import parse_grounding_reply
+from seeact_offline.pointing import (
+    Coordinates,
+    describe,
+    element_at,
+    is_usable,
+    read_point,
+    shown_point,
+    visible_centre,
+    write_point,
+)
+from seeact_offline.prompting import PromptPack
+from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError, Usage
+from seeact_offline.screenshots import Crop
+
+MAX_DECIMALS = 6
+# beyond which a place is not written more finely
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What one who knows the truth would answer."""
+
+    text: str
+    # the place as the prompt asks for it; NA where there is none
+    hits: bool
+    # whether a positive is what lies there
+    is_fine: bool = False
+    # whether it takes more decimals than a place is usually written with
+
+
+class PixelGrounding:
+    """Asks once for a place on the picture of the whole page."""
+
+    needs_ranking = False
+
+    def __init__(self, pack: PromptPack, form: Form | None = None, coordinates: Coordinates = "absolute") -> None:
+        self.form = form or Form()
+        if not self.form.image:
+            raise InputError("--no-image: expected a picture for --grounding pixel, which asks for a place on it")
+        self._pack = pack
+        self._coordinates = coordinates
+        self._decimals = 3 if coordinates == "fraction" else 0
+        # with which a place is usually written
+
+    def questions(self, prepared: Prepared) -> list[Question]:
+        """The only one. Raises RowError `bad_screenshot`."""
+        return [self._question(prepared, _picture(prepared, self.form), self._aim(prepared))]
+
+    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+        usages: list[Usage] = []
+        try:
+            picture, aim = _picture(prepared, self.form), self._aim(prepared)
+            question = self._question(prepared, picture, aim)
+            talk = await converse(question, prepared.step, model, usages)
+        except StepError as error:
+            return Grounded((), Decision(None, "", "", error.name, error.detail), total(usages), ran=False)
+        point = None
+        if talk.failure is not None:
+            answer = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
+        else:
+            answer, point = self._read(question, talk.texts, prepared, picture)
+        notes = noted(
+            picture_resized=int(picture.resized),
+            target_finer_than_coordinates=int(aim.is_fine),
+            point_off_elements=int(point is not None and answer.element_id is None),
+        )
+        return Grounded((answer,), decision(answer), total(usages), point=point, notes=notes, reachable=aim.hits)
+
+    def _question(self, prepared: Prepared, picture: Crop, aim: Aim) -> Question:
+        step, pack = prepared.step, self._pack
+        width, height = picture.size
+        asked = {
+            "coordinates": describe(self._coordinates, picture.size),
+            "width": str(width),
+            "height": str(height),
+        }
+        turns = pack.messages(pack.render_turn1(step.task, step.history), pack.fill_turn2(asked))
+        ideal = (plan_ideal(step), final_lines(aim.text, step.truth.operation))
+        return Question(
+            index=0,
+            offered=(),
+            system=pack.render_system(),
+            turns=turns,
+            pictures=(picture, None)[: len(turns)],
+            ideal=ideal[-len(turns) :],
+        )
+
+    def _read(
+        self, question: Question, texts: Sequence[str], prepared: Prepared, picture: Crop
+    ) -> tuple[Reply, tuple[float, float] | None]:
+        """The reply as recorded, and the point of the page that it names."""
+        op, value, problem = read_operation(texts[-1])
+        pointed = read_point(texts[-1])
+        failure, detail = pointed.failure, pointed.detail
+        point = None
+        if failure is None and not pointed.says_none:
+            try:
+                point = picture.to_page(*shown_point(pointed.numbers, self._coordinates, picture.size))
+            except StepError as error:
+                failure, detail = error.name, error.detail
+            failure, detail = (failure, detail) if failure else (problem, "")
+        answer = reply(question, texts, GroundingReply(None, op, value, failure), detail)
+        element = None if point is None else element_at(point, elements(prepared))
+        return replace(answer, element_id=element), point
+
+    def _aim(self, prepared: Prepared) -> Aim:
+        """The centre of the first positive that is what lies there; in its absence, of the first that can be seen."""
+        picture = _picture(prepared, self.form)
+        boxes, positives = elements(prepared), prepared.step.truth.positives
+        aims = [visible_centre(box, prepared.picture.size) for node, box in boxes if node in positives]
+        seen = [centre for centre in aims if centre is not None]
+        hits = [centre for centre in seen if element_at(centre, boxes) in positives]
+        if not seen:
+            return Aim("NA", hits=False)
+        return self._written_so_that_it_stays((hits or seen)[0], picture, boxes, hits=bool(hits))
+
+    def _written_so_that_it_stays(
+        self, centre: tuple[float, float], picture: Crop, boxes: Sequence[tuple[str, Box]], hits: bool
+    ) -> Aim:
+        """With as few decimals as leave it on the element that lies at the centre, no fewer than are usual."""
+        there = element_at(centre, boxes)
+        for decimals in range(self._decimals, MAX_DECIMALS + 1):
+            written = self._written(centre, picture, decimals)
+            back = shown_point(read_point(written).numbers, self._coordinates, picture.size)
+            if element_at(picture.to_page(*back), boxes) == there:
+                return Aim(written, hits, is_fine=hits and decimals > self._decimals)
+        # no place is that fine: the element is as good as out of reach
+        return Aim(written, hits=False, is_fine=hits)
+
+    def _written(self, centre: tuple[float, float], picture: Crop, decimals: int) -> str:
+        shown = picture.from_page(*centre)
+        return f"<point>{write_point(shown, self._coordinates, picture.size, decimals)}</point>"
+
+
+def _picture(prepared: Prepared, form: Form) -> Crop:
+    """The page from top to bottom, no larger than the form allows. Raises RowError `bad_screenshot`."""
+    return prepared.picture.crop(CropBox(0, 0, *prepared.picture.size), max_side=form.max_side)
+
+
+def elements(prepared: Prepared) -> list[tuple[str, Box]]:
+    """The candidates that can be pointed at, in document order."""
+    boxed = [(c.backend_node_id, c.box) for c in prepared.step.candidates if c.box is not None and is_usable(c.box)]
+    return sorted(boxed, key=lambda one: prepared.page.position(one[0]))
+
+
+_ACTION = re.compile(r"\baction\b", re.IGNORECASE)
+
+
+def read_operation(text: str) -> tuple[str, str, str | None]:
+    """Operation and value of a final answer, and the failure that they would be if there is an element."""
+    read = parse_grounding_reply(text, "choice", 0)
+    if not read.op:
+        return "", read.value, "unknown_action" if _ACTION.search(text) else "missing_action"
+    return read.op, read.value, "missing_value" if read.op != "CLICK" and not read.value else None
