@@ -24,6 +24,7 @@ VERBS = {
     "train-ranker": "train a ranker on the steps of a split",
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
+    "ablate-markup": "compare ways of marking elements on the picture, as in the paper's Table 5",
     "stats": "count tasks, pages, elements and tokens, as in the paper's Table 1",
     "lint-data": "find faults in a data set",
     "record": "carry out a task script in headless Chromium and write its steps as a data set",
