@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,7 @@ from seeact_offline.ranking import (
     TEXT_VERSION,
     FileScores,
     Origin,
-    Ranker,
     open_ranker,
-    ranker_digest,
     read_scores,
     write_official,
     write_scores,
@@ -37,9 +36,10 @@ from seeact_offline.ranking.recall import (
     step_rank,
     summary,
 )
-from seeact_offline.ranking.splits import PartFile, RankedStep, rank_steps, reread_steps
+from seeact_offline.ranking.splits import Engine, LocalEngine, PartFile, RankedStep, Selection, reread_steps
 from seeact_offline.records import InputError, ScoreFileError, StepKey
 
+ENGINES = ("local", "ray")
 FORMATS = ("parquet", "official")
 SUFFIXES = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
 NAMED = 5
@@ -68,9 +68,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also FILE's .curve.csv and .curve.png: recall@k and the ceiling of Step SR for k = 1 to 100",
     )
+    _add_engine_arguments(parser)
     ranking.add_argument("--json", action="store_true", help="machine-readable output")
     ranking.add_argument(
         "--config", type=Path, metavar="FILE.yaml", help="read options from a file; the command line wins"
+    )
+
+
+def _add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    engine = parser.add_argument_group("engine")
+    engine.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="this process, or Ray's workers: the same file (default: %(default)s)",
+    )
+    engine.add_argument(
+        "--address", metavar="HOST:PORT", help="of a Ray cluster, or auto (default: a Ray of its own on this machine)"
+    )
+    engine.add_argument("--score-workers", type=options.positive_int, metavar="N", help="workers with a ranker each")
+    engine.add_argument("--describe-workers", type=options.positive_int, metavar="N", help="workers that read pages")
+    engine.add_argument(
+        "--gpus-per-worker",
+        type=options.non_negative_float,
+        metavar="X",
+        help="GPUs of each scoring worker, or a share of one (default: 1 where there are any)",
     )
 
 
@@ -78,21 +100,43 @@ def run(args: argparse.Namespace) -> int:
     split = canonical_split(args.split)
     _check_out(args.out, args.format)
     keys = step_keys(args.dataset, split, limit=args.limit)
-    ranker = open_ranker(args.ranker)
-    origin = Origin(
-        fingerprint(args.dataset, split), split, args.limit, ranker_digest(ranker), TEXT_VERSION, args.ranker
-    )
-    note(f"{len(keys)} steps of {args.dataset} ({split}), ranker {args.ranker}, out {args.out}")
-    finished = _finished(args.out, origin)
-    if finished is not None:
-        ranks, truncated = _reread(args, split, finished)
-    else:
-        ranks, truncated = _rank(args, keys, ranker, origin)
+    with _open_engine(args) as engine:
+        origin = Origin(fingerprint(args.dataset, split), split, args.limit, engine.digest, TEXT_VERSION, args.ranker)
+        note(f"{len(keys)} steps of {args.dataset} ({split}), ranker {args.ranker}, out {args.out}")
+        finished = _finished(args.out, origin)
+        if finished is not None:
+            ranks, truncated = _reread(args, split, finished)
+        else:
+            ranks, truncated = _rank(args, keys, engine, origin)
     results = _results(args, origin, ranks, truncated)
     if args.curve:
         results["curve"] = _write_curve(args, ranks, results)
     print(json.dumps(results, indent=2)) if args.json else say(_text(results))
     return 1 if results["failures"] else 0
+
+
+@contextmanager
+def _open_engine(args: argparse.Namespace) -> Iterator[Engine]:
+    """Raises InputError where the ranker or Ray cannot be used."""
+    if args.engine == "local":
+        named = [
+            name
+            for name in ("address", "score_workers", "describe_workers", "gpus_per_worker")
+            if getattr(args, name) is not None
+        ]
+        if named:
+            raise InputError(f"--{named[0].replace('_', '-')}: expected --engine ray beside it, got --engine local")
+        yield LocalEngine(open_ranker(args.ranker))
+        return
+    from seeact_offline.ranking.ray_engine import Workers, open_engine
+
+    workers = Workers(args.address, args.score_workers, args.describe_workers, args.gpus_per_worker)
+    with open_engine(args.ranker, workers) as engine:
+        crew = engine.crew
+        note(
+            f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"
+        )
+        yield engine
 
 
 def _check_out(out: Path, format: str) -> None:
@@ -129,19 +173,19 @@ def _reread(args: argparse.Namespace, split: str, finished: FileScores) -> tuple
 
 
 def _rank(
-    args: argparse.Namespace, keys: Sequence[StepKey], ranker: Ranker, origin: Origin
+    args: argparse.Namespace, keys: Sequence[StepKey], engine: Engine, origin: Origin
 ) -> tuple[list[StepRank], int]:
     """Scores what is not scored yet, and writes the score file."""
     ranks: list[StepRank] = []
     truncated = found = 0
     path = args.out.with_name(args.out.name + ".partial.jsonl")
-    steps = load_steps(args.dataset, origin.split, limit=args.limit)
+    selection = Selection(args.dataset, origin.split, args.limit)
     with PartFile(path, origin) as part:
         resumed = sum(key in part for key in keys)
         if resumed:
             note(f"{resumed} steps are done already and are not scored again")
         with StepProgress(len(keys), origin.split) as progress:
-            for step in rank_steps(steps, ranker, part):
+            for step in engine.rank(selection, part):
                 rank = _told(step)
                 ranks.append(rank)
                 truncated += step.scored.truncated if step.scored else 0
@@ -149,7 +193,8 @@ def _rank(
                 progress.advance(f"recall@{CUT} {100 * found / len(ranks):.1f}", step.resumed)
         _write(args.out, args.format, part, keys, replace(origin, texts_truncated=truncated))
     path.unlink()
-    return ranks, truncated
+    places = {key: place for place, key in enumerate(keys)}
+    return sorted(ranks, key=lambda rank: places[rank.key]), truncated
 
 
 def _told(step: RankedStep) -> StepRank:

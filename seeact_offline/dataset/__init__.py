@@ -14,13 +14,15 @@ from typing import Any
 
 from ..records import DatasetError, Step, StepKey
 from .order import plan_rows
+from .parts import Part, by_file, whole, without_pictures
 from .readers import Source
-from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, Row, RowPlace, StoredScreenshot, read_step, row_key
-from .sources import ALL, SPLITS, TEST_SPLITS, open_sources, wanted_columns
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPlace, StoredScreenshot
+from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
 __all__ = [
     "SPLITS",
     "TEST_SPLITS",
+    "Part",
     "StoredScreenshot",
     "canonical_split",
     "count_steps",
@@ -29,6 +31,7 @@ __all__ = [
     "load_tasks",
     "row_positions",
     "step_keys",
+    "step_parts",
 ]
 
 
@@ -82,6 +85,16 @@ def step_keys(dataset: Any, split: str, *, limit: int | None = None) -> list[Ste
     ]
 
 
+def step_parts(dataset: Any, split: str, *, limit: int | None = None) -> list[Part]:
+    """The steps that `load_steps` would give, in parts that can be read at the same time, on other machines too.
+
+    No picture is read: every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
+    """
+    _check_limit(limit)
+    plans = _plans(open_sources(dataset, canonical_split(split)), limit)
+    return [part for source, plan in plans for part in by_file(without_pictures(whole(source, plan)))]
+
+
 def row_positions(dataset: Any, split: str) -> dict[StepKey, int]:
     """Where the rows of the steps are stored, counted over the split's files in their order."""
     positions: dict[StepKey, int] = {}
@@ -108,10 +121,7 @@ def fingerprint(dataset: Any, split: str) -> str:
 
 def _steps(sources: list[Source], limit: int | None, raw_html: bool) -> Iterator[Step]:
     for source, plan in _plans(sources, limit):
-        rows = source.rows(wanted_columns(source, raw_html), [place.position for place in plan])
-        for place, row in zip(plan, rows, strict=True):
-            _check_same(place, row, source)
-            yield read_step(row, place, source.folder, raw_html)
+        yield from whole(source, plan, raw_html).steps()
 
 
 def _plans(sources: list[Source], limit: int | None) -> Iterator[tuple[Source, list[RowPlace]]]:
@@ -122,15 +132,6 @@ def _plans(sources: list[Source], limit: int | None) -> Iterator[tuple[Source, l
             plan = plan_rows(source.light(ORDER_COLUMNS), limit, source.name, seen)
             yield source, plan
             limit = None if limit is None else limit - len({place.key.annotation_id for place in plan})
-
-
-def _check_same(place: RowPlace, row: Row, source: Source) -> None:
-    """The order was found in a first reading: a stream that shuffles anew each time would give wrong histories."""
-    if row_key(row) != place.key:
-        raise DatasetError(
-            f"dataset: {source.name} gives other rows when read again: expected {place.key} as row {place.position}, "
-            f"got {row_key(row)}"
-        )
 
 
 def _check_limit(limit: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 from seeact_offline.ranking.scores import Ranker
@@ -32,6 +33,22 @@ def open_ranker(name: str) -> Ranker:
 
         return LexicalRanker()
     return _cross_encoder(name, _checkpoint(name))
+
+
+def model_threads(name: str) -> int | None:
+    """CPU threads that the ranker's model would take in this process; None for a ranker without a model, or no torch here."""
+    if name == LEXICAL or find_spec("torch") is None:
+        return None
+    import torch
+
+    return int(torch.get_num_threads())
+
+
+def set_model_threads(threads: int) -> None:
+    """Models of this process take so many CPU threads from now on: their number decides the last bits of a sum."""
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _checkpoint(name: str) -> str | Path:

@@ -10,12 +10,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from seeact_offline.dataset import load_steps
 from seeact_offline.dom import Page
 from seeact_offline.ranking.files import FileScores, Origin, ScoreRow
 from seeact_offline.ranking.scores import (
@@ -26,11 +28,14 @@ from seeact_offline.ranking.scores import (
     check_candidates,
     describe,
     rank_described,
+    ranker_digest,
 )
 from seeact_offline.records import InputError, RowError, Step, StepError, StepKey, Truth
 
 AHEAD = 4
 # steps described before the model is ready for them
+T = TypeVar("T")
+U = TypeVar("U")
 HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
 # faults of a row that leave what a ranker reads whole
 
@@ -91,6 +96,11 @@ class PartFile:
     def __contains__(self, key: StepKey) -> bool:
         return key in self._places
 
+    @property
+    def keys(self) -> frozenset[StepKey]:
+        """The steps that are here."""
+        return frozenset(self._places)
+
     def of(self, key: StepKey) -> Scored:
         """Raises KeyError for a step that is not here."""
         file = self._opened()
@@ -138,17 +148,92 @@ class PartFile:
         return self._file
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedStep:
+    """A step as far as it goes without a ranker. Plain values, which may be sent to another process."""
+
+    truth: Truth
+    described: Described | None = None
+    # None where there is nothing to score: the step is at fault, or known already
+    failure: str = ""
+    detail: str = ""
+    # what is wrong with the step
+    known: bool = False
+    # scored by an earlier run
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which steps are ranked."""
+
+    dataset: str
+    split: str
+    limit: int | None
+    # of tasks
+
+
+class Engine(Protocol):
+    """A ranker, and who does its work."""
+
+    @property
+    def digest(self) -> str:
+        """What the ranker's scores depend on, as `ranker_digest` says it."""
+
+    def rank(self, selection: Selection, part: PartFile) -> Iterator[RankedStep]:
+        """Every step in any order, with its scores; new ones are in the part file. Raises InputError."""
+
+
+class LocalEngine:
+    """This process: one thread makes steps ready, another runs the model."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+
+    @property
+    def digest(self) -> str:
+        return ranker_digest(self._ranker)
+
+    def rank(self, selection: Selection, part: PartFile) -> Iterator[RankedStep]:
+        steps = load_steps(selection.dataset, selection.split, limit=selection.limit)
+        return rank_steps(steps, self._ranker, part)
+
+
 def rank_steps(steps: Iterable[Step], ranker: Ranker, part: PartFile) -> Iterator[RankedStep]:
     """Every step in order, with its scores from the part file or the ranker. Raises InputError when the ranker fails."""
-    for drawn in _ahead(iter(steps), lambda step: _drawn(step, ranker, part)):
-        if drawn.error is not None:
-            yield RankedStep(drawn.step.truth, None, drawn.error.name, drawn.error.detail)
-        elif drawn.described is None or drawn.scoring is None:
-            yield RankedStep(drawn.step.truth, part.of(drawn.step.key), resumed=True)
+    for ranked in score_steps((describe_step(step, step.key in part) for step in steps), ranker):
+        yield keep(ranked, part)
+
+
+def describe_step(step: Step, known: bool = False) -> DescribedStep:
+    """Never raises: what is wrong with the step is in the outcome."""
+    if known:
+        return DescribedStep(step.truth, known=True)
+    try:
+        return DescribedStep(step.truth, _described(step))
+    except Exception as error:
+        return _faulty(step.truth, error)
+
+
+def score_steps(described: Iterable[DescribedStep], ranker: Ranker) -> Iterator[RankedStep]:
+    """Every step in order, one call of the model a step: so a score depends on no other step, and on no engine.
+
+    Steps are drawn and made ready for the model in a thread of their own. Raises InputError when the ranker fails.
+    """
+    for ready in _ahead(iter(described), lambda step: _made_ready(step, ranker)):
+        step = ready.step
+        if step.described is None or ready.scoring is None:
+            yield RankedStep(step.truth, None, step.failure, step.detail, resumed=step.known)
         else:
-            scored = Scored(rank_described(ranker, drawn.described, drawn.scoring), drawn.truncated)
-            part.append(drawn.step.key, scored)
-            yield RankedStep(drawn.step.truth, scored)
+            yield RankedStep(step.truth, Scored(rank_described(ranker, step.described, ready.scoring), ready.truncated))
+
+
+def keep(ranked: RankedStep, part: PartFile) -> RankedStep:
+    """Adds the scores to the part file, or fills in what the file knows of a step that was not scored again."""
+    if ranked.resumed:
+        return replace(ranked, scored=part.of(ranked.truth.key))
+    if ranked.scored is not None:
+        part.append(ranked.truth.key, ranked.scored)
+    return ranked
 
 
 def reread_steps(steps: Iterable[Step], scores: FileScores) -> Iterator[RankedStep]:
@@ -166,29 +251,31 @@ def reread_steps(steps: Iterable[Step], scores: FileScores) -> Iterator[RankedSt
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A step made ready for the model; or known already, or at fault."""
+class _Ready:
+    """A step, and what is left to do for its scores."""
 
-    step: Step
-    described: Described | None = None
+    step: DescribedStep
     scoring: Callable[[], np.ndarray] | None = None
+    # None where there is nothing to score
     truncated: int = 0
-    error: StepError | None = None
 
 
-def _drawn(step: Step, ranker: Ranker, part: PartFile) -> _Drawn:
-    if step.key in part:
-        return _Drawn(step)
+def _made_ready(step: DescribedStep, ranker: Ranker) -> _Ready:
+    if step.described is None:
+        return _Ready(step)
     try:
-        described = _described(step)
         before = getattr(ranker, "truncated", 0)
-        scoring = begin_scoring(ranker, described)
-        return _Drawn(step, described, scoring, getattr(ranker, "truncated", 0) - before)
-    except StepError as error:
-        return _Drawn(step, error=error)
+        scoring = begin_scoring(ranker, step.described)
+        return _Ready(step, scoring, getattr(ranker, "truncated", 0) - before)
     except Exception as error:
-        # a page that we never met: one step must not end a long run
-        return _Drawn(step, error=StepError("internal_error", f"{type(error).__name__}: {error}"))
+        return _Ready(_faulty(step.truth, error))
+
+
+def _faulty(truth: Truth, error: Exception) -> DescribedStep:
+    if isinstance(error, StepError):
+        return DescribedStep(truth, failure=error.name, detail=error.detail)
+    # a page that we never met: one step must not end a long run
+    return DescribedStep(truth, failure="internal_error", detail=f"{type(error).__name__}: {error}")
 
 
 def _described(step: Step) -> Described:
@@ -202,19 +289,18 @@ def _described(step: Step) -> Described:
     return describe(step, page)
 
 
-def _ahead(steps: Iterator[Step], work: Callable[[Step], _Drawn]) -> Iterator[_Drawn]:
-    """Steps are read and made ready in one thread of their own, in order, a few before they are needed."""
+def _ahead(items: Iterator[T], work: Callable[[T], U]) -> Iterator[U]:
+    """Items are drawn and worked on in one thread of their own, in order, a few before they are needed."""
 
-    def draw() -> _Drawn | None:
-        step = next(steps, None)
-        return None if step is None else work(step)
+    def draw() -> tuple[U, ...]:
+        return tuple(work(item) for item in islice(items, 1))
 
     with ThreadPoolExecutor(1) as pool:
-        waiting: deque[Future[_Drawn | None]] = deque(pool.submit(draw) for _ in range(AHEAD))
+        waiting: deque[Future[tuple[U, ...]]] = deque(pool.submit(draw) for _ in range(AHEAD))
         try:
-            while (drawn := waiting.popleft().result()) is not None:
+            while drawn := waiting.popleft().result():
                 waiting.append(pool.submit(draw))
-                yield drawn
+                yield from drawn
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
