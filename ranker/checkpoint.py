@@ -28,6 +28,9 @@ DTYPES = {
 }
 """What may be asked for -> torch's name."""
 
+MIXED = "mixed"
+"""Not a number format: float32 weights, used in bfloat16 first."""
+
 OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 """Model types whose attention gives NaN in fp16 (DeBERTa-v3 is of type deberta-v2)."""
 
@@ -184,8 +187,10 @@ def _choose_device(device: str | None) -> str:
 def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -> str:
     if dtype == "auto":
         return "bfloat16" if device.startswith("cuda") else "float32"
+    if dtype == MIXED:
+        return "float32"
     if dtype not in DTYPES:
-        raise RankerError(f"dtype: expected one of auto, {', '.join(DTYPES)}, got {dtype!r}")
+        raise RankerError(f"dtype: expected one of auto, {MIXED}, {', '.join(DTYPES)}, got {dtype!r}")
     if DTYPES[dtype] == "float16" and model_type in OVERFLOWS_IN_FP16:
         raise RankerError(
             f"dtype: {model} is of type {model_type}, which gives NaN in float16: use bfloat16 or float32"

@@ -1,28 +1,40 @@
 """Scoring pairs with a sequence classifier that reads both texts at once.
 
 Flatten, predict once, split back: the pairs of all queries become rows of token ids, equal rows once; the rows go through
-the model longest first, those of one width together, as many at a time as a budget of tokens allows; every text takes
-the score of its row.
+the model longest first, as many at a time as a budget of tokens allows; every text takes the score of its row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranker.checkpoint import PairOrder, open_checkpoint
+from ranker.checkpoint import MIXED, Checkpoint, PairOrder, open_checkpoint
 from ranker.errors import RankerError
+from ranker.packed import PackedDeberta, can_pack
+from ranker.padded import PaddedModel, batch_bounds
+from ranker.settling import settle
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["BACKENDS", "MIN_TEXT_TOKENS", "CrossEncoderRanker", "EncodedPairs", "Row", "batch_bounds", "find_template"]
 
 MIN_TEXT_TOKENS = 8
 """A query that leaves fewer tokens than these for the text is refused."""
 
-WIDTH_STEP = 16
-"""Rows are padded to a multiple of this: what matrix units and vector loads like, and few enough widths to share."""
+BACKENDS = ("auto", "packed", "transformers")
+"""Whose forward pass: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
+
+BATCH_TOKENS = {"cpu": 2048}
+"""Tokens a batch by kind of device. A CPU gains 3 % at most from four times as many as 1,000, and needs the memory."""
+OTHER_BATCH_TOKENS = 8192
 
 
 class Row(NamedTuple):
@@ -67,6 +79,14 @@ class EncodedPairs:
     """For each query, the index in `rows` of each of its texts."""
 
 
+class Forward(Protocol):
+    """A forward pass, and how it likes its batches."""
+
+    def logits(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None) -> Tensor: ...
+
+    def bounds(self, lengths: Sequence[int], batch_tokens: int) -> list[int]: ...
+
+
 class CrossEncoderRanker:
     """Any sequence-classification checkpoint, from a folder (transformers or sentence-transformers) or the hub.
 
@@ -80,21 +100,33 @@ class CrossEncoderRanker:
         *,
         device: str | None = None,
         dtype: str = "auto",
-        batch_tokens: int = 8192,
+        backend: str = "auto",
+        batch_tokens: int | None = None,
         pair_order: PairOrder | None = None,
+        exact_top: int = 50,
     ) -> None:
-        """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16; `batch_tokens` counts padding.
+        """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
+        that could be on either side of a query's cut after its best `exact_top`, so that those are the ones float32 gives.
+        (With mixed, a text's score is rough or exact according to the query's other texts.)
 
-        `pair_order` None: what the checkpoint's config says, else query-text. RankerError where pairs cannot be scored.
+        `backend`: see BACKENDS. `batch_tokens` counts padding; None: what suits the device. `pair_order` None: what the
+        checkpoint's config says, else query-text. RankerError where pairs cannot be scored.
         """
-        if batch_tokens < 1:
-            raise RankerError(f"batch_tokens: expected a positive number, got {batch_tokens}")
+        for name, number in (("batch_tokens", batch_tokens), ("exact_top", exact_top)):
+            if number is not None and number < 1:
+                raise RankerError(f"{name}: expected a positive number, got {number}")
         self._checkpoint = open_checkpoint(model, device, dtype, pair_order)
-        self._batch_tokens = batch_tokens
         self._template = find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
         self._typed = _reads_types(self._checkpoint.model, self._checkpoint.tokenizer)
+        self._exact_top = exact_top if dtype == MIXED else None
+        self._exact = _forward(self._checkpoint, backend)
+        self._rough = _forward(self._checkpoint, backend, "bfloat16") if self._exact_top else self._exact
+        kind = str(self._checkpoint.model.device).split(":")[0]
+        self._batch_tokens = batch_tokens or BATCH_TOKENS.get(kind, OTHER_BATCH_TOKENS)
         self.truncated = 0
         """Texts that were cut so far, to the room their query leaves."""
+        self.settled = 0
+        """Rows that were scored a second time so far, with dtype mixed."""
 
     @property
     def name(self) -> str:
@@ -113,7 +145,9 @@ class CrossEncoderRanker:
 
     @property
     def dtype(self) -> str:
-        """The model's number format, in torch's spelling."""
+        """The model's number format, in torch's spelling; mixed-50 where the best 50 are float32's."""
+        if self._exact_top:
+            return f"{MIXED}-{self._exact_top}"
         return str(self._checkpoint.model.dtype).removeprefix("torch.")
 
     @property
@@ -141,12 +175,26 @@ class CrossEncoderRanker:
 
     def predict(self, encoded: EncodedPairs) -> list[np.ndarray]:
         """Scores of what `encode` made; RankerError where one is not finite."""
-        scores = np.zeros(len(encoded.rows), dtype=np.float32)
-        for start, stop in pairwise(batch_bounds([len(row.ids) for row in encoded.rows], self._batch_tokens)):
-            scores[start:stop] = self._predict_batch(encoded.rows[start:stop])
+        rows = encoded.rows
+        scores = self._score_rows(self._rough, rows)
         found = [scores[places] for places in encoded.places]
         self._refuse_non_finite(found)
+        if self._exact_top is None:
+            return found
+        found = settle(scores, encoded.places, self._exact_top, lambda places: self._settle([rows[i] for i in places]))
+        self._refuse_non_finite(found)
         return found
+
+    def _settle(self, rows: Sequence[Row]) -> np.ndarray:
+        self.settled += len(rows)
+        return self._score_rows(self._exact, rows)
+
+    def _score_rows(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
+        """`rows`: longest first."""
+        scores = np.zeros(len(rows), dtype=np.float32)
+        for start, stop in pairwise(forward.bounds([len(row.ids) for row in rows], self._batch_tokens)):
+            scores[start:stop] = self._score_batch(forward, rows[start:stop])
+        return scores
 
     def _tokenize(self, texts: set[str]) -> dict[str, list[int]]:
         if not texts:
@@ -178,27 +226,13 @@ class CrossEncoderRanker:
     def _join(self, query: list[int], text: list[int]) -> Row:
         return self._template.join(query, text) if self.pair_order == "query-text" else self._template.join(text, query)
 
-    def _predict_batch(self, rows: Sequence[Row]) -> np.ndarray:
+    def _score_batch(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
         import torch
 
-        model = self._checkpoint.model
+        types = [self._template.token_types(row) for row in rows] if self._typed else None
         with torch.inference_mode():
-            inputs = {name: torch.from_numpy(array).to(model.device) for name, array in self._inputs(rows).items()}
-            logits = model(**inputs).logits.float()
+            logits = forward.logits([row.ids for row in rows], types)
             return np.asarray(_log_odds(logits, self._checkpoint.positive).cpu().numpy(), dtype=np.float32)
-
-    def _inputs(self, rows: Sequence[Row]) -> dict[str, np.ndarray]:
-        """Rows side by side, the first the longest, each filled up on the right."""
-        width = min(_round_up(len(rows[0].ids)), self._checkpoint.max_tokens)
-        ids = np.full((len(rows), width), self._checkpoint.tokenizer.pad_token_id, dtype=np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for place, row in enumerate(rows):
-            ids[place, : len(row.ids)] = row.ids
-            mask[place, : len(row.ids)] = 1
-            if self._typed:
-                types[place, : len(row.ids)] = self._template.token_types(row)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        return inputs | {"token_type_ids": types} if self._typed else inputs
 
     def _refuse_non_finite(self, scores: Sequence[np.ndarray]) -> None:
         bad = sum(int((~np.isfinite(values)).sum()) for values in scores)
@@ -209,18 +243,23 @@ class CrossEncoderRanker:
             )
 
 
-def batch_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
-    """Where batches begin, and the end: rows of one width, as many as the budget allows, at least one.
+def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> Forward:
+    """The checkpoint's model, its products in another number format than its own where one is named."""
+    import torch
 
-    A row's width is its own length rounded up, whatever shares its batch. In bfloat16 the width decides how sums are
-    rounded (0.06 to 0.25 on a DeBERTa-base when widths were those of the longest in the batch); the number of rows does not.
-    """
-    bounds = [0]
-    for place, length in enumerate(lengths):
-        width, rows = _round_up(length), place - bounds[-1]
-        if rows and (width != _round_up(lengths[place - 1]) or (rows + 1) * width > batch_tokens):
-            bounds.append(place)
-    return [*bounds, len(lengths)] if lengths else []
+    if backend not in BACKENDS:
+        raise RankerError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
+    model, packable = checkpoint.model, can_pack(checkpoint.model)
+    if backend == "packed" and not packable:
+        raise RankerError(
+            f"backend: packed reads DeBERTa-v2 and v3 alone, {checkpoint.name} is {type(model).__name__}: use transformers"
+        )
+    number_format = model.dtype if dtype is None else getattr(torch, dtype)
+    if packable and (backend == "packed" or (backend == "auto" and model.device.type == "cpu")):
+        with torch.inference_mode():
+            return PackedDeberta(model, number_format, checkpoint.max_tokens)
+    own = model if dtype is None else deepcopy(model).to(number_format)
+    return PaddedModel(own, checkpoint.tokenizer.pad_token_id, checkpoint.max_tokens)
 
 
 def find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
@@ -279,7 +318,3 @@ def _log_odds(logits: Any, positive: int) -> Any:
         return logits[:, 0]
     others = [column for column in range(logits.shape[1]) if column != positive]
     return logits[:, positive] - torch.logsumexp(logits[:, others], dim=1)
-
-
-def _round_up(length: int) -> int:
-    return -(-length // WIDTH_STEP) * WIDTH_STEP

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ranker.cross_encoder import batch_bounds
+from ranker.matching import score_and_match
 from ranker.pairs import EpochPairs, PairEncoder, PairGroup
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def make_trainer(
         control: Any
 
         def compute_loss(self, model: Any, inputs: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-            return group_loss(model, inputs, settings.loss)
+            return group_loss(model, inputs, settings.loss, settings.matching_weight)
 
         def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
             super().log(logs, *args, **kwargs)
@@ -61,27 +62,35 @@ def make_trainer(
         args=arguments,
         train_dataset=pairs,
         eval_dataset=[0] if held_out else None,
-        data_collator=partial(collate, encoder=encoder, parts=settings.length_parts),
+        data_collator=partial(
+            collate, encoder=encoder, parts=settings.length_parts, matching=settings.matching_weight > 0
+        ),
         callbacks=callbacks,
     )
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer
 
 
-def group_loss(model: Any, inputs: Mapping[str, Any], kind: str) -> Any:
-    """Mean loss of a batch: binary cross-entropy a pair, or cross-entropy of the targets a group."""
+def group_loss(model: Any, inputs: Mapping[str, Any], kind: str, matching_weight: float = 0.0) -> Any:
+    """Mean loss of a batch: binary cross-entropy a pair, or cross-entropy of the targets a group; and that of matching."""
     import torch
     from torch.nn import functional
 
-    found = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
+    if matching_weight:
+        parts = [score_and_match(model, *both) for both in zip(inputs["parts"], inputs["shared"], strict=True)]
+        found = torch.cat([part.logits for part in parts])
+        extra = matching_weight * torch.stack([part.loss for part in parts]).mean()
+    else:
+        found = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
+        extra = 0.0
     logits = torch.empty_like(found).index_copy(0, inputs["order"], found)
     if kind == "pair":
-        return functional.binary_cross_entropy_with_logits(logits, inputs["targets"])
+        return functional.binary_cross_entropy_with_logits(logits, inputs["targets"]) + extra
     losses = [
         -(targets * functional.log_softmax(scores, dim=0)).sum()
         for scores, targets in zip(logits.split(inputs["sizes"]), inputs["targets"].split(inputs["sizes"]), strict=True)
     ]
-    return torch.stack(losses).mean()
+    return torch.stack(losses).mean() + extra
 
 
 def score_groups(

@@ -75,6 +75,18 @@ class PairEncoder:
 
     def row(self, query: str, text: str, swap: np.ndarray | None = None) -> Row:
         """The pair's tokens, the text cut to the room that the query leaves. RankerError where it leaves none."""
+        room = self.room(query)
+        return self.row_of_ids(self.ids(query), self.ids(text)[:room], swap)
+
+    def row_of_ids(self, asked: Sequence[int], found: Sequence[int], swap: np.ndarray | None = None) -> Row:
+        """The same from token ids, cut already."""
+        if swap is not None:
+            asked, found = swap[asked].tolist(), swap[found].tolist()
+        pair = (asked, found) if self.pair_order == "query-text" else (found, asked)
+        return self._template.join(*pair)
+
+    def room(self, query: str) -> int:
+        """Tokens that the query leaves for a text."""
         asked = self.ids(query)
         room = self.max_tokens - self._template.n_special - len(asked)
         if room < MIN_TEXT_TOKENS:
@@ -82,11 +94,14 @@ class PairEncoder:
                 f"max_tokens: expected room for a text of {MIN_TEXT_TOKENS} tokens within {self.max_tokens}, "
                 f"a query has {len(asked)}: {query[:60]!r}"
             )
-        found = self.ids(text)[:room]
-        if swap is not None:
-            asked, found = swap[asked].tolist(), swap[found].tolist()
-        pair = (asked, found) if self.pair_order == "query-text" else (found, asked)
-        return self._template.join(*pair)
+        return room
+
+    def is_special(self, row: Row) -> list[bool]:
+        """Of each token: whether it belongs to the frame, not to one of the texts."""
+        frame = self._template
+        second = len(row.ids) - row.split - frame.n_special
+        marks = (len(frame.before), row.split, len(frame.between), second, len(frame.after))
+        return [place % 2 == 0 for place, count in enumerate(marks) for _ in range(count)]
 
     def tensors(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Rows side by side, filled up on the right to the longest."""

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from ranker.checkpoint import PairOrder
 from ranker.errors import RankerError
+from ranker.matching import add_match_head, drop_match_head, shared_tokens, teach_matching
 from ranker.pairs import EpochPairs, Example, PairEncoder, PairGroup, TokenSwap
 from ranker.small import SmallModel, build_small
 
@@ -44,6 +45,8 @@ class TrainingSettings:
     # batches whose gradients add up to one step
     learning_rate: float = 3e-5
     weight_decay: float = 0.01
+    beta2: float = 0.999
+    # of AdamW
     clip: float = 1.0
     warmup_epochs: float = 0.5
     # the learning rate rises linearly for so long, then falls linearly to 0
@@ -55,6 +58,12 @@ class TrainingSettings:
     # share of the draws in which rarer tokens change places
     swap_kept: int = 200
     # so many of the commonest tokens never do
+    matching_steps: int = 0
+    # gradient steps, before the training proper, in which the model learns which tokens the two texts share
+    matching_rate: float = 3e-3
+    # learning rate of these steps
+    matching_weight: float = 0.0
+    # of the same task beside the training proper; 0: not asked any more
     length_parts: int = 1
     # a batch goes through the model in so many parts, sorted by length: less padding
     bf16: bool = False
@@ -70,13 +79,18 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=20,
-    negatives=12,
+    epochs=16,
+    negatives=15,
     batch=8,
     learning_rate=1e-3,
+    weight_decay=0.05,
+    beta2=0.98,
     max_tokens=256,
     loss="group",
-    swap_share=0.5,
+    swap_share=1.0,
+    swap_kept=80,
+    matching_steps=200,
+    matching_weight=0.3,
     length_parts=3,
     bf16=True,
 )
@@ -121,9 +135,15 @@ def train(
     model.config.pair_order = settings.pair_order
     encoder = PairEncoder(tokenizer, model.config, settings.pair_order, settings.max_tokens)
     encoder.learn(text for group in (*used, *held_out) for text in (group.query, *group.texts))
-    trainer = _make_trainer(model, encoder, used, [g for g in held_out if g.positives], settings, out, tell)
+    swap = TokenSwap(used, encoder, settings.swap_kept) if settings.swap_share else None
+    if settings.matching_steps or settings.matching_weight:
+        add_match_head(model)
+    if settings.matching_steps and not resume:
+        teach_matching(model, encoder, used, swap, settings, tell)
+    trainer = _make_trainer(model, encoder, used, swap, [g for g in held_out if g.positives], settings, out, tell)
     trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
     metrics = trainer.measure() if held_out else {}
+    drop_match_head(model)
     result = TrainingResult(out, metrics, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
     if trainer.is_world_process_zero():
         _save(trainer.model, tokenizer, result, settings)
@@ -203,6 +223,7 @@ def _make_trainer(
     model: Any,
     encoder: PairEncoder,
     groups: Sequence[PairGroup],
+    swap: TokenSwap | None,
     held_out: Sequence[PairGroup],
     settings: TrainingSettings,
     out: Path,
@@ -216,7 +237,7 @@ def _make_trainer(
         negatives=settings.negatives,
         seed=settings.seed,
         grouped=settings.loss == "group",
-        swap=TokenSwap(groups, encoder, settings.swap_kept) if settings.swap_share else None,
+        swap=swap,
         swap_share=settings.swap_share,
     )
     arguments = _arguments(settings, out / CHECKPOINTS, len(pairs), bool(held_out))
@@ -235,6 +256,7 @@ def _arguments(settings: TrainingSettings, folder: Path, n_items: int, judged: b
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
+        adam_beta2=settings.beta2,
         max_grad_norm=settings.clip,
         lr_scheduler_type="linear",
         warmup_steps=_warmup_steps(settings, n_items),
@@ -285,8 +307,11 @@ def _save(model: Any, tokenizer: Any, result: TrainingResult, settings: Training
     (result.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
 
 
-def collate(examples: Sequence[Example], encoder: PairEncoder, parts: int) -> dict[str, Any]:
-    """A batch: its rows in `parts` sorted by length, the place of each row in the flat order, targets and group sizes."""
+def collate(examples: Sequence[Example], encoder: PairEncoder, parts: int, matching: bool = False) -> dict[str, Any]:
+    """A batch: its rows in `parts` sorted by length, the place of each row in the flat order, targets and group sizes.
+
+    With `matching`, also which tokens of each part are shared.
+    """
     import torch
 
     rows = [row for example in examples for row in example.rows]
@@ -295,6 +320,7 @@ def collate(examples: Sequence[Example], encoder: PairEncoder, parts: int) -> di
     chunks = [order[start : start + size] for start in range(0, len(order), size)]
     return {
         "parts": [encoder.tensors([rows[place] for place in chunk]) for chunk in chunks],
+        "shared": [shared_tokens([rows[place] for place in chunk], encoder) for chunk in chunks if matching],
         "order": torch.tensor(order),
         "targets": torch.tensor([target for example in examples for target in example.targets]),
         "sizes": [len(example.rows) for example in examples],

@@ -1,12 +1,13 @@
 """Measure speed and memory on made-up data; every such claim of this project is a line that this prints.
 
-python scripts/bench.py help | steps | describe | sample | stream | lint | all
+python scripts/bench.py help | steps | describe | sample | stream | lint | ranker | all
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import os
 import platform
@@ -35,6 +36,11 @@ N_PICTURES = 8
 STEPS_PER_TASK = 8
 REPLY_CHARS = 2000
 # of a first turn
+TOP = 50
+# candidates that go on to the model
+PAGES_A_TURN = 5
+BF16_PEAK = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "A10": 125e12}
+# dense operations a second, from the makers' data sheets
 SEED = 0
 
 
@@ -68,6 +74,35 @@ class Measured:
     wall_s: float
     cpu_s: float
     peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankerPage:
+    """What a ranker reads of one step."""
+
+    query: str
+    texts: tuple[str, ...]
+
+
+Scorer = Callable[[Sequence[RankerPage]], list[Any]]
+# the scores of each page's texts
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Scores of some pages, and what they took."""
+
+    scores: list[Any]
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The same pages scored in two ways, one after the other."""
+
+    usual: Timed
+    fast: Timed
 
 
 def bench_help(args: argparse.Namespace) -> list[Line]:
@@ -141,6 +176,142 @@ def bench_describe(args: argparse.Namespace) -> list[Line]:
         Line("times faster than the reference", slow_s / fast_s, "x", at_least=20),
         Line("texts that differ", differing, "", at_most=1),
     ]
+
+
+def bench_scoring(args: argparse.Namespace) -> list[Line]:
+    """Scoring against sentence-transformers at its defaults.
+
+    Both score the same candidates with the same checkpoint on the same device: DeBERTa-v3-base's shape, random weights.
+    """
+    from sentence_transformers import CrossEncoder
+
+    from ranker import CrossEncoderRanker
+
+    pages = _ranker_pages(args)
+    with tempfile.TemporaryDirectory(prefix="seeact-bench-", dir=args.dir) as scratch:
+        _write_checkpoint(Path(scratch))
+        theirs, ours = CrossEncoder(scratch), CrossEncoderRanker(scratch, dtype=args.dtype, exact_top=TOP)
+
+    def usual(batch: Sequence[RankerPage]) -> list[Any]:
+        flat = theirs.predict([(page.query, text) for page in batch for text in page.texts])
+        ends = itertools.accumulate(len(page.texts) for page in batch)
+        return [flat[end - len(page.texts) : end] for end, page in zip(ends, batch, strict=True)]
+
+    def fast(batch: Sequence[RankerPage]) -> list[Any]:
+        return ours.score_many([(page.query, page.texts) for page in batch])
+
+    turns = _take_turns(pages, usual, fast)
+    _print_settings(pages, turns, ours)
+    return _scoring_lines(pages, turns, ours)
+
+
+def _ranker_pages(args: argparse.Namespace) -> list[RankerPage]:
+    """Steps drawn from the sample's test splits, and those of `--also`; of each as many candidates as asked for."""
+    from seeact_offline.dataset import TEST_SPLITS, load_steps
+    from seeact_offline.ranking import candidate_texts, ranker_query
+
+    steps = [step for split in TEST_SPLITS for step in load_steps("sample", split)]
+    steps = Random(SEED).sample(steps, min(args.ranker_steps, len(steps)))
+    steps += list(load_steps(*args.also)) if args.also else []
+    pages = []
+    for step in steps:
+        texts = list(candidate_texts(step).values())
+        n = min(args.candidates or len(texts), len(texts))
+        pages.append(RankerPage(ranker_query(step), tuple(Random(str(step.key)).sample(texts, n))))
+    return pages
+
+
+def _write_checkpoint(folder: Path) -> None:
+    """Its tokenizer is learnt from the texts of the sample's train split."""
+    from seeact_offline.dataset import load_steps
+    from seeact_offline.ranking import candidate_texts, ranker_query
+    from tests.ranker.base_size import write_base_size
+
+    steps = list(load_steps("sample", "train"))
+    write_base_size(folder, {text for step in steps for text in (ranker_query(step), *candidate_texts(step).values())})
+
+
+def _take_turns(pages: Sequence[RankerPage], usual: Scorer, fast: Scorer) -> list[Turn]:
+    """A few pages a turn, the usual way and ours, so that other work on the machine hits both."""
+    for warm_up in (usual, fast):
+        warm_up([RankerPage(pages[0].query, pages[0].texts[:2])])
+    turns = []
+    for start in range(0, len(pages), PAGES_A_TURN):
+        batch = pages[start : start + PAGES_A_TURN]
+        turns.append(Turn(_timed(usual, batch), _timed(fast, batch)))
+        print(f"ranker: {start + len(batch)} of {len(pages)} steps", file=sys.stderr)
+    return turns
+
+
+def _timed(score: Scorer, batch: Sequence[RankerPage]) -> Timed:
+    wall, processor = time.perf_counter(), time.process_time()
+    scores = score(batch)
+    return Timed(scores, time.perf_counter() - wall, time.process_time() - processor)
+
+
+def _print_settings(pages: Sequence[RankerPage], turns: Sequence[Turn], ours: Any) -> None:
+    import numpy as np
+    import sentence_transformers
+    import torch
+
+    texts = [len(page.texts) for page in pages]
+    found = [score for turn in turns for scores in turn.fast.scores for score in scores]
+    print(
+        f"ranker: {_processor_name()}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
+        f"sentence-transformers {sentence_transformers.__version__}\n"
+        f"ranker: 12 layers x 768, 12 heads, vocabulary 128,100, random weights; scores spread by {np.std(found):.2f}\n"
+        f"ranker: {len(pages)} steps of {min(texts)} to {max(texts)} candidates, {sum(texts)} pairs, "
+        f"{len({(page.query, text) for page in pages for text in page.texts})} of them distinct; "
+        f"ours: {ours.device}, {ours.dtype}; theirs: CrossEncoder.predict at its defaults"
+    )
+
+
+def _scoring_lines(pages: Sequence[RankerPage], turns: Sequence[Turn], ours: Any) -> list[Line]:
+    n = sum(len(page.texts) for page in pages)
+    usual_s, fast_s = sum(turn.usual.wall_s for turn in turns), sum(turn.fast.wall_s for turn in turns)
+    usual_cpu_s, fast_cpu_s = sum(turn.usual.cpu_s for turn in turns), sum(turn.fast.cpu_s for turn in turns)
+    usual = [scores for turn in turns for scores in turn.usual.scores]
+    fast = [scores for turn in turns for scores in turn.fast.scores]
+    same = sum(_top(page, a) == _top(page, b) for page, a, b in zip(pages, usual, fast, strict=True))
+    return [
+        Line("sentence-transformers, pairs a second", n / usual_s, "1/s"),
+        Line("ours, pairs a second", n / fast_s, "1/s"),
+        Line("times faster at scoring", usual_s / fast_s, "x", at_least=3),
+        Line("the same in processor time", usual_cpu_s / fast_cpu_s, "x"),
+        Line(f"same {TOP} best, % of {len(pages)} steps", 100 * same / len(pages), "%", at_least=99),
+        Line("pairs scored a second time", 100 * ours.settled / n, "%"),
+        *_gpu_lines(pages, fast_s, ours),
+    ]
+
+
+def _gpu_lines(pages: Sequence[RankerPage], took_s: float, ours: Any) -> list[Line]:
+    """How much of the card's bf16 peak is used; the work is what the first pass needs, without padding."""
+    import torch
+
+    peak = next((flops for name, flops in BF16_PEAK.items() if name in _processor_name()), None)
+    if not torch.cuda.is_available() or peak is None:
+        return []
+    lengths = [len(row.ids) for row in ours.encode([(page.query, page.texts) for page in pages]).rows]
+    flops = sum(12 * (2 * 12 * 768**2 * length + 12 * 768 * length**2) for length in lengths)
+    return [Line("share of the card's bf16 peak", 100 * flops / took_s / peak, "%")]
+
+
+def _top(page: RankerPage, scores: Any) -> list[str]:
+    """The texts of the best candidates: which of two candidates with equal texts is in is left to chance by theirs."""
+    order = sorted(range(len(page.texts)), key=lambda place: -scores[place])
+    return sorted(page.texts[place] for place in order[:TOP])
+
+
+def _processor_name() -> str:
+    """Of what torch works on."""
+    import torch
+
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    named = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    formats = [name for name in ("avx512f", "avx512_bf16", "amx_bf16") if any(name in line.split() for line in lines)]
+    return " ".join([next(named, platform.processor()), *formats])
 
 
 def bench_sample(args: argparse.Namespace) -> list[Line]:
@@ -351,7 +522,8 @@ COMMANDS: dict[str, Sequence[Callable[[argparse.Namespace], list[Line]]]] = {
     "sample": (bench_sample,),
     "stream": (bench_stream,),
     "lint": (bench_lint,),
-    "all": (bench_help, bench_describe, bench_sample, bench_lint, bench_stream, bench_steps),
+    "ranker": (bench_describe, bench_scoring),
+    "all": (bench_help, bench_describe, bench_sample, bench_lint, bench_stream, bench_steps, bench_scoring),
 }
 # a later benchmark is a function above and a line here
 
@@ -365,6 +537,12 @@ def main() -> int:
     parser.add_argument(
         "--dir", type=Path, help="steps, stream: folder for some 3 GB of scratch files (default: the system's)"
     )
+    parser.add_argument("--ranker-steps", type=int, default=20, help="ranker: steps (default: %(default)s)")
+    parser.add_argument(
+        "--candidates", type=int, default=60, help="ranker: of each step; 0 for all (default: %(default)s)"
+    )
+    parser.add_argument("--also", nargs=2, metavar=("DATASET", "SPLIT"), help="ranker: steps to score beside those")
+    parser.add_argument("--dtype", default="mixed", help="ranker: of ours (default: %(default)s)")
     args = parser.parse_args()
     if args.what == "make-data":
         make_data(args.n, args.dir)

@@ -1,0 +1,88 @@
+"""Learning which tokens two texts share, before learning what is right."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from ranker.matching import add_match_head, drop_match_head, score_and_match, shared_tokens, teach_matching
+from ranker.pairs import PairEncoder, PairGroup, TokenSwap
+from ranker.small import SmallModel, build_small
+from ranker.tokenizer import train_tokenizer
+from ranker.training import SMALL, train
+
+WORDS = "red green blue black white small large round square flat soft hard cold warm old new".split()
+GROUPS = [
+    PairGroup(f"find {a} and {b}", (f"box {a}",), tuple(f"box {word}" for word in WORDS if word not in {a, b}))
+    for a, b in zip(WORDS, WORDS[1:], strict=False)
+]
+SETTINGS = dataclasses.replace(
+    SMALL, epochs=1, negatives=3, swap_kept=4, max_tokens=40, matching_steps=40, bf16=False, threads=1
+)
+SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=1, heads=2, intermediate_size=32, max_tokens=40, dropout=0.0)
+
+
+@pytest.fixture
+def tokenizer() -> Any:
+    return train_tokenizer([text for group in GROUPS for text in (group.query, *group.texts)], 200, 40)
+
+
+def _encoder(tokenizer: Any, model: Any) -> PairEncoder:
+    return PairEncoder(tokenizer, model.config, "query-text", 40)
+
+
+def test_shared_tokens_are_those_that_stand_in_both_texts(tokenizer: Any) -> None:
+    encoder = _encoder(tokenizer, build_small(SHAPE, tokenizer))
+    row = encoder.row("find red and green", "box red")
+    shorter = encoder.row("find", "box")
+
+    found = shared_tokens([row, shorter], encoder).tolist()
+
+    assert found[0] == [-1, 0, 1, 0, 0, -1, 0, 1, -1]
+    assert found[1] == [-1, 0, -1, 0, -1, -1, -1, -1, -1]
+
+
+def test_teaching_lowers_the_loss_on_words_that_are_disguised(tokenizer: Any) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = build_small(SHAPE, tokenizer)
+    encoder = _encoder(tokenizer, model)
+    add_match_head(model)
+    told: list[str] = []
+    settings = dataclasses.replace(SETTINGS, matching_steps=100)
+
+    teach_matching(model, encoder, GROUPS, TokenSwap(GROUPS, encoder, 4), settings, told.append)
+
+    rows = [encoder.row(group.query, text) for group in GROUPS for text in group.texts]
+    with torch.inference_mode():
+        after = float(score_and_match(model.eval(), encoder.tensors(rows), shared_tokens(rows, encoder)).loss)
+    assert after < 0.35, "an untaught head is at 0.69, saying `no` everywhere at 0.4 or more"
+    assert told[-1].startswith("matching, step 100 of 100: loss ")
+
+
+def test_the_head_is_not_saved_with_the_model(tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    train(GROUPS, tmp_path / "out", SETTINGS, base=SHAPE)
+
+    with safe_open(tmp_path / "out" / "model.safetensors", "np") as weights:
+        assert not [name for name in weights.keys() if "match" in name]  # noqa: SIM118
+
+
+def test_dropping_a_head_that_is_not_there_does_nothing(tokenizer: Any) -> None:
+    drop_match_head(build_small(SHAPE, tokenizer))
+
+
+def test_tokens_are_words_and_numbers_without_signs(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("(Box id=3 RED, new)") == ["box", "red", "new"]
+
+
+def test_digits_are_parted_from_letters(tokenizer: Any) -> None:
+    assert "".join(tokenizer.tokenize("21st")[:2]) == "21"
