@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,7 @@ from seeact_offline.records import MERGE_RULES, StepKey
 
 if TYPE_CHECKING:
     from seeact_offline.grounding import Grounding
-    from seeact_offline.ranking import Scores
+    from seeact_offline.ranking import Ranker, Scores
 
 N = TypeVar("N", int, float)
 
@@ -101,7 +102,7 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
 
 
 def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
-    from seeact_offline.ranking import default_ranker
+    from seeact_offline.ranking import BACKENDS, DTYPES, default_ranker
 
     parser.add_argument(
         "--ranker",
@@ -109,6 +110,23 @@ def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
         metavar="NAME|DIR|HUB_ID",
         help="ranks the candidates: bundled, bm25, or a sequence-classification checkpoint (default: %(default)s)",
     )
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default="auto",
+        help="of a checkpoint's numbers: auto is float32 on a CPU and bfloat16 on a GPU; "
+        "mixed is bfloat16 with the best 50 as float32 has them (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="auto", help="a checkpoint's forward pass (default: %(default)s)"
+    )
+
+
+def ranker_opener(args: argparse.Namespace) -> Callable[[str], Ranker]:
+    """Opens a ranker by its name, as the options say."""
+    from seeact_offline.ranking import open_ranker
+
+    return partial(open_ranker, dtype=args.dtype, backend=args.backend)
 
 
 def ranker_name(args: argparse.Namespace) -> str:
@@ -149,10 +167,10 @@ def open_scores(args: argparse.Namespace, keys: Sequence[StepKey] | None = None)
 def _live_scores(args: argparse.Namespace) -> Scores:
     """By the ranker, and kept for the next run."""
     from seeact_offline.dataset import canonical_split, fingerprint
-    from seeact_offline.ranking import CachedScores, LiveScores, open_ranker
+    from seeact_offline.ranking import CachedScores, LiveScores
 
     split = canonical_split(args.split)
-    scores = CachedScores(LiveScores(open_ranker(args.ranker)), fingerprint(args.dataset, split), split)
+    scores = CachedScores(LiveScores(ranker_opener(args)(args.ranker)), fingerprint(args.dataset, split), split)
     if scores.problem:
         note(scores.problem)
     return scores

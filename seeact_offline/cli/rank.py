@@ -20,7 +20,6 @@ from seeact_offline.ranking import (
     TEXT_VERSION,
     FileScores,
     Origin,
-    open_ranker,
     read_scores,
     write_official,
     write_scores,
@@ -126,12 +125,12 @@ def _open_engine(args: argparse.Namespace) -> Iterator[Engine]:
         ]
         if named:
             raise InputError(f"--{named[0].replace('_', '-')}: expected --engine ray beside it, got --engine local")
-        yield LocalEngine(open_ranker(args.ranker))
+        yield LocalEngine(options.ranker_opener(args)(args.ranker))
         return
     from seeact_offline.ranking.ray_engine import Workers, open_engine
 
     workers = Workers(args.address, args.score_workers, args.describe_workers, args.gpus_per_worker)
-    with open_engine(args.ranker, workers) as engine:
+    with open_engine(args.ranker, workers, options.ranker_opener(args)) as engine:
         crew = engine.crew
         note(
             f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"

@@ -14,7 +14,7 @@ from seeact_offline.ranking.files import (
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.opening import default_ranker, open_ranker
+from seeact_offline.ranking.opening import BACKENDS, DTYPES, default_ranker, open_ranker
 from seeact_offline.ranking.scores import (
     TEXT_VERSION,
     LiveScores,
@@ -30,6 +30,8 @@ from seeact_offline.ranking.scores import (
 )
 
 __all__ = [
+    "BACKENDS",
+    "DTYPES",
     "SCHEMA",
     "TEXT_VERSION",
     "CachedScores",

@@ -12,6 +12,9 @@ from seeact_offline.records import InputError
 
 BUNDLED = "bundled"
 LEXICAL = "bm25"
+DTYPES = ("auto", "float32", "bfloat16", "mixed")
+BACKENDS = ("auto", "packed", "transformers")
+# as `ranker.CrossEncoderRanker` explains them
 EXPECTED = f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME"
 _HUB_ID = re.compile(r"[\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*")
 
@@ -26,13 +29,16 @@ def bundled_folder() -> Path | None:
     return folder if (folder / "model.safetensors").is_file() else None
 
 
-def open_ranker(name: str) -> Ranker:
-    """The ranker of that name. Raises InputError where there is none, or it cannot be used."""
+def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
+    """The ranker of that name. Raises InputError where there is none, or it cannot be used.
+
+    `dtype`, `backend`: of a checkpoint's model; a ranker without one has no use for them.
+    """
     if name == LEXICAL:
         from ranker import LexicalRanker
 
         return LexicalRanker()
-    return _cross_encoder(name, _checkpoint(name))
+    return _cross_encoder(name, _checkpoint(name), dtype, backend)
 
 
 def model_threads(name: str) -> int | None:
@@ -66,11 +72,11 @@ def _checkpoint(name: str) -> str | Path:
     return name
 
 
-def _cross_encoder(name: str, model: str | Path) -> Ranker:
+def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
     try:
         from ranker import CrossEncoderRanker
 
-        ranker: Ranker = CrossEncoderRanker(model)
+        ranker: Ranker = CrossEncoderRanker(model, dtype=dtype, backend=backend)
     except ImportError as error:
         install = "pip install 'seeact-offline[ranker]'"
         raise InputError(f"--ranker: {name} cannot be loaded: {error}; try {install}") from error

@@ -187,13 +187,13 @@ def _made_from(stage: DescribeStage | ScoreStage) -> dict[str, Any]:
 
 
 @contextmanager
-def open_engine(ranker: str, workers: Workers) -> Iterator[RayEngine]:
-    """Connects to Ray, or starts one on this machine, and lets go of it at the end. Raises InputError."""
+def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> Iterator[RayEngine]:
+    """Connects to Ray, or starts one on this machine, and lets go of it at the end. Raises InputError. `opener`: see RayEngine."""
     ray = _import_ray()
     _connect(ray, workers)
     try:
         _quieten(ray)
-        yield RayEngine(ranker, crew_for(workers, _room(ray), ranker))
+        yield RayEngine(ranker, crew_for(workers, _room(ray), ranker), opener)
     finally:
         ray.shutdown()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ranker.training import SMALL, train
 WORDS = "red green blue black white small large round square flat soft hard cold warm old new".split()
 GROUPS = [
     PairGroup(f"find {a} and {b}", (f"box {a}",), tuple(f"box {word}" for word in WORDS if word not in {a, b}))
-    for a, b in zip(WORDS, WORDS[1:], strict=False)
+    for a, b in itertools.pairwise(WORDS)
 ]
 SETTINGS = dataclasses.replace(
     SMALL, epochs=1, negatives=3, swap_kept=4, max_tokens=40, matching_steps=40, bf16=False, threads=1
