@@ -38,6 +38,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
     options.add_question_arguments(parser)
+    options.add_engine_arguments(parser)
     add_model_arguments(parser)
     runs = add_run_arguments(parser)
     runs.add_argument(

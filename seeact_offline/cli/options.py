@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from seeact_offline.cli import strategies
 from seeact_offline.cli.output import note
-from seeact_offline.records import MERGE_RULES, StepKey
+from seeact_offline.records import MERGE_RULES, InputError, StepKey
 
 if TYPE_CHECKING:
     from seeact_offline.grounding import Grounding
     from seeact_offline.ranking import Ranker, Scores
 
+ENGINES = ("local", "ray")
 N = TypeVar("N", int, float)
 
 
@@ -122,6 +123,28 @@ def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of ranking."""
+    engine = parser.add_argument_group("where the ranker runs")
+    engine.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="this process, or Ray's workers: the same file (default: %(default)s)",
+    )
+    engine.add_argument(
+        "--address", metavar="HOST:PORT", help="of a Ray cluster, or auto (default: a Ray of its own on this machine)"
+    )
+    engine.add_argument("--score-workers", type=positive_int, metavar="N", help="workers with a ranker each")
+    engine.add_argument("--describe-workers", type=positive_int, metavar="N", help="workers that read pages")
+    engine.add_argument(
+        "--gpus-per-worker",
+        type=non_negative_float,
+        metavar="X",
+        help="GPUs of each scoring worker, or a share of one (default: 1 where there are any)",
+    )
+
+
 def ranker_opener(args: argparse.Namespace) -> Callable[[str], Ranker]:
     """Opens a ranker by its name, as the options say."""
     from seeact_offline.ranking import open_ranker
@@ -156,6 +179,8 @@ def open_scores(args: argparse.Namespace, keys: Sequence[StepKey] | None = None)
 
     if args.scores is None:
         return _live_scores(args)
+    if getattr(args, "engine", "local") == "ray":
+        raise InputError(f"--engine: expected no --scores beside ray, which is for ranking; got {args.scores}")
     scores = read_scores(args.scores)
     matched = check_match(scores, keys, str(args.scores)) if keys is not None else 0
     check_dataset(scores, args.dataset, str(args.scores))
@@ -166,6 +191,8 @@ def open_scores(args: argparse.Namespace, keys: Sequence[StepKey] | None = None)
 
 def _live_scores(args: argparse.Namespace) -> Scores:
     """By the ranker, and kept for the next run."""
+    if getattr(args, "engine", "local") == "ray":
+        return _ray_scores(args)
     from seeact_offline.dataset import canonical_split, fingerprint
     from seeact_offline.ranking import CachedScores, LiveScores
 
@@ -174,3 +201,11 @@ def _live_scores(args: argparse.Namespace) -> Scores:
     if scores.problem:
         note(scores.problem)
     return scores
+
+
+def _ray_scores(args: argparse.Namespace) -> Scores:
+    """All steps at once, by Ray's workers, before any is asked; kept like those of a step at a time."""
+    from seeact_offline.cli.rank import kept_scores
+    from seeact_offline.ranking import cache_folder, read_scores
+
+    return read_scores(kept_scores(args, cache_folder() / "scores"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +39,6 @@ from seeact_offline.ranking.recall import (
 from seeact_offline.ranking.splits import Engine, LocalEngine, PartFile, RankedStep, Selection, reread_steps
 from seeact_offline.records import InputError, ScoreFileError, StepKey
 
-ENGINES = ("local", "ray")
 FORMATS = ("parquet", "official")
 SUFFIXES = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
 NAMED = 5
@@ -67,31 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also FILE's .curve.csv and .curve.png: recall@k and the ceiling of Step SR for k = 1 to 100",
     )
-    _add_engine_arguments(parser)
+    options.add_engine_arguments(parser)
     ranking.add_argument("--json", action="store_true", help="machine-readable output")
     ranking.add_argument(
         "--config", type=Path, metavar="FILE.yaml", help="read options from a file; the command line wins"
-    )
-
-
-def _add_engine_arguments(parser: argparse.ArgumentParser) -> None:
-    engine = parser.add_argument_group("engine")
-    engine.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default="local",
-        help="this process, or Ray's workers: the same file (default: %(default)s)",
-    )
-    engine.add_argument(
-        "--address", metavar="HOST:PORT", help="of a Ray cluster, or auto (default: a Ray of its own on this machine)"
-    )
-    engine.add_argument("--score-workers", type=options.positive_int, metavar="N", help="workers with a ranker each")
-    engine.add_argument("--describe-workers", type=options.positive_int, metavar="N", help="workers that read pages")
-    engine.add_argument(
-        "--gpus-per-worker",
-        type=options.non_negative_float,
-        metavar="X",
-        help="GPUs of each scoring worker, or a share of one (default: 1 where there are any)",
     )
 
 
@@ -100,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     _check_out(args.out, args.format)
     keys = step_keys(args.dataset, split, limit=args.limit)
     with _open_engine(args) as engine:
-        origin = Origin(fingerprint(args.dataset, split), split, args.limit, engine.digest, TEXT_VERSION, args.ranker)
+        origin = _origin(args, engine)
         note(f"{len(keys)} steps of {args.dataset} ({split}), ranker {args.ranker}, out {args.out}")
         finished = _finished(args.out, origin)
         if finished is not None:
@@ -112,6 +91,24 @@ def run(args: argparse.Namespace) -> int:
         results["curve"] = _write_curve(args, ranks, results)
     print(json.dumps(results, indent=2)) if args.json else say(_text(results))
     return 1 if results["failures"] else 0
+
+
+def kept_scores(args: argparse.Namespace, folder: Path) -> Path:
+    """The score file that `rank` would make of the same options, in `folder`: made only where it is not there yet."""
+    split = canonical_split(args.split)
+    with _open_engine(args) as engine:
+        origin = _origin(args, engine)
+        name = hashlib.sha256(repr(origin).encode()).hexdigest()[:32]
+        args = argparse.Namespace(**vars(args) | {"out": folder / f"{split}-{name}.parquet", "format": "parquet"})
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        if not args.out.exists():
+            _rank(args, step_keys(args.dataset, split, limit=args.limit), engine, origin)
+    return Path(args.out)
+
+
+def _origin(args: argparse.Namespace, engine: Engine) -> Origin:
+    split = canonical_split(args.split)
+    return Origin(fingerprint(args.dataset, split), split, args.limit, engine.digest, TEXT_VERSION, args.ranker)
 
 
 @contextmanager

@@ -145,10 +145,11 @@ def _read(args: argparse.Namespace) -> dict[str, TrainingStep]:
 
 
 def _settings(args: argparse.Namespace) -> TrainingSettings:
-    from seeact_offline.ranking.training import SMALL, TrainingSettings
+    from seeact_offline.ranking.training import MARKUP_WORDS, SMALL, TrainingSettings
 
+    small = dataclasses.replace(SMALL, kept_words=MARKUP_WORDS)
     asked = {name: getattr(args, name) for name in CHANGEABLE if getattr(args, name) is not None}
-    return dataclasses.replace(SMALL if args.small else TrainingSettings(), **asked)
+    return dataclasses.replace(small if args.small else TrainingSettings(), **asked)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from seeact_offline.ranking.files import (
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.opening import BACKENDS, DTYPES, default_ranker, open_ranker
+from seeact_offline.ranking.opening import BACKENDS, DTYPES, bundled_folder, default_ranker, open_ranker
 from seeact_offline.ranking.scores import (
     TEXT_VERSION,
     LiveScores,
@@ -42,6 +42,7 @@ __all__ = [
     "ScoreRow",
     "Scores",
     "StepScores",
+    "bundled_folder",
     "cache_folder",
     "candidate_texts",
     "check_candidates",

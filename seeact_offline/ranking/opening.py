@@ -78,8 +78,7 @@ def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ra
 
         ranker: Ranker = CrossEncoderRanker(model, dtype=dtype, backend=backend)
     except ImportError as error:
-        install = "pip install 'seeact-offline[ranker]'"
-        raise InputError(f"--ranker: {name} cannot be loaded: {error}; try {install}") from error
+        raise InputError(f"--ranker: {name} cannot be loaded: {error}; expected torch and transformers") from error
     except (ValueError, OSError) as error:
         raise InputError(f"--ranker: {name}: {' '.join(str(error).split())[:400]}") from error
     return ranker
