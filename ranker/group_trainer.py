@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker.averaging import WeightAverage
 from ranker.cross_encoder import batch_bounds
 from ranker.matching import score_and_match
 from ranker.pairs import EpochPairs, PairEncoder, PairGroup
@@ -24,11 +22,9 @@ def make_trainer(
     encoder: PairEncoder,
     held_out: Sequence[PairGroup],
     settings: TrainingSettings,
-    resumed: str | None,
     tell: Callable[[str], None],
 ) -> Any:
-    """A Trainer with two more methods: `measure() -> recall@k and MRR of the held-out groups`, and `settle()`, which puts the
-    mean of the weights in their place where one was asked for. `resumed`: the checkpoint to go on from."""
+    """A Trainer with one more method, `measure() -> recall@k and MRR of the held-out groups`."""
     import transformers
 
     from ranker.training import collate
@@ -37,7 +33,7 @@ def make_trainer(
         control: Any
 
         def compute_loss(self, model: Any, inputs: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-            return group_loss(model, inputs, settings)
+            return group_loss(model, inputs, settings.loss, settings.matching_weight)
 
         def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
             super().log(logs, *args, **kwargs)
@@ -45,11 +41,7 @@ def make_trainer(
                 tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
 
         def measure(self) -> dict[str, float]:
-            with average.lent_to(self.model):
-                return _measure(self.model, encoder, held_out, settings)
-
-        def settle(self) -> None:
-            average.into(self.model)
+            return _measure(self.model, encoder, held_out, settings)
 
         def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
             metrics = {f"eval_{name}": value for name, value in self.measure().items()}
@@ -62,17 +54,7 @@ def make_trainer(
             if state.epoch:
                 pairs.set_hard(_hardest(model, encoder, pairs.groups, settings))
 
-    class Averaging(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, args: Any, state: Any, control: Any, model: Any, **kwargs: Any) -> None:
-            if settings.average_after is not None and state.epoch > settings.average_after * settings.epochs:
-                average.add(model)
-
-        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            average.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
-
-    average = WeightAverage()
-    callbacks: list[Any] = [Averaging()] if settings.average_after is not None else []
-    callbacks += [HardNegatives()] if settings.hard_negatives else []
+    callbacks = [HardNegatives()] if settings.hard_negatives else []
     if settings.patience is not None:
         callbacks.append(transformers.EarlyStoppingCallback(settings.patience))
     trainer = GroupTrainer(
@@ -86,26 +68,23 @@ def make_trainer(
         callbacks=callbacks,
     )
     trainer.remove_callback(transformers.PrinterCallback)
-    if resumed is not None:
-        average.load(Path(resumed))
     return trainer
 
 
-def group_loss(model: Any, inputs: Mapping[str, Any], settings: TrainingSettings) -> Any:
+def group_loss(model: Any, inputs: Mapping[str, Any], kind: str, matching_weight: float = 0.0) -> Any:
     """Mean loss of a batch: binary cross-entropy a pair, or cross-entropy of the targets a group; and that of matching."""
     import torch
     from torch.nn import functional
 
-    if settings.matching_weight:
-        both = zip(inputs["parts"], inputs["shared"], strict=True)
-        parts = [score_and_match(model, part, shared, settings.matching_layer) for part, shared in both]
+    if matching_weight:
+        parts = [score_and_match(model, *both) for both in zip(inputs["parts"], inputs["shared"], strict=True)]
         found = torch.cat([part.logits for part in parts])
-        extra = settings.matching_weight * torch.stack([part.loss for part in parts]).mean()
+        extra = matching_weight * torch.stack([part.loss for part in parts]).mean()
     else:
         found = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
         extra = 0.0
     logits = torch.empty_like(found).index_copy(0, inputs["order"], found)
-    if settings.loss == "pair":
+    if kind == "pair":
         return functional.binary_cross_entropy_with_logits(logits, inputs["targets"]) + extra
     losses = [
         -(targets * functional.log_softmax(scores, dim=0)).sum()

@@ -1,11 +1,8 @@
-"""Learning to match before learning what is right: which tokens of a pair stand in the other text too, and in which of some
-texts does the query turn up?
+"""Learning to match before learning what is right: which tokens of a pair stand in the other text too?
 
-The first question has an answer for every token of every pair, so this takes a few hundred gradient steps, where the
-ranking itself, with one answer a group, never gets to it: left alone a model from scratch learns the words of the pages it
-was shown by heart (the measurements are in docs/log.md). The token swap hides which words they are, so nothing else can
-be learnt here. It is asked of a lower layer, so that those above can make use of the answer; the second question, answered
-by the classifier itself, has them do so.
+Every token of every pair gives an answer, so this takes a few hundred gradient steps where the ranking itself, with one
+answer a group, never gets to it: left alone a model from scratch learns the words of the pages it was shown by heart
+(the measurements are in docs/log.md). The token swap hides which words they are, so nothing else can be learnt here.
 """
 
 from __future__ import annotations
@@ -24,12 +21,8 @@ if TYPE_CHECKING:
 HEAD = "match_head"
 GROUPS, TEXTS, PARTS = 16, 8, 3
 # of a gradient step: groups, texts of each, and parts by length that go through the model one after the other
-PLANTED, NOISY = 0.1, 0.15
-# share of a noisy text's tokens that one of the query's takes the place of, and share of noisy texts
-FOUND_IN = 2
-# at most so many tokens of the query are planted in the text of a group where it is said to turn up
-FOUND_WEIGHT = 0.5
-# of the second question's loss
+PLANTED = 0.1
+# share of a text's tokens that one of the query's takes the place of: few pairs share enough by themselves
 WARMUP = 30
 TOLD_EVERY = 50
 
@@ -76,11 +69,11 @@ def shared_tokens(rows: Sequence[Row], encoder: PairEncoder) -> Any:
     return found
 
 
-def score_and_match(model: Any, part: dict[str, Any], shared: Any, layer: int) -> Scored:
-    """`part`: the model's inputs; `shared`: see `shared_tokens`; `layer`: from 1, whose output is asked for what is shared."""
+def score_and_match(model: Any, part: dict[str, Any], shared: Any) -> Scored:
+    """`part`: the model's inputs; `shared`: see `shared_tokens`."""
     found = model(**part, output_hidden_states=True)
     head = getattr(getattr(model, "module", model), HEAD)
-    return Scored(found.logits[:, 0].float(), _loss(head(found.hidden_states[layer])[..., 0].float(), shared))
+    return Scored(found.logits[:, 0].float(), _loss(head(found.hidden_states[-1])[..., 0].float(), shared))
 
 
 def _loss(logits: Any, shared: Any) -> Any:
@@ -99,17 +92,16 @@ def teach_matching(
     settings: TrainingSettings,
     tell: Callable[[str], None],
 ) -> None:
-    """`settings.matching_steps` gradient steps of AdamW, warmed up and then falling to a tenth; without dropout, as nothing
-    is seen twice."""
+    """`settings.matching_steps` gradient steps of AdamW, warmed up and then falling to a tenth."""
     import torch
 
-    chance = random.Random(f"{settings.seed}/matching")
+    chance, device = random.Random(f"{settings.seed}/matching"), model.device
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=settings.weight_decay, betas=(0.9, settings.beta2))
-    model.eval()
+    model.train()
     for step in range(settings.matching_steps):
-        question = _ask(groups, encoder, swap, chance)
-        losses = _losses(model, encoder, question, settings)
-        (losses.shared + FOUND_WEIGHT * losses.found).backward()
+        rows = sorted(_draw(groups, encoder, swap, chance), key=lambda row: -len(row.ids))
+        bounds = [round(len(rows) * part / PARTS) for part in range(PARTS + 1)]
+        losses = [_descend(model, encoder, rows[start:stop], device, settings.bf16) for start, stop in pairwise(bounds)]
         for group in optimizer.param_groups:
             group["lr"] = (
                 settings.matching_rate * min(1, (step + 1) / WARMUP) * (1 - 0.9 * step / settings.matching_steps)
@@ -118,86 +110,34 @@ def teach_matching(
         optimizer.step()
         optimizer.zero_grad()
         if (step + 1) % TOLD_EVERY == 0:
-            tell(
-                f"matching, step {step + 1} of {settings.matching_steps}: loss {float(losses.shared.detach()):.4g} of shared "
-                f"tokens, {float(losses.found.detach()):.4g} of texts"
-            )
+            tell(f"matching, step {step + 1} of {settings.matching_steps}: loss {sum(losses):.4g}")
 
 
-class _Question(NamedTuple):
-    rows: list[Row]
-    """Those of one group after the other."""
-    groups: list[tuple[int, int]]
-    """Of each group: how many rows, and which of them has the query's tokens."""
-
-
-class _Losses(NamedTuple):
-    shared: Any
-    found: Any
-
-
-def _ask(groups: Sequence[PairGroup], encoder: PairEncoder, swap: TokenSwap | None, chance: random.Random) -> _Question:
-    rows: list[Row] = []
-    asked: list[tuple[int, int]] = []
+def _draw(
+    groups: Sequence[PairGroup], encoder: PairEncoder, swap: TokenSwap | None, chance: random.Random
+) -> list[Row]:
+    rows = []
     for _ in range(GROUPS):
         group = chance.choice(groups)
-        known = sorted(set(group.texts))
-        texts = chance.sample(known, min(TEXTS, len(known)))
-        place = chance.randrange(len(texts))
+        texts = sorted(set(group.texts))
         mapping = swap.mapping(chance.getrandbits(32)) if swap else None
-        query, room = encoder.ids(group.query), encoder.room(group.query)
-        wanted = [token for token in query if swap is None or swap.is_free(token)] or query
-        for i, text in enumerate(texts):
-            ids = encoder.ids(text)[:room]
-            planted = _plant_last_line(encoder, text, ids, wanted, chance) if i == place else _noise(ids, query, chance)
-            rows.append(encoder.row_of_ids(query, planted, mapping))
-        asked.append((len(texts), place))
-    return _Question(rows, asked)
+        for text in chance.sample(texts, min(TEXTS, len(texts))):
+            planted = _plant(encoder.ids(text)[: encoder.room(group.query)], encoder.ids(group.query), chance)
+            rows.append(encoder.row_of_ids(encoder.ids(group.query), planted, mapping))
+    return rows
 
 
-def _plant_last_line(
-    encoder: PairEncoder, text: str, ids: Sequence[int], wanted: Sequence[int], chance: random.Random
-) -> list[int]:
-    """One or more of the query's tokens in the place of some of the text's last line, after its first token."""
-    start = len(ids) - len(encoder.ids(text.rpartition("\n")[2])) + 1
-    places = range(min(max(start, 0), len(ids) - 1), len(ids))
-    found = list(ids)
-    for place in chance.sample(places, min(chance.randint(1, FOUND_IN), len(places))):
-        found[place] = chance.choice(wanted)
-    return found
-
-
-def _noise(ids: Sequence[int], query: Sequence[int], chance: random.Random) -> list[int]:
-    if chance.random() >= NOISY:
-        return list(ids)
+def _plant(ids: Sequence[int], query: Sequence[int], chance: random.Random) -> list[int]:
     return [chance.choice(query) if chance.random() < PLANTED else i for i in ids]
 
 
-def _losses(model: Any, encoder: PairEncoder, question: _Question, settings: TrainingSettings) -> _Losses:
-    """The rows go through the model in parts of about one length: less padding."""
-    import torch
-    from torch.nn import functional
-
-    rows = question.rows
-    order = sorted(range(len(rows)), key=lambda place: -len(rows[place].ids))
-    bounds = [round(len(rows) * part / PARTS) for part in range(PARTS + 1)]
-    parts = [
-        _pass(model, encoder, [rows[place] for place in order[start:stop]], settings)
-        for start, stop in pairwise(bounds)
-    ]
-    logits = torch.cat([part.logits for part in parts])
-    logits = torch.empty_like(logits).index_copy(0, torch.tensor(order, device=logits.device), logits)
-    found = [
-        -functional.log_softmax(scores, dim=0)[place]
-        for scores, (_, place) in zip(logits.split([n for n, _ in question.groups]), question.groups, strict=True)
-    ]
-    return _Losses(torch.stack([part.loss for part in parts]).mean(), torch.stack(found).mean())
-
-
-def _pass(model: Any, encoder: PairEncoder, rows: Sequence[Row], settings: TrainingSettings) -> Scored:
+def _descend(model: Any, encoder: PairEncoder, rows: Sequence[Row], device: Any, bf16: bool) -> float:
     import torch
 
-    device = model.device
     part = {name: tensor.to(device) for name, tensor in encoder.tensors(rows).items()}
-    with torch.autocast(device.type, torch.bfloat16, enabled=settings.bf16):
-        return score_and_match(model, part, shared_tokens(rows, encoder).to(device), settings.matching_layer)
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        hidden = model.base_model(**part).last_hidden_state
+        logits = getattr(model, HEAD)(hidden)[..., 0]
+    loss = _loss(logits.float(), shared_tokens(rows, encoder).to(device)) / PARTS
+    loss.backward()
+    return float(loss.detach())

@@ -39,8 +39,6 @@ class Draw(NamedTuple):
     """1 for the positive, 0 for the others."""
     disguise: int | None
     """Seed of the token swap, None for none."""
-    cut: float = 0.0
-    """Share of what stands before a text's last line that is left out."""
 
 
 class Example(NamedTuple):
@@ -75,20 +73,10 @@ class PairEncoder:
         self.learn([text])
         return self._ids[text]
 
-    def row(self, query: str, text: str, swap: np.ndarray | None = None, cut: float = 0.0) -> Row:
-        """The pair's tokens, the text cut to the room that the query leaves. RankerError where it leaves none.
-
-        `cut`: share of what stands before the text's last line that is left out.
-        """
+    def row(self, query: str, text: str, swap: np.ndarray | None = None) -> Row:
+        """The pair's tokens, the text cut to the room that the query leaves. RankerError where it leaves none."""
         room = self.room(query)
-        return self.row_of_ids(self.ids(query), self._beheaded(text, cut)[:room], swap)
-
-    def _beheaded(self, text: str, share: float) -> list[int]:
-        head, _, last = text.rpartition("\n")
-        if not share or not head:
-            return self.ids(text)
-        known = self.ids(head)
-        return known[int(share * len(known)) :] + self.ids(last)
+        return self.row_of_ids(self.ids(query), self.ids(text)[:room], swap)
 
     def row_of_ids(self, asked: Sequence[int], found: Sequence[int], swap: np.ndarray | None = None) -> Row:
         """The same from token ids, cut already."""
@@ -133,26 +121,19 @@ class PairEncoder:
 class TokenSwap:
     """Disguises a group: rarer tokens change places with one another, alike in the query and in its texts.
 
-    What is left to learn from is where equal tokens stand, not which. The `kept` commonest tokens, counted by group, and
-    those of `words` (what says of which kind a text is) keep their meaning.
+    What is left to learn from is where equal tokens stand, not which. The `kept` commonest tokens, counted by group
+    (marks, tags, everyday words), keep their meaning.
     """
 
-    def __init__(self, groups: Sequence[PairGroup], encoder: PairEncoder, kept: int, words: Sequence[str] = ()) -> None:
+    def __init__(self, groups: Sequence[PairGroup], encoder: PairEncoder, kept: int) -> None:
         counts: Counter[int] = Counter()
         for group in groups:
             counts.update({i for text in (group.query, *group.texts) for i in encoder.ids(text)})
         fixed = {i for i, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]}
         fixed |= set(encoder.tokenizer.all_special_ids)
-        # a word in pieces shares them with other words
-        fixed |= {ids[0] for ids in map(encoder.ids, words) if len(ids) == 1}
         free = [i for i in range(len(encoder.tokenizer)) if i not in fixed]
         self._free = np.array(free, dtype=np.int64)
-        self._free_set = frozenset(free)
         self._size = len(encoder.tokenizer)
-
-    def is_free(self, token: int) -> bool:
-        """Whether the token may change places."""
-        return token in self._free_set
 
     def mapping(self, seed: int) -> np.ndarray:
         """New id of each id, shape (vocabulary,)."""
@@ -178,11 +159,10 @@ class EpochPairs:
         grouped: bool,
         swap: TokenSwap | None = None,
         swap_share: float = 0.0,
-        cut_share: float = 0.0,
     ) -> None:
         self.groups = groups
         self._encoder, self._seed, self._swap, self._swap_share = encoder, seed, swap, swap_share
-        self._negatives, self._grouped, self._cut_share = negatives, grouped, cut_share
+        self._negatives, self._grouped = negatives, grouped
         self._hard: dict[int, tuple[str, ...]] = {}
         self.set_epoch(0)
 
@@ -208,7 +188,7 @@ class EpochPairs:
         draw = self._draws[place]
         swap = self._swap.mapping(draw.disguise) if self._swap and draw.disguise is not None else None
         chosen = range(len(draw.texts)) if self._grouped else (member,)
-        rows = tuple(self._encoder.row(self.groups[place].query, draw.texts[i], swap, draw.cut) for i in chosen)
+        rows = tuple(self._encoder.row(self.groups[place].query, draw.texts[i], swap) for i in chosen)
         return Example(rows, tuple(draw.targets[i] for i in chosen))
 
     def _draw(self, place: int, chance: random.Random) -> Draw:
@@ -219,12 +199,8 @@ class EpochPairs:
         others = [text for text in pool if text not in set(hard)]
         easy = chance.sample(others, min(self._negatives - len(hard), len(others)))
         texts = (positive, *hard, *easy)
-        return Draw(texts, (1.0, *[0.0] * (len(texts) - 1)), self._disguise(chance), self._cut(chance))
+        return Draw(texts, (1.0, *[0.0] * (len(texts) - 1)), self._disguise(chance))
 
     def _disguise(self, chance: random.Random) -> int | None:
         seed, disguised = chance.getrandbits(32), chance.random() < self._swap_share
         return seed if disguised else None
-
-    def _cut(self, chance: random.Random) -> float:
-        # a third of those that are cut keep the nearer half
-        return chance.choice((0.5, 1.0, 1.0)) if self._cut_share and chance.random() < self._cut_share else 0.0

@@ -58,27 +58,19 @@ class TrainingSettings:
     # share of the draws in which rarer tokens change places
     swap_kept: int = 200
     # so many of the commonest tokens never do
-    kept_words: tuple[str, ...] = ()
-    # nor do these
     matching_steps: int = 0
     # gradient steps, before the training proper, in which the model learns which tokens the two texts share
     matching_rate: float = 3e-3
     # learning rate of these steps
-    matching_layer: int = 1
-    # whose output says so: the layers above can make use of it
     matching_weight: float = 0.0
     # of the same task beside the training proper; 0: not asked any more
-    cut_share: float = 0.0
-    # share of the draws whose texts lose half or all of what stands before their last line
     length_parts: int = 1
     # a batch goes through the model in so many parts, sorted by length: less padding
-    average_after: float | None = None
-    # share of the training after which the mean of the weights is taken, at a constant learning rate: it is what is kept
     bf16: bool = False
     patience: int | None = None
     # epochs without a better `best_by` before training stops; None: it goes on to the end
     best_by: str = "recall@10"
-    # what decides which epoch is kept, where groups are held out and no weights are averaged
+    # what decides which epoch is kept, where groups are held out
     eval_tokens: int = 16_384
     # in a batch of scoring, padding counted
     seed: int = 0
@@ -87,7 +79,7 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=14,
+    epochs=16,
     negatives=15,
     batch=8,
     learning_rate=1e-3,
@@ -96,11 +88,9 @@ SMALL = TrainingSettings(
     max_tokens=256,
     loss="group",
     swap_share=1.0,
-    swap_kept=60,
-    matching_steps=600,
+    swap_kept=80,
+    matching_steps=200,
     matching_weight=0.3,
-    cut_share=0.4,
-    average_after=5 / 14,
     length_parts=3,
     bf16=True,
 )
@@ -145,17 +135,13 @@ def train(
     model.config.pair_order = settings.pair_order
     encoder = PairEncoder(tokenizer, model.config, settings.pair_order, settings.max_tokens)
     encoder.learn(text for group in (*used, *held_out) for text in (group.query, *group.texts))
-    swap = TokenSwap(used, encoder, settings.swap_kept, settings.kept_words) if settings.swap_share else None
+    swap = TokenSwap(used, encoder, settings.swap_kept) if settings.swap_share else None
     if settings.matching_steps or settings.matching_weight:
         add_match_head(model)
     if settings.matching_steps and not resume:
         teach_matching(model, encoder, used, swap, settings, tell)
-    resumed = _last_checkpoint(out) if resume else None
-    trainer = _make_trainer(
-        model, encoder, used, swap, [g for g in held_out if g.positives], settings, out, resumed, tell
-    )
-    trainer.train(resume_from_checkpoint=resumed)
-    trainer.settle()
+    trainer = _make_trainer(model, encoder, used, swap, [g for g in held_out if g.positives], settings, out, tell)
+    trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
     metrics = trainer.measure() if held_out else {}
     drop_match_head(model)
     result = TrainingResult(out, metrics, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
@@ -186,8 +172,6 @@ def _check(
         raise RankerError(
             f"hard_negatives: expected at most negatives ({settings.negatives}), got {settings.hard_negatives}"
         )
-    if settings.average_after is not None and not 0 <= settings.average_after < 1:
-        raise RankerError(f"average_after: expected a share of at least 0 and under 1, got {settings.average_after}")
     if settings.patience is not None and not held_out:
         raise RankerError("patience: expected held-out groups to stop by, got none")
     known = list(ranks_to_metrics([]))
@@ -243,7 +227,6 @@ def _make_trainer(
     held_out: Sequence[PairGroup],
     settings: TrainingSettings,
     out: Path,
-    resumed: str | None,
     tell: Callable[[str], None],
 ) -> Any:
     from ranker.group_trainer import make_trainer
@@ -256,10 +239,9 @@ def _make_trainer(
         grouped=settings.loss == "group",
         swap=swap,
         swap_share=settings.swap_share,
-        cut_share=settings.cut_share,
     )
     arguments = _arguments(settings, out / CHECKPOINTS, len(pairs), bool(held_out))
-    return make_trainer(model, arguments, pairs, encoder, held_out, settings, resumed, tell)
+    return make_trainer(model, arguments, pairs, encoder, held_out, settings, tell)
 
 
 def _arguments(settings: TrainingSettings, folder: Path, n_items: int, judged: bool) -> Any:
@@ -276,7 +258,7 @@ def _arguments(settings: TrainingSettings, folder: Path, n_items: int, judged: b
         weight_decay=settings.weight_decay,
         adam_beta2=settings.beta2,
         max_grad_norm=settings.clip,
-        lr_scheduler_type="linear" if settings.average_after is None else "constant_with_warmup",
+        lr_scheduler_type="linear",
         warmup_steps=_warmup_steps(settings, n_items),
         bf16=settings.bf16,
         seed=settings.seed,
@@ -285,7 +267,7 @@ def _arguments(settings: TrainingSettings, folder: Path, n_items: int, judged: b
         eval_strategy="epoch" if judged else "no",
         save_strategy="epoch",
         save_total_limit=2,
-        load_best_model_at_end=judged and settings.average_after is None,
+        load_best_model_at_end=judged,
         metric_for_best_model=f"eval_{settings.best_by}" if judged else None,
         greater_is_better=True if judged else None,
         logging_strategy="epoch",

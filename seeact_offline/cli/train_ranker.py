@@ -22,6 +22,7 @@ CHANGEABLE = (
     "epochs",
     "negatives",
     "hard_negatives",
+    "matching_steps",
     "batch",
     "accumulate",
     "learning_rate",
@@ -64,6 +65,12 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument("--negatives", type=options.positive_int, metavar="N", help="a step and epoch; 5 as published")
     recipe.add_argument(
         "--hard-negatives", type=options.count, metavar="N", help="so many of them by the model's scores"
+    )
+    recipe.add_argument(
+        "--matching-steps",
+        type=options.count,
+        metavar="N",
+        help="gradient steps in which the model learns which words two texts share, before the training; 0 as published",
     )
     recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="pairs, or steps for --loss group; 32")
     recipe.add_argument("--accumulate", type=options.positive_int, metavar="N", help="batches a gradient step; 1")
@@ -145,11 +152,10 @@ def _read(args: argparse.Namespace) -> dict[str, TrainingStep]:
 
 
 def _settings(args: argparse.Namespace) -> TrainingSettings:
-    from seeact_offline.ranking.training import MARKUP_WORDS, SMALL, TrainingSettings
+    from seeact_offline.ranking.training import SMALL, TrainingSettings
 
-    small = dataclasses.replace(SMALL, kept_words=MARKUP_WORDS)
     asked = {name: getattr(args, name) for name in CHANGEABLE if getattr(args, name) is not None}
-    return dataclasses.replace(small if args.small else TrainingSettings(), **asked)
+    return dataclasses.replace(SMALL if args.small else TrainingSettings(), **asked)
 
 
 def _check(args: argparse.Namespace) -> None:

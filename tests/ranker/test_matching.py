@@ -61,7 +61,7 @@ def test_teaching_lowers_the_loss_on_words_that_are_disguised(tokenizer: Any) ->
 
     rows = [encoder.row(group.query, text) for group in GROUPS for text in group.texts]
     with torch.inference_mode():
-        after = float(score_and_match(model.eval(), encoder.tensors(rows), shared_tokens(rows, encoder), 1).loss)
+        after = float(score_and_match(model.eval(), encoder.tensors(rows), shared_tokens(rows, encoder)).loss)
     assert after < 0.35, "an untaught head is at 0.69, saying `no` everywhere at 0.4 or more"
     assert told[-1].startswith("matching, step 100 of 100: loss ")
 
@@ -85,26 +85,3 @@ def test_tokens_are_words_and_numbers_without_signs(tokenizer: Any) -> None:
 
 def test_digits_are_parted_from_letters(tokenizer: Any) -> None:
     assert "".join(tokenizer.tokenize("21st")[:2]) == "21"
-
-
-def test_the_classifier_learns_to_find_the_text_with_the_querys_tokens(tokenizer: Any) -> None:
-    import torch
-
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    model = build_small(dataclasses.replace(SHAPE, layers=2), tokenizer)
-    encoder = _encoder(tokenizer, model)
-    add_match_head(model)
-    settings = dataclasses.replace(SETTINGS, matching_steps=150)
-
-    teach_matching(model, encoder, GROUPS, TokenSwap(GROUPS, encoder, 4), settings, lambda text: None)
-
-    with torch.inference_mode():
-        scores = [
-            [float(model(**encoder.tensors([encoder.row(query, text)])).logits[0, 0]) for text in texts]
-            for query, texts in (
-                ("find red and green", ("box red", "box cold", "box flat")),
-                ("find old and warm", ("box black", "box old", "box hard")),
-            )
-        ]
-    assert [max(range(3), key=row.__getitem__) for row in scores] == [0, 1]

@@ -86,23 +86,6 @@ def test_swap_is_one_to_one_and_keeps_common_tokens(encoder: PairEncoder) -> Non
     assert not np.array_equal(mapping, np.arange(len(mapping)))
 
 
-def test_a_beheaded_text_keeps_its_last_line(encoder: PairEncoder) -> None:
-    whole = encoder.row("find amber", "div birch\nbutton cedar")
-    assert encoder.row("find amber", "div birch\nbutton cedar", cut=1.0) == encoder.row("find amber", "button cedar")
-    assert encoder.row("find amber", "div birch\nbutton cedar", cut=0.0) == whole
-
-
-def test_a_text_of_one_line_is_not_beheaded(encoder: PairEncoder) -> None:
-    assert encoder.row("find amber", "button cedar", cut=1.0) == encoder.row("find amber", "button cedar")
-
-
-def test_words_that_are_to_be_kept_are_not_swapped(encoder: PairEncoder) -> None:
-    swap = TokenSwap(groups(), encoder, 0, ("cedar",))
-    kept, other = encoder.ids("cedar")[0], encoder.ids("dune")[0]
-    assert all(swap.mapping(seed)[kept] == kept for seed in range(20))
-    assert not all(swap.mapping(seed)[other] == other for seed in range(20))
-
-
 def test_text_is_cut_and_query_is_not(encoder: PairEncoder) -> None:
     row = encoder.row("find amber", "div " * 200)
     assert len(row.ids) == 64

@@ -1,0 +1,80 @@
+"""The ranker in the repository: small, documented, and better than counting words on the sample's test splits."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranker import CrossEncoderRanker, LexicalRanker
+from seeact_offline import load_steps
+from seeact_offline.ranking import bundled_folder, candidate_texts, default_ranker
+from seeact_offline.ranking.scores import ranker_query
+from seeact_offline.records import Step
+
+SPLITS = ("cross_task", "cross_website", "cross_domain")
+FOLDER = bundled_folder()
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bundled ranker")
+
+
+@cache
+def ranks(split: str, name: str) -> list[int]:
+    """Rank from 0 of the best positive, of the steps that have one; equal scores in document order."""
+    ranker = LexicalRanker() if name == "bm25" else CrossEncoderRanker(folder())
+    return [rank(step, ranker) for step in load_steps("sample", split) if any(c.is_positive for c in step.candidates)]
+
+
+def rank(step: Step, ranker: CrossEncoderRanker | LexicalRanker) -> int:
+    from seeact_offline.dom import Page
+
+    texts, page = candidate_texts(step), Page(step.cleaned_html)
+    nodes = sorted(texts, key=page.position)
+    scores = ranker.score(ranker_query(step), [texts[node] for node in nodes])
+    positives = {c.backend_node_id for c in step.candidates if c.is_positive}
+    order = [nodes[place] for place in np.argsort(-scores, kind="stable")]
+    return min(order.index(node) for node in positives)
+
+
+def folder() -> Path:
+    assert FOLDER is not None
+    return FOLDER
+
+
+def recall(split: str, name: str, k: int) -> float:
+    found = ranks(split, name)
+    return sum(place < k for place in found) / len(found)
+
+
+def test_it_is_the_default() -> None:
+    assert default_ranker() == "bundled"
+
+
+def test_it_is_under_ten_megabytes() -> None:
+    assert sum(file.stat().st_size for file in folder().iterdir()) < 10_000_000
+
+
+def test_it_is_a_deberta_v2_with_its_own_tokenizer() -> None:
+    assert json.loads((folder() / "config.json").read_text())["model_type"] == "deberta-v2"
+    assert (folder() / "tokenizer.json").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", SPLITS)
+def test_recall_at_10_is_above_the_lexical_baseline(split: str) -> None:
+    assert recall(split, "bundled", 10) > recall(split, "bm25", 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_card_states_its_recall(split: str) -> None:
+    card = (folder() / "README.md").read_text("utf-8")
+    row = re.search(rf"^\| {split} \| bundled \|(.*)\|$", card, re.MULTILINE)
+    assert row is not None
+    stated = [float(cell) for cell in row[1].split("|")]
+    measured = [100 * recall(split, "bundled", k) for k in (1, 3, 5, 10, 20, 50, 100)]
+    # a step of 70 may fall to the other side of a cut by the last bits of another processor
+    assert stated == pytest.approx(measured, abs=1.5)
