@@ -1,6 +1,6 @@
 """Measure speed and memory on made-up data; every such claim of this project is a line that this prints.
 
-python scripts/bench.py help | steps | describe | sample | stream | lint | ranker | all
+python scripts/bench.py help | steps | describe | sample | stream | lint | marks | ranker | all
 """
 
 from __future__ import annotations
@@ -314,6 +314,55 @@ def _processor_name() -> str:
     return " ".join([next(named, platform.processor()), *formats])
 
 
+def bench_marks(args: argparse.Namespace) -> list[Line]:
+    """Marking the largest group of the largest page, and searching that page by attributes; best of ten, warm."""
+    from seeact_offline.dom import Page
+    from seeact_offline.grounding.annotation import MarkedCrop
+    from seeact_offline.marking import mark_labels, visible
+    from seeact_offline.screenshots import PagePicture, group_crop
+    from seeact_offline.searching import PageSearch
+
+    step = max(_marked_steps(args), key=lambda step: len(step.candidates))
+    picture, page = PagePicture(_screenshot(step)), Page(step.cleaned_html)
+    boxes = [box for c in step.candidates if c.box and (box := visible(c.box, picture.size))]
+    # as tall as a group can be: every seventeenth part of the page has one
+    boxes = sorted(boxes, key=lambda box: box.y)[:: max(1, len(boxes) // 17)][:17]
+    crop = picture.crop(group_crop(boxes, picture.size))
+    marks = MarkedCrop(crop, boxes, mark_labels("number", len(boxes)), "bottom-left")
+    crop.image()
+
+    def search() -> None:
+        PageSearch(page.nodes(), [c.backend_node_id for c in step.candidates]).find("BUTTON", "show all of the results")
+
+    names = f"{len(boxes)} marks on {crop.size[0]} x {crop.size[1]}", f"{sum(1 for _ in page.nodes())} elements"
+    return [
+        Line(
+            f"marking a group ({names[0]}), best of 10",
+            1000 * min(_took(marks.image) for _ in range(10)),
+            "ms",
+            at_most=150,
+        ),
+        Line(
+            f"a first search by attributes ({names[1]}), best of 10",
+            1000 * min(_took(search) for _ in range(10)),
+            "ms",
+            at_most=20,
+        ),
+    ]
+
+
+def _marked_steps(args: argparse.Namespace) -> Iterator[Any]:
+    from seeact_offline import load_steps
+
+    yield from load_steps(*(args.also or ("sample", "cross_website")))
+
+
+def _screenshot(step: Any) -> Any:
+    if step.screenshot is None:
+        raise SystemExit(f"bench: expected a screenshot, step {step.key} has none")
+    return step.screenshot
+
+
 def bench_sample(args: argparse.Namespace) -> list[Line]:
     """Loading each split of the bundled sample, pictures not decoded; best of 5 in this process, imports done."""
     from seeact_offline.dataset import SPLITS, load_steps
@@ -522,8 +571,18 @@ COMMANDS: dict[str, Sequence[Callable[[argparse.Namespace], list[Line]]]] = {
     "sample": (bench_sample,),
     "stream": (bench_stream,),
     "lint": (bench_lint,),
+    "marks": (bench_marks,),
     "ranker": (bench_describe, bench_scoring),
-    "all": (bench_help, bench_describe, bench_sample, bench_lint, bench_stream, bench_steps, bench_scoring),
+    "all": (
+        bench_help,
+        bench_describe,
+        bench_marks,
+        bench_sample,
+        bench_lint,
+        bench_stream,
+        bench_steps,
+        bench_scoring,
+    ),
 }
 # a later benchmark is a function above and a line here
 
@@ -541,7 +600,12 @@ def main() -> int:
     parser.add_argument(
         "--candidates", type=int, default=60, help="ranker: of each step; 0 for all (default: %(default)s)"
     )
-    parser.add_argument("--also", nargs=2, metavar=("DATASET", "SPLIT"), help="ranker: steps to score beside those")
+    parser.add_argument(
+        "--also",
+        nargs=2,
+        metavar=("DATASET", "SPLIT"),
+        help="ranker: steps to score beside those; marks: in their place",
+    )
     parser.add_argument("--dtype", default="mixed", help="ranker: of ours (default: %(default)s)")
     args = parser.parse_args()
     if args.what == "make-data":
