@@ -11,14 +11,12 @@ not: asking again is the remedy.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import sqlite3
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from seeact_offline.models.cache import open_file, unusable
+from seeact_offline.models.paid import PaidCalls
 from seeact_offline.records import CallError, Completion, Model, Request, Usage
 
 
@@ -40,16 +38,14 @@ class SharedReplies:
 
     def __init__(self, model: Model, path: Path) -> None:
         """The caller sees to it that a file is used with one model and one way of sampling. Raises InputError."""
-        self.calls = 0
-        # requests passed on to the model
         self._model = model
-        self._path = path
-        self._waiting: dict[str, asyncio.Task[Kept]] = {}
         self._closed = False
-        try:
-            self._db = open_file(path)
-        except (OSError, sqlite3.Error) as error:
-            raise unusable(path, error) from error
+        self._paid = PaidCalls(path, lambda kept: json.dumps(asdict(kept)), _decoded)
+
+    @property
+    def calls(self) -> int:
+        """Requests passed on to the model."""
+        return self._paid.calls
 
     def of(self, run: str) -> SharingModel:
         """The model as one run asks it. `run`: its name, the same whenever it is resumed."""
@@ -57,64 +53,24 @@ class SharedReplies:
 
     async def reply(self, request: Request, payer: tuple[str, ...]) -> Kept:
         """What is kept, or else the model's reply, with `payer` as the one who pays. Raises as the model does."""
-        key = messages_key(request)
-        task = self._waiting.get(key)
-        if task is None:
-            saved = self._read(key)
-            if saved is not None:
-                return saved
-            task = self._start(key, request, payer)
-        # shielded: a run that gives up must not lose a reply that is paid for, nor fail those who wait for it too
-        return await asyncio.shield(task)
+        return await self._paid.get(messages_key(request), lambda: self._ask(request, payer))
 
     async def aclose(self) -> None:
         """Gives up calls still in flight, closes the model and the file."""
         if self._closed:
             return
         self._closed = True
-        tasks = list(self._waiting.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._db.close()
+        await self._paid.aclose()
         await self._model.aclose()
 
-    def _start(self, key: str, request: Request, payer: tuple[str, ...]) -> asyncio.Task[Kept]:
-        self.calls += 1
-        task = asyncio.create_task(self._ask(key, request, payer))
-        self._waiting[key] = task
-        task.add_done_callback(lambda done: self._finished(key, done))
-        return task
-
-    async def _ask(self, key: str, request: Request, payer: tuple[str, ...]) -> Kept:
+    async def _ask(self, request: Request, payer: tuple[str, ...]) -> Kept:
         try:
             completion = await self._model.complete(request)
-            kept = Kept(payer, completion.usage, completion.text)
         except CallError as error:
             if not error.answered:
                 raise
-            kept = Kept(payer, error.usage, failure=error.name, detail=error.detail)
-        self._write(key, kept)
-        return kept
-
-    def _finished(self, key: str, task: asyncio.Task[Kept]) -> None:
-        del self._waiting[key]
-        if not task.cancelled():
-            # marks the error as seen: when every caller has given up, nobody else looks at it
-            task.exception()
-
-    def _read(self, key: str) -> Kept | None:
-        try:
-            row = self._db.execute("SELECT completion FROM completions WHERE key = ?", (key,)).fetchone()
-            return None if row is None else _decoded(row[0])
-        except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-            raise unusable(self._path, error) from error
-
-    def _write(self, key: str, kept: Kept) -> None:
-        try:
-            self._db.execute("INSERT OR REPLACE INTO completions VALUES (?, ?)", (key, json.dumps(asdict(kept))))
-        except sqlite3.Error as error:
-            raise unusable(self._path, error) from error
+            return Kept(payer, error.usage, failure=error.name, detail=error.detail)
+        return Kept(payer, completion.usage, completion.text)
 
 
 class SharingModel:
