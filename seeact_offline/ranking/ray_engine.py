@@ -16,7 +16,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from seeact_offline.dataset import Part, step_parts
 from seeact_offline.ranking.opening import LEXICAL, model_threads, open_ranker, set_model_threads
 from seeact_offline.ranking.scores import Ranker, ranker_digest
-from seeact_offline.ranking.splits import PartFile, RankedStep, Selection, describe_step, keep, score_steps
+from seeact_offline.ranking.splits import (
+    DescribedStep,
+    PartFile,
+    RankedStep,
+    Selection,
+    describe_step,
+    keep,
+    score_steps,
+)
 from seeact_offline.records import InputError, SeeActError, Step, StepKey
 
 if TYPE_CHECKING:
@@ -216,6 +224,17 @@ class ReadStage:
             yield _block(Refusal(str(error)))
 
 
+def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> pa.Table:
+    """What a stage makes of the steps; a refusal, its own or that of a stage before, goes on to the end."""
+    steps = _content(batch)
+    if isinstance(steps, Refusal):
+        return batch
+    try:
+        return _block(work(steps))
+    except SeeActError as error:
+        return _block(Refusal(str(error)))
+
+
 @dataclass(frozen=True, slots=True)
 class DescribeStage:
     """What a describing worker has to know."""
@@ -232,14 +251,11 @@ class _Describer:
         self._stage = stage
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        steps = _content(batch)
-        if isinstance(steps, Refusal):
-            return batch
-        try:
-            _begin(self._stage.register, "describing", steps[0].key)
-            return _block(tuple(describe_step(step, step.key in self._stage.known) for step in steps))
-        except SeeActError as error:
-            return _block(Refusal(str(error)))
+        return _unless_refused(batch, self._describe)
+
+    def _describe(self, steps: Sequence[Step]) -> tuple[DescribedStep, ...]:
+        _begin(self._stage.register, "describing", steps[0].key)
+        return tuple(describe_step(step, step.key in self._stage.known) for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,14 +286,11 @@ class _Scorer:
         self._stage = stage
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        steps = _content(batch)
-        if isinstance(steps, Refusal):
-            return batch
-        try:
-            _begin(self._stage.register, "scoring", steps[0].truth.key)
-            return _block(tuple(score_steps(steps, self._ranker)))
-        except SeeActError as error:
-            return _block(Refusal(str(error)))
+        return _unless_refused(batch, self._score)
+
+    def _score(self, steps: Sequence[DescribedStep]) -> tuple[RankedStep, ...]:
+        _begin(self._stage.register, "scoring", steps[0].truth.key)
+        return tuple(score_steps(steps, self._ranker))
 
     @cached_property
     def _ranker(self) -> Ranker:

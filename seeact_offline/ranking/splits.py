@@ -211,6 +211,7 @@ def describe_step(step: Step, known: bool = False) -> DescribedStep:
     try:
         return DescribedStep(step.truth, _described(step))
     except Exception as error:
+        # a page that we never met: one step must not end a ranking of thousands
         return _faulty(step.truth, error)
 
 
@@ -268,6 +269,7 @@ def _made_ready(step: DescribedStep, ranker: Ranker) -> _Ready:
         scoring = begin_scoring(ranker, step.described)
         return _Ready(step, scoring, getattr(ranker, "truncated", 0) - before)
     except Exception as error:
+        # as in `describe_step`
         return _Ready(_faulty(step.truth, error))
 
 

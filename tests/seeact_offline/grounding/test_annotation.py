@@ -38,6 +38,7 @@ from seeact_offline.records import (
 from seeact_offline.runner import prepare
 from seeact_offline.screenshots import Crop, PagePicture
 from tests.pages import picture
+from tests.scripted import Scripted
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "annotation.txt"
 UNSEEN = {"zero": Box(30, 40, 0, 12), "right": Box(1400, 40, 50, 12), "below": Box(30, 9000, 50, 12)}
@@ -51,20 +52,12 @@ class Stored:
         return self._data
 
 
-class Scripted:
+class InTurn2(Scripted):
     """Answers turn 2 of each group with the next of its texts."""
-
-    def __init__(self, answers: Sequence[str]) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
 
     async def complete(self, request: Request) -> Completion:
         self.requests.append(request)
-        text = "I will click." if request.turn == 1 else self.answers.pop(0)
-        return Completion(text, Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
+        return Completion("I will click.", Usage(calls=1)) if request.turn == 1 else self.next_answer()
 
 
 class Ideal(Scripted):
@@ -108,7 +101,7 @@ def grounding(marks: Marks | None = None, form: Form | None = None, **options: o
 
 
 def ground(prepared: Prepared, answers: Sequence[str], **options) -> tuple[Grounded, Scripted]:
-    model = Scripted(answers)
+    model = InTurn2(*answers)
     return asyncio.run(grounding(**options).ground(prepared, model)), model
 
 
@@ -249,19 +242,19 @@ def test_the_marked_picture_is_sent_with_the_second_question() -> None:
 @pytest.mark.parametrize("target", [3, 25])
 @pytest.mark.parametrize("kind", MARK_KINDS)
 def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int) -> None:
-    grounded = asyncio.run(grounding(Marks(kind)).ground(made_up(34, target), Ideal([])))
+    grounded = asyncio.run(grounding(Marks(kind)).ground(made_up(34, target), Ideal()))
     assert (grounded.decision.element_id, grounded.reachable) == (f"e{target}", True)
 
 
 def test_a_target_that_is_not_drawn_cannot_be_reached() -> None:
-    grounded = asyncio.run(grounding().ground(made_up(5, e3=UNSEEN["right"]), Ideal([])))
+    grounded = asyncio.run(grounding().ground(made_up(5, e3=UNSEEN["right"]), Ideal()))
     assert (grounded.decision.element_id, grounded.reachable) == (None, False)
     assert grounded.decision.op == "CLICK"
 
 
 def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
     prepared = made_up(5)
-    grounded = asyncio.run(grounding().ground(replace(prepared, ranked=prepared.ranked[:3]), Ideal([])))
+    grounded = asyncio.run(grounding().ground(replace(prepared, ranked=prepared.ranked[:3]), Ideal()))
     assert (grounded.decision.element_id, grounded.reachable) == (None, False)
 
 
@@ -286,7 +279,7 @@ def test_what_cannot_be_is_refused_at_once(options: dict, message: str) -> None:
 
 @pytest.mark.parametrize("options", [{"merge": "single"}, {"group_size": 1}], ids=["one group", "final round"])
 def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(options: dict) -> None:
-    model = Scripted([])
+    model = InTurn2()
     with pytest.raises(InputError, match="use --marks double-letter or number"):
         asyncio.run(grounding(Marks("letter"), **options).ground(made_up(27), model))
     assert model.requests == []

@@ -18,27 +18,10 @@ from seeact_offline.records import Box, CallError, Candidate, Completion, Operat
 from seeact_offline.screenshots import PagePicture
 from tests.pages import picture
 from tests.reference import searching as reference
+from tests.scripted import Scripted
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "attributes.txt"
 PLAIN = Form()
-
-
-class Scripted:
-    """A model that gives its texts one by one, or raises what stands there."""
-
-    def __init__(self, answers: Sequence[str | Exception]) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
-
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return Completion(answer, Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
 
 
 class Knowing(Scripted):
@@ -79,7 +62,7 @@ def grounding(form: Form = PLAIN, threshold: float = 80.0) -> AttributesGroundin
 
 
 def ground(prepared: Prepared, answers: Sequence[str | Exception], form: Form = PLAIN) -> tuple[Grounded, Scripted]:
-    model = Scripted(answers)
+    model = Scripted(*answers)
     return asyncio.run(grounding(form).ground(prepared, model)), model
 
 

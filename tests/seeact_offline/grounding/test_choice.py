@@ -34,37 +34,15 @@ from seeact_offline.records import (
 from seeact_offline.runner import prepare
 from seeact_offline.screenshots import PagePicture
 from seeact_offline.tokens import count_words, visual_tokens
+from tests.scripted import Scripted
 
 
-class Scripted:
+class InTurn2(Scripted):
     """A model that answers turn 2 of each group with the next of its texts, or raises what stands there."""
 
-    def __init__(self, answers: Sequence[str | Exception]) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
-
     async def complete(self, request: Request) -> Completion:
         self.requests.append(request)
-        if request.turn == 1:
-            return Completion("I will click.", Usage(calls=1))
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return Completion(answer, Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
-
-
-class Repeating(Scripted):
-    """A model that answers every request with the next of its texts."""
-
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return Completion(answer, Usage(calls=1))
+        return Completion("I will click.", Usage(calls=1)) if request.turn == 1 else self.next_answer()
 
 
 def final(element: str, op: str = "CLICK", value: str = "None") -> str:
@@ -84,7 +62,7 @@ def prepared(shared_step) -> Prepared:
 
 
 def ground(prepared: Prepared, answers: Sequence[str | Exception], rule: str = "final-round"):
-    model = Scripted(answers)
+    model = InTurn2(*answers)
     pack = load_pack("seeact", "choice")
     return asyncio.run(ChoiceGrounding(pack, 17, rule).ground(prepared, model)), model
 
@@ -245,7 +223,7 @@ def test_with_one_turn_a_single_message_asks_everything(prepared) -> None:
 
 def test_with_one_turn_the_one_reply_is_the_answer(prepared) -> None:
     grounding, step = in_form(prepared, turns=1)
-    model = Repeating([final("H"), final("R"), final("R")])
+    model = Scripted(final("H"), final("R"), final("R"))
     grounded = asyncio.run(grounding.ground(step, model))
     assert (grounded.decision.element_id, grounded.usage.calls) == ("8635", 3)
     assert [[m.role for m in r.messages] for r in model.requests] == [["system", "user"]] * 3
@@ -270,7 +248,7 @@ def test_without_a_picture_none_is_opened(prepared) -> None:
 
 def test_a_shared_turn_1_is_asked_once_on_the_whole_page(prepared) -> None:
     grounding, step = in_form(prepared, shared_turn1=True)
-    model = Repeating(["the plan", final("H"), final("R"), final("R")])
+    model = Scripted("the plan", final("H"), final("R"), final("R"))
     grounded = asyncio.run(grounding.ground(step, model))
     assert (grounded.decision.element_id, grounded.usage.calls) == ("8635", 4)
     assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2), (1, 2), (2, 2)]
@@ -280,7 +258,7 @@ def test_a_shared_turn_1_is_asked_once_on_the_whole_page(prepared) -> None:
 
 def test_a_final_round_goes_on_from_the_shared_turn_1(prepared) -> None:
     grounding, step = in_form(prepared, shared_turn1=True)
-    model = Repeating(["the plan", final("H"), final("E"), final("R"), final("B")])
+    model = Scripted("the plan", final("H"), final("E"), final("R"), final("B"))
     grounded = asyncio.run(grounding.ground(step, model))
     assert (grounded.decision.element_id, grounded.usage.calls) == ("9370", 5)
     assert model.requests[-1].messages[2].text == "the plan"
@@ -288,7 +266,7 @@ def test_a_final_round_goes_on_from_the_shared_turn_1(prepared) -> None:
 
 def test_a_shared_turn_1_states_what_it_saves(prepared) -> None:
     grounding, step = in_form(prepared, shared_turn1=True)
-    grounded = asyncio.run(grounding.ground(step, Repeating(["the plan", final("H"), final("R"), final("R")])))
+    grounded = asyncio.run(grounding.ground(step, Scripted("the plan", final("H"), final("R"), final("R"))))
     notes = dict(grounded.notes)
     assert (notes["shared_turn1"], notes["calls_if_per_group"]) == (1, 6)
     ours, theirs = sent(step, {"shared_turn1": True}), sent(step, {})
@@ -300,7 +278,7 @@ def sent(prepared: Prepared, form: dict[str, Any]) -> int:
     grounding, step = in_form(prepared, **form)
     answers = [final("H"), final("R"), final("R")]
     texts = ["the plan", *answers] if form else [text for answer in answers for text in ("the plan", answer)]
-    model = Repeating(texts)
+    model = Scripted(*texts)
     asyncio.run(grounding.ground(step, model))
     return sum(
         count_words(message.text) + (visual_tokens(message.picture.box.size) if message.picture else 0)
@@ -311,7 +289,7 @@ def sent(prepared: Prepared, form: dict[str, Any]) -> int:
 
 def test_a_declined_shared_turn_1_is_the_models_answer(prepared) -> None:
     grounding, step = in_form(prepared, shared_turn1=True)
-    grounded = asyncio.run(grounding.ground(step, Repeating([CallError("refused", "no", Usage(calls=1))])))
+    grounded = asyncio.run(grounding.ground(step, Scripted(CallError("refused", "no", Usage(calls=1)))))
     assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (True, "refused", 1)
 
 
@@ -347,11 +325,11 @@ def test_a_picture_beyond_the_limit_is_made_smaller_and_counted(prepared) -> Non
     sizes = [question.pictures[0].size for question in grounding.questions(step)]
     assert sizes[0] == (1280, 2529)
     assert [max(size) for size in sizes[1:]] == [2600, 2600]
-    grounded = asyncio.run(grounding.ground(step, Repeating(["plan", final("R")] * 3)))
+    grounded = asyncio.run(grounding.ground(step, Scripted(*["plan", final("R")] * 3)))
     assert dict(grounded.notes) == {"picture_resized": 2}
 
 
 def test_the_usual_form_leaves_no_note(prepared) -> None:
     grounding, step = in_form(prepared)
-    grounded = asyncio.run(grounding.ground(step, Repeating(["plan", final("R")] * 3)))
+    grounded = asyncio.run(grounding.ground(step, Scripted(*["plan", final("R")] * 3)))
     assert (grounded.notes, grounded.reachable, grounded.point) == ((), None, None)

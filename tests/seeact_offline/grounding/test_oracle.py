@@ -13,7 +13,8 @@ from seeact_offline.grounding import Grounded
 from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer, read_answers
 from seeact_offline.prompting import load_pack
 from seeact_offline.records import CallError, InputError, StepKey
-from tests.seeact_offline.grounding.test_pixel import Scripted, a_step, prepared
+from tests.scripted import Scripted
+from tests.seeact_offline.grounding.test_pixel import a_step, prepared
 
 KEY = StepKey("task", "step")
 ROW = {"annotation_id": "task", "action_uid": "step", "element_id": "20", "op": "TYPE", "value": "New York"}

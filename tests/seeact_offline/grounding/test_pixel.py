@@ -28,6 +28,7 @@ from seeact_offline.records import (
 )
 from seeact_offline.screenshots import PagePicture
 from tests.reference import pointing as reference
+from tests.scripted import Scripted
 
 HTML = (
     '<html backend_node_id="1"><body backend_node_id="2"><div backend_node_id="10"><button backend_node_id="20">'
@@ -47,24 +48,6 @@ class White:
         file = io.BytesIO()
         Image.new("RGB", self.size, "white").save(file, "PNG")
         return file.getvalue()
-
-
-class Scripted:
-    """A model that says what it is given, and remembers what it was asked."""
-
-    def __init__(self, *answers: str | Exception) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
-
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return Completion(answer, Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
 
 
 class Ideal(Scripted):
