@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ranker.cross_encoder import batch_bounds
-from ranker.matching import score_and_match
+from ranker.heads import HINTS, head
+from ranker.matching import matching_loss
 from ranker.pairs import EpochPairs, PairEncoder, PairGroup
+from ranker.training_pass import Passed, run
 
 if TYPE_CHECKING:
     from ranker.training import TrainingSettings
@@ -33,7 +35,7 @@ def make_trainer(
         control: Any
 
         def compute_loss(self, model: Any, inputs: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-            return group_loss(model, inputs, settings.loss, settings.matching_weight)
+            return group_loss(model, inputs, settings)
 
         def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
             super().log(logs, *args, **kwargs)
@@ -71,26 +73,57 @@ def make_trainer(
     return trainer
 
 
-def group_loss(model: Any, inputs: Mapping[str, Any], kind: str, matching_weight: float = 0.0) -> Any:
-    """Mean loss of a batch: binary cross-entropy a pair, or cross-entropy of the targets a group; and that of matching."""
+def group_loss(model: Any, inputs: Mapping[str, Any], settings: TrainingSettings) -> Any:
+    """Loss of a batch: of the answers, and with the settings' weights of the teacher's scores, the hints and matching."""
+    import torch
+
+    if "taught" not in inputs and not settings.matching_weight:
+        logits = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
+        return answer_loss(_in_order(logits, inputs), inputs, settings)
+    passed = [run(model, part, settings.bf16) for part in inputs["parts"]]
+    logits = _in_order(torch.cat([part.logits for part in passed]), inputs)
+    loss = settings.answer_weight * answer_loss(logits, inputs, settings)
+    if "taught" in inputs:
+        loss = loss + _lesson_loss(model, logits, passed, inputs, settings)
+    if settings.matching_weight:
+        shared = zip(passed, inputs["shared"], strict=True)
+        losses = [matching_loss(model, part.tokens, tokens) for part, tokens in shared]
+        loss = loss + settings.matching_weight * torch.stack(losses).mean()
+    return loss
+
+
+def answer_loss(logits: Any, inputs: Mapping[str, Any], settings: TrainingSettings) -> Any:
+    """Mean binary cross-entropy of the pairs, or mean cross-entropy of the groups that have an answer."""
     import torch
     from torch.nn import functional
 
-    if matching_weight:
-        parts = [score_and_match(model, *both) for both in zip(inputs["parts"], inputs["shared"], strict=True)]
-        found = torch.cat([part.logits for part in parts])
-        extra = matching_weight * torch.stack([part.loss for part in parts]).mean()
-    else:
-        found = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
-        extra = 0.0
-    logits = torch.empty_like(found).index_copy(0, inputs["order"], found)
-    if kind == "pair":
-        return functional.binary_cross_entropy_with_logits(logits, inputs["targets"]) + extra
+    if settings.loss == "pair":
+        return functional.binary_cross_entropy_with_logits(logits, inputs["targets"])
+    groups = zip(logits.split(inputs["sizes"]), inputs["targets"].split(inputs["sizes"]), strict=True)
     losses = [
-        -(targets * functional.log_softmax(scores, dim=0)).sum()
-        for scores, targets in zip(logits.split(inputs["sizes"]), inputs["targets"].split(inputs["sizes"]), strict=True)
+        -(targets * functional.log_softmax(settings.sharpness * scores, dim=0)).sum()
+        for scores, targets in groups
+        if targets.any()
     ]
-    return torch.stack(losses).mean() + extra
+    return torch.stack(losses).mean() if losses else logits.sum() * 0
+
+
+def _lesson_loss(
+    model: Any, logits: Any, passed: Sequence[Passed], inputs: Mapping[str, Any], settings: TrainingSettings
+) -> Any:
+    import torch
+    from torch.nn.functional import mse_loss
+
+    hints = _in_order(head(model, HINTS)(torch.cat([part.pooled for part in passed])).float(), inputs)
+    told = settings.teacher_weight * mse_loss(logits, inputs["taught"])
+    return told + settings.hint_weight * mse_loss(hints, inputs["hints"])
+
+
+def _in_order(values: Any, inputs: Mapping[str, Any]) -> Any:
+    """Rows by parts -> rows as the examples have them."""
+    import torch
+
+    return torch.empty_like(values).index_copy(0, inputs["order"], values)
 
 
 def score_groups(
@@ -119,7 +152,7 @@ def _score_group(model: Any, encoder: PairEncoder, group: PairGroup, settings: T
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=settings.bf16):
         for start, stop in pairwise(batch_bounds([len(row.ids) for row in distinct], settings.eval_tokens)):
             inputs = {name: tensor.to(device) for name, tensor in encoder.tensors(distinct[start:stop]).items()}
-            scores += model(**inputs).logits[:, 0].float().tolist()
+            scores += run(model, inputs, settings.bf16).logits.tolist()
     known = dict(zip(distinct, scores, strict=True))
     return {text: known[row] for text, row in rows.items()}
 

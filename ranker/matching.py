@@ -10,48 +10,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ranker.heads import MATCH, head
 from ranker.pairs import PairEncoder, PairGroup, TokenSwap
+from ranker.training_pass import run
 
 if TYPE_CHECKING:
     from ranker.cross_encoder import Row
     from ranker.training import TrainingSettings
 
-HEAD = "match_head"
 GROUPS, TEXTS, PARTS = 16, 8, 3
 # of a gradient step: groups, texts of each, and parts by length that go through the model one after the other
 PLANTED = 0.1
 # share of a text's tokens that one of the query's takes the place of: few pairs share enough by themselves
 WARMUP = 30
 TOLD_EVERY = 50
-
-
-class Scored(NamedTuple):
-    """What one pass gives."""
-
-    logits: Any
-    """Shape (rows,)."""
-    loss: Any
-    """Of matching; one number."""
-
-
-def add_match_head(model: Any) -> None:
-    """A linear layer on each token, kept with the model while it trains, so that checkpoints hold it."""
-    import torch
-    from torch.nn.parallel import DistributedDataParallel
-
-    head = torch.nn.Linear(model.config.hidden_size, 1).to(model.device)
-    setattr(model, HEAD, head)
-    # the head is no part of the model's own forward pass, so several processes do not wait for its gradients
-    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(
-        model, [f"{HEAD}.{name}" for name, _ in head.named_parameters()]
-    )
-
-
-def drop_match_head(model: Any) -> None:
-    if hasattr(model, HEAD):
-        delattr(model, HEAD)
 
 
 def shared_tokens(rows: Sequence[Row], encoder: PairEncoder) -> Any:
@@ -69,16 +43,11 @@ def shared_tokens(rows: Sequence[Row], encoder: PairEncoder) -> Any:
     return found
 
 
-def score_and_match(model: Any, part: dict[str, Any], shared: Any) -> Scored:
-    """`part`: the model's inputs; `shared`: see `shared_tokens`."""
-    found = model(**part, output_hidden_states=True)
-    head = getattr(getattr(model, "module", model), HEAD)
-    return Scored(found.logits[:, 0].float(), _loss(head(found.hidden_states[-1])[..., 0].float(), shared))
-
-
-def _loss(logits: Any, shared: Any) -> Any:
+def matching_loss(model: Any, tokens: Any, shared: Any) -> Any:
+    """One number. `tokens`: see `training_pass.Passed`, so that the last layer can make use of it; `shared`: see `shared_tokens`."""
     from torch.nn import functional
 
+    logits = head(model, MATCH)(tokens)[..., 0].float()
     counted = (shared >= 0).float()
     losses = functional.binary_cross_entropy_with_logits(logits, shared.clamp(min=0), reduction="none")
     return (losses * counted).sum() / counted.sum()
@@ -120,10 +89,10 @@ def _draw(
     for _ in range(GROUPS):
         group = chance.choice(groups)
         texts = sorted(set(group.texts))
-        mapping = swap.mapping(chance.getrandbits(32)) if swap else None
+        disguise = swap.disguise(chance.getrandbits(32)) if swap else None
         for text in chance.sample(texts, min(TEXTS, len(texts))):
             planted = _plant(encoder.ids(text)[: encoder.room(group.query)], encoder.ids(group.query), chance)
-            rows.append(encoder.row_of_ids(encoder.ids(group.query), planted, mapping))
+            rows.append(encoder.row_of_ids(encoder.ids(group.query), planted, disguise))
     return rows
 
 
@@ -135,9 +104,9 @@ def _descend(model: Any, encoder: PairEncoder, rows: Sequence[Row], device: Any,
     import torch
 
     part = {name: tensor.to(device) for name, tensor in encoder.tensors(rows).items()}
+    shared = shared_tokens(rows, encoder).to(device)
     with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-        hidden = model.base_model(**part).last_hidden_state
-        logits = getattr(model, HEAD)(hidden)[..., 0]
-    loss = _loss(logits.float(), shared_tokens(rows, encoder).to(device)) / PARTS
+        tokens = run(model, part, bf16).tokens
+    loss = matching_loss(model, tokens, shared) / PARTS
     loss.backward()
     return float(loss.detach())

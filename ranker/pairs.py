@@ -16,6 +16,26 @@ from ranker.errors import RankerError
 
 SWAPPED = 0.7
 # share of the swappable tokens that are swapped where a group is disguised at all
+SPELT = 3
+# tokens at most that a disguised token becomes
+PIECE = 3
+# characters at most of tokens that words are spelt out with
+MARKS = "(/["
+# a token of more than one character that begins with one of them says what a thing is, not what it is called
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a teacher says of a group's texts."""
+
+    places: Mapping[str, int]
+    # the row of each text in what follows
+    scores: np.ndarray
+    # (texts,), higher is better
+    plain_scores: np.ndarray
+    # (texts,), the same where words are not disguised, so that knowing them counts
+    hints: np.ndarray
+    # (texts, hints): what else is to be told of each pair, about 1 wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +45,7 @@ class PairGroup:
     query: str
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
+    lesson: Lesson | None = field(default=None, compare=False)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -41,11 +62,21 @@ class Draw(NamedTuple):
     """Seed of the token swap, None for none."""
 
 
+class Taught(NamedTuple):
+    """What a lesson says of the rows of an example."""
+
+    scores: np.ndarray
+    # (rows,)
+    hints: np.ndarray
+    # (rows, hints)
+
+
 class Example(NamedTuple):
     """One item of a batch: rows that share a query, and the target of each."""
 
     rows: tuple[Row, ...]
     targets: tuple[float, ...]
+    taught: Taught | None = None
 
 
 @dataclass
@@ -64,24 +95,27 @@ class PairEncoder:
 
     def learn(self, texts: Iterable[str]) -> None:
         """Tokenize many texts at once, which is faster than one by one."""
-        new = sorted(set(texts) - self._ids.keys())
+        new = sorted({text for text in texts if text not in self._ids})
         if new:
             encoded = self.tokenizer(new, add_special_tokens=False, verbose=False)["input_ids"]
             self._ids.update(zip(new, encoded, strict=True))
 
     def ids(self, text: str) -> list[int]:
-        self.learn([text])
+        if text not in self._ids:
+            self.learn([text])
         return self._ids[text]
 
-    def row(self, query: str, text: str, swap: np.ndarray | None = None) -> Row:
+    def row(self, query: str, text: str, disguise: Disguise | None = None) -> Row:
         """The pair's tokens, the text cut to the room that the query leaves. RankerError where it leaves none."""
         room = self.room(query)
-        return self.row_of_ids(self.ids(query), self.ids(text)[:room], swap)
+        return self.row_of_ids(self.ids(query), self.ids(text)[:room], disguise)
 
-    def row_of_ids(self, asked: Sequence[int], found: Sequence[int], swap: np.ndarray | None = None) -> Row:
-        """The same from token ids, cut already."""
-        if swap is not None:
-            asked, found = swap[asked].tolist(), swap[found].tolist()
+    def row_of_ids(self, asked: Sequence[int], found: Sequence[int], disguise: Disguise | None = None) -> Row:
+        """The same from token ids, cut already; a disguise that makes them longer has the text cut again."""
+        if disguise is not None:
+            asked, found = disguise.of(asked), disguise.of(found)
+            room = self.max_tokens - self._template.n_special - len(asked)
+            found = found[: max(room, MIN_TEXT_TOKENS)]
         pair = (asked, found) if self.pair_order == "query-text" else (found, asked)
         return self._template.join(*pair)
 
@@ -118,29 +152,55 @@ class PairEncoder:
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Disguise:
+    """What each token becomes."""
+
+    tokens: np.ndarray
+    # (vocabulary, SPELT)
+    lengths: np.ndarray
+    # (vocabulary,): how many of them
+
+    def of(self, ids: Sequence[int]) -> list[int]:
+        places = np.asarray(ids, dtype=np.int64)
+        found: list[int] = self.tokens[places][np.arange(SPELT) < self.lengths[places, None]].tolist()
+        return found
+
+
 class TokenSwap:
     """Disguises a group: rarer tokens change places with one another, alike in the query and in its texts.
 
     What is left to learn from is where equal tokens stand, not which. The `kept` commonest tokens, counted by group
-    (marks, tags, everyday words), keep their meaning.
+    (everyday words), and those that begin with a mark keep their meaning; a digit becomes another digit. A share of the
+    words, `spelt`, becomes two or three short tokens, as words do that the tokenizer has never seen.
     """
 
-    def __init__(self, groups: Sequence[PairGroup], encoder: PairEncoder, kept: int) -> None:
+    def __init__(self, groups: Sequence[PairGroup], encoder: PairEncoder, kept: int, spelt: float = 0.0) -> None:
+        names = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
+        fixed = set(encoder.tokenizer.all_special_ids)
+        fixed |= {i for i, name in enumerate(names) if len(name) > 1 and name[0] in MARKS}
+        digits = {i for i, name in enumerate(names) if name.isdigit()}
         counts: Counter[int] = Counter()
         for group in groups:
-            counts.update({i for text in (group.query, *group.texts) for i in encoder.ids(text)})
-        fixed = {i for i, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]}
-        fixed |= set(encoder.tokenizer.all_special_ids)
-        free = [i for i in range(len(encoder.tokenizer)) if i not in fixed]
-        self._free = np.array(free, dtype=np.int64)
-        self._size = len(encoder.tokenizer)
+            counts.update({i for text in (group.query, *group.texts) for i in encoder.ids(text)} - fixed - digits)
+        fixed |= {i for i, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]}
+        self._words = np.array([i for i in range(len(names)) if i not in fixed | digits], dtype=np.int64)
+        self._digits = np.array(sorted(digits), dtype=np.int64)
+        self._pieces = np.array([i for i in self._words if len(names[i]) <= PIECE], dtype=np.int64)
+        self._size, self._spelt = len(names), spelt if len(self._pieces) else 0.0
 
-    def mapping(self, seed: int) -> np.ndarray:
-        """New id of each id, shape (vocabulary,)."""
-        chance, found = np.random.default_rng(seed), np.arange(self._size)
-        moved = self._free[chance.random(len(self._free)) < SWAPPED]
-        found[moved] = chance.permutation(moved)
-        return found
+    def disguise(self, seed: int) -> Disguise:
+        chance = np.random.default_rng(seed)
+        tokens = np.tile(np.arange(self._size)[:, None], SPELT)
+        lengths = np.ones(self._size, dtype=np.int64)
+        moved = self._words[chance.random(len(self._words)) < SWAPPED]
+        tokens[moved, 0] = chance.permutation(moved)
+        tokens[self._digits, 0] = chance.permutation(self._digits)
+        spelt = moved[chance.random(len(moved)) < self._spelt]
+        if len(spelt):
+            lengths[spelt] = chance.integers(2, SPELT + 1, len(spelt))
+            tokens[spelt] = chance.choice(self._pieces, (len(spelt), SPELT))
+        return Disguise(tokens, lengths)
 
 
 class EpochPairs:
@@ -185,22 +245,31 @@ class EpochPairs:
 
     def __getitem__(self, item: int) -> Example:
         place, member = self._items[item]
-        draw = self._draws[place]
-        swap = self._swap.mapping(draw.disguise) if self._swap and draw.disguise is not None else None
+        draw, group = self._draws[place], self.groups[place]
+        disguise = self._swap.disguise(draw.disguise) if self._swap and draw.disguise is not None else None
         chosen = range(len(draw.texts)) if self._grouped else (member,)
-        rows = tuple(self._encoder.row(self.groups[place].query, draw.texts[i], swap) for i in chosen)
-        return Example(rows, tuple(draw.targets[i] for i in chosen))
+        texts = [draw.texts[i] for i in chosen]
+        rows = tuple(self._encoder.row(group.query, text, disguise) for text in texts)
+        taught = _taught(group.lesson, texts, disguise is None) if group.lesson else None
+        return Example(rows, tuple(draw.targets[i] for i in chosen), taught)
 
     def _draw(self, place: int, chance: random.Random) -> Draw:
         group = self.groups[place]
-        positive = chance.choice(group.positives)
-        hard = self._hard.get(place, ())[: self._negatives]
+        right = [chance.choice(group.positives)] if group.positives else []
+        wanted = self._negatives + 1 - len(right)
+        hard = self._hard.get(place, ())[:wanted]
         pool = sorted(set(group.negatives)) if self._grouped else group.negatives
         others = [text for text in pool if text not in set(hard)]
-        easy = chance.sample(others, min(self._negatives - len(hard), len(others)))
-        texts = (positive, *hard, *easy)
-        return Draw(texts, (1.0, *[0.0] * (len(texts) - 1)), self._disguise(chance))
+        easy = chance.sample(others, min(wanted - len(hard), len(others)))
+        targets = (*[1.0] * len(right), *[0.0] * (len(hard) + len(easy)))
+        return Draw((*right, *hard, *easy), targets, self._disguise(chance))
 
     def _disguise(self, chance: random.Random) -> int | None:
         seed, disguised = chance.getrandbits(32), chance.random() < self._swap_share
         return seed if disguised else None
+
+
+def _taught(lesson: Lesson, texts: Sequence[str], plain: bool) -> Taught:
+    places = [lesson.places[text] for text in texts]
+    scores = lesson.plain_scores if plain else lesson.scores
+    return Taught(scores[places], lesson.hints[places])

@@ -14,14 +14,19 @@ SPECIAL = {
 }
 PRINTABLE = [chr(code) for code in range(33, 127)]
 # every ASCII character is a piece of its own, so that a word never seen is spelt out alike in the query and in the text
-DROPPED = r"\bid=\d+|[^\p{L}\p{N}$+%/]+"
-# running numbers and signs say nothing about whether two texts belong together; without them pairs are a third shorter
+RUNNING_NUMBER = r"\bid=\d+"
+# says nothing about whether two texts belong together
+LETTERS = 6
+# of a word that count: `return` and `returns` are one word, and fewer words have never been seen
+PIECES = r"[(/\[]\p{L}[\p{L}\d]*|\p{L}+|\d|[^\s\p{L}\d.,:;!?()'\"/\[\]>=<_@©·–|-]"
+# what a thing is, with the mark before it (`(button`, `/td`, `[link`); words; digits; other signs one by one. The rest is dropped
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:
-    """Lower-cased BPE of words and numbers; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
+    """Lower-cased BPE of words, tags and digits; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
 
-    Signs are dropped, digits parted from letters (the `21` of `21st` is that of `21`).
+    Words are cut after `LETTERS` letters; digits stand alone (the `21` of `21st` is that of `21`); a tag and a word that is
+    spelt alike are two tokens.
 
     The same texts, in whatever order and number, give the same tokenizer. (WordPiece would not: its trainer numbers the
     pieces inside words in the order of a hash table.)
@@ -33,11 +38,11 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> A
     core.normalizer = normalizers.Sequence(
         [
             normalizers.BertNormalizer(lowercase=True),
-            normalizers.Replace(Regex(DROPPED), " "),
-            normalizers.Replace("/", " / "),
+            normalizers.Replace(Regex(RUNNING_NUMBER), ""),
+            normalizers.Replace(Regex(rf"(?<=\p{{L}}{{{LETTERS}}})\p{{L}}+"), ""),
         ]
     )
-    core.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits()])
+    core.pre_tokenizer = pre_tokenizers.Split(Regex(PIECES), "removed", invert=True)
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=list(SPECIAL.values()),

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ranker.checkpoint import PairOrder
 from ranker.errors import RankerError
-from ranker.matching import add_match_head, drop_match_head, shared_tokens, teach_matching
+from ranker.heads import HINTS, MATCH, add_heads, drop_heads
+from ranker.matching import shared_tokens, teach_matching
 from ranker.pairs import EpochPairs, Example, PairEncoder, PairGroup, TokenSwap
 from ranker.small import SmallModel, build_small
 
@@ -54,10 +57,20 @@ class TrainingSettings:
     pair_order: PairOrder = "query-text"
     loss: Literal["pair", "group"] = "pair"
     # pair: binary cross-entropy of each; group: cross-entropy over the group of a draw
+    sharpness: float = 1.0
+    # what logits are multiplied by before the cross-entropy of a group
+    answer_weight: float = 1.0
+    # of this loss, where there are others beside it
+    teacher_weight: float = 1.0
+    # of the squared distance from a lesson's scores, where groups have lessons
+    hint_weight: float = 0.5
+    # of the squared distance from its hints
     swap_share: float = 0.0
     # share of the draws in which rarer tokens change places
     swap_kept: int = 200
-    # so many of the commonest tokens never do
+    # so many of the commonest words never do
+    swap_spelt: float = 0.0
+    # share of the words swapped that become two or three short tokens
     matching_steps: int = 0
     # gradient steps, before the training proper, in which the model learns which tokens the two texts share
     matching_rate: float = 3e-3
@@ -79,16 +92,19 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=16,
-    negatives=15,
+    epochs=20,
+    negatives=23,
     batch=8,
     learning_rate=1e-3,
     weight_decay=0.05,
     beta2=0.98,
-    max_tokens=256,
+    max_tokens=128,
     loss="group",
-    swap_share=1.0,
-    swap_kept=80,
+    sharpness=2.0,
+    answer_weight=0.3,
+    swap_share=0.75,
+    swap_kept=60,
+    swap_spelt=0.5,
     matching_steps=200,
     matching_weight=0.3,
     length_parts=3,
@@ -128,23 +144,22 @@ def train(
     """
     settings = settings or TrainingSettings()
     out, started = Path(out), time.monotonic()
-    used = [group for group in map(_without_equals, groups) if group.positives and group.negatives]
+    used = [group for group in map(_without_equals, groups) if (group.positives or group.lesson) and group.negatives]
     _check(settings, used, held_out, out, resume)
     _prepare_torch(settings)
     model, tokenizer = _open_base(base, groups, settings)
     model.config.pair_order = settings.pair_order
     encoder = PairEncoder(tokenizer, model.config, settings.pair_order, settings.max_tokens)
     encoder.learn(text for group in (*used, *held_out) for text in (group.query, *group.texts))
-    swap = TokenSwap(used, encoder, settings.swap_kept) if settings.swap_share else None
-    if settings.matching_steps or settings.matching_weight:
-        add_match_head(model)
+    swap = TokenSwap(used, encoder, settings.swap_kept, settings.swap_spelt) if settings.swap_share else None
+    add_heads(model, _heads(used, settings))
     if settings.matching_steps and not resume:
         teach_matching(model, encoder, used, swap, settings, tell)
     trainer = _make_trainer(model, encoder, used, swap, [g for g in held_out if g.positives], settings, out, tell)
     trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
     metrics = trainer.measure() if held_out else {}
-    drop_match_head(model)
-    result = TrainingResult(out, metrics, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
+    drop_heads(model)
+    result = TrainingResult(out, metrics, tuple(trainer.state.log_history), time.monotonic() - started, _n_steps(used))
     if trainer.is_world_process_zero():
         _save(trainer.model, tokenizer, result, settings)
     return result
@@ -153,7 +168,19 @@ def train(
 def _without_equals(group: PairGroup) -> PairGroup:
     """A negative that reads like a positive teaches nothing but doubt."""
     positives = set(group.positives)
-    return PairGroup(group.query, group.positives, tuple(text for text in group.negatives if text not in positives))
+    negatives = tuple(text for text in group.negatives if text not in positives)
+    return dataclasses.replace(group, negatives=negatives)
+
+
+def _n_steps(groups: Sequence[PairGroup]) -> int:
+    return sum(bool(group.positives) for group in groups)
+
+
+def _heads(groups: Sequence[PairGroup], settings: TrainingSettings) -> dict[str, int]:
+    """Outputs of each head that the training asks something of."""
+    matching = {MATCH: 1} if settings.matching_steps or settings.matching_weight else {}
+    hints = {group.lesson.hints.shape[1] for group in groups if group.lesson}
+    return matching | ({HINTS: hints.pop()} if hints else {})
 
 
 def ranks_to_metrics(ranks: Sequence[int]) -> dict[str, float]:
@@ -310,7 +337,7 @@ def _save(model: Any, tokenizer: Any, result: TrainingResult, settings: Training
 def collate(examples: Sequence[Example], encoder: PairEncoder, parts: int, matching: bool = False) -> dict[str, Any]:
     """A batch: its rows in `parts` sorted by length, the place of each row in the flat order, targets and group sizes.
 
-    With `matching`, also which tokens of each part are shared.
+    With `matching`, also which tokens of each part are shared; where the groups have lessons, what these say of each row.
     """
     import torch
 
@@ -324,4 +351,17 @@ def collate(examples: Sequence[Example], encoder: PairEncoder, parts: int, match
         "order": torch.tensor(order),
         "targets": torch.tensor([target for example in examples for target in example.targets]),
         "sizes": [len(example.rows) for example in examples],
+        **_taught(examples),
+    }
+
+
+def _taught(examples: Sequence[Example]) -> dict[str, Any]:
+    import torch
+
+    lessons = [example.taught for example in examples if example.taught]
+    if len(lessons) < len(examples):
+        return {}
+    return {
+        "taught": torch.from_numpy(np.concatenate([lesson.scores for lesson in lessons])),
+        "hints": torch.from_numpy(np.concatenate([lesson.hints for lesson in lessons])),
     }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BASE = "microsoft/deberta-v3-base"
 NEEDED = ("torch", "transformers", "accelerate")
+NEEDED_SMALL = (*NEEDED, "lightgbm")
 CHANGEABLE = (
     "epochs",
     "negatives",
@@ -91,16 +92,16 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     from seeact_offline.ranking.training import RankerError, SmallModel, train
 
-    steps = _read(args)
+    steps, settings = _read(args), _settings(args)
     held = held_out_tasks(steps.values(), args.hold_out, _names(args.hold_out_sites))
-    groups = [steps[key].group for key in steps if steps[key].task not in held]
+    learnt = [steps[key] for key in steps if steps[key].task not in held]
     judged = [steps[key].group for key in steps if steps[key].task in held]
-    note(f"{sum(bool(group.positives) for group in groups)} steps to train on, {len(judged)} to judge by")
+    note(f"{sum(bool(step.group.positives) for step in learnt)} steps to train on, {len(judged)} to judge by")
     try:
         result = train(
-            groups,
+            _groups(args, learnt, settings.seed),
             args.out,
-            _settings(args),
+            settings,
             base=SmallModel() if args.small else args.base,
             held_out=judged,
             resume=args.resume,
@@ -151,6 +152,17 @@ def _read(args: argparse.Namespace) -> dict[str, TrainingStep]:
     return found
 
 
+def _groups(args: argparse.Namespace, steps: Sequence[TrainingStep], seed: int) -> list[PairGroup]:
+    """What is learnt from; a model from scratch is taught more than the steps' answers."""
+    if not args.small:
+        return [step.group for step in steps]
+    from seeact_offline.ranking.training import TaughtStep, with_lessons
+
+    groups = with_lessons([TaughtStep(step.task, step.group) for step in steps], seed)
+    note(f"{len(groups)} pages with a teacher's scores, {sum(not group.positives for group in groups)} of them mixed")
+    return groups
+
+
 def _settings(args: argparse.Namespace) -> TrainingSettings:
     from seeact_offline.ranking.training import SMALL, TrainingSettings
 
@@ -159,9 +171,10 @@ def _settings(args: argparse.Namespace) -> TrainingSettings:
 
 
 def _check(args: argparse.Namespace) -> None:
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    needed = NEEDED_SMALL if args.small else NEEDED
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(f"train-ranker: expected the packages {', '.join(NEEDED)}, {', '.join(missing)} not installed")
+        raise InputError(f"train-ranker: expected the packages {', '.join(needed)}, {', '.join(missing)} not installed")
     if args.hold_out and args.hold_out_sites:
         raise InputError("--hold-out: expected it or --hold-out-sites, got both")
 

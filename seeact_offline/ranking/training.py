@@ -5,6 +5,7 @@ from __future__ import annotations
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
 from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, train
+from seeact_offline.ranking.lessons import TaughtStep, with_lessons
 from seeact_offline.ranking.scores import candidate_texts, ranker_query
 from seeact_offline.records import Step
 
@@ -13,10 +14,12 @@ __all__ = [
     "PairGroup",
     "RankerError",
     "SmallModel",
+    "TaughtStep",
     "TrainingResult",
     "TrainingSettings",
     "to_group",
     "train",
+    "with_lessons",
 ]
 
 

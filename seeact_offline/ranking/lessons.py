@@ -1,0 +1,161 @@
+"""What a small ranker is taught beside the steps' own answers: a teacher's scores, and what the two texts share.
+
+Lessons are of two kinds: each step's page as it is, and other pages put to the step's query, with some of its words in
+place of theirs and their parts mixed, so that words meet in more ways than a few hundred steps can show.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranker.pairs import Lesson, PairGroup
+from seeact_offline.ranking.click_rates import ClickRates
+from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, pair_features, word_weights
+from seeact_offline.ranking.teacher import Judged, Trees
+
+MIXED_PAGES = 4
+"""Pages that each query is put to."""
+MIXED_TEXTS = 100
+PLANTED = 8
+"""Words at most that such a page gets from the query."""
+MIXED = 0.6
+"""Share of its texts that are put together from parts of others."""
+LONG_WORD = re.compile(r"[A-Za-z]{4,}")
+TAG = re.compile(r"\(\w+|/\w+")
+FIRST_TAG = re.compile(r"^\(\w+")
+FRAME = frozenset(
+    "ancestors target html body task previous actions click type select option button link textbox combobox".split()
+)
+"""Words of the texts' form: they stay where they are."""
+HINTS = [NAMES.index(name) for name in MATCHING]
+BOUNDS = (-3.0, 5.0)
+"""Of a hint, in standard deviations: a few texts share a great deal."""
+SPLIT = "\ntarget: "
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtStep:
+    """A step as lessons are made of it."""
+
+    task: str
+    group: PairGroup
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each once, the right ones first."""
+        return tuple(dict.fromkeys(self.group.texts))
+
+    @property
+    def right(self) -> frozenset[str]:
+        return frozenset(self.group.positives)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A group and what its lesson will say; hints are on no common scale yet."""
+
+    group: PairGroup
+    texts: tuple[str, ...]
+    scores: np.ndarray
+    plain_scores: np.ndarray
+    hints: np.ndarray
+
+
+def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
+    """The groups of steps that have an answer, then those of mixed pages, each with its lesson.
+
+    Two teachers: one knows how often a text was right in other tasks, which holds where words are as they were written;
+    the other does not.
+    """
+    judged = [step for step in steps if step.right and len(step.right) < len(step.texts)]
+    weight = word_weights(step.texts for step in steps)
+    rates = ClickRates(judged)
+    features = [pair_features(step.group.query, step.texts, weight) for step in judged]
+    known = [
+        np.hstack([own, rates.features(step.texts, step.task)]) for step, own in zip(judged, features, strict=True)
+    ]
+    right = [np.array([text in step.right for text in step.texts]) for step in judged]
+    teacher = Trees([Judged(*each) for each in zip(features, right, strict=True)])
+    knowing = Trees([Judged(*each) for each in zip(known, right, strict=True)])
+    drafts = [
+        Draft(step.group, step.texts, teacher.scores(own), knowing.scores(more), own[:, HINTS])
+        for step, own, more in zip(judged, features, known, strict=True)
+    ]
+    for group in _mixed_pages(judged, steps, seed):
+        own = pair_features(group.query, group.texts, weight)
+        scores = teacher.scores(own)
+        drafts.append(Draft(group, group.texts, scores, scores, own[:, HINTS]))
+    return _on_one_scale(drafts)
+
+
+def _on_one_scale(drafts: Sequence[Draft]) -> list[PairGroup]:
+    hints = np.concatenate([draft.hints for draft in drafts])
+    mean, spread = hints.mean(axis=0), hints.std(axis=0) + 1e-6
+    groups = []
+    for draft in drafts:
+        scaled = np.clip((draft.hints - mean) / spread, *BOUNDS).astype(np.float32)
+        places = {text: place for place, text in enumerate(draft.texts)}
+        lesson = Lesson(places, draft.scores, draft.plain_scores, scaled)
+        groups.append(PairGroup(draft.group.query, draft.group.positives, draft.group.negatives, lesson))
+    return groups
+
+
+def _mixed_pages(asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
+    tags = [tag[0] for step in pages for text in step.texts[::7] if (tag := FIRST_TAG.match(_target(text)))]
+    found = []
+    for turn in range(MIXED_PAGES):
+        for place, step in enumerate(asking):
+            chance = random.Random(f"{seed}/mixed/{turn}/{place}")
+            page, other = chance.choice(pages), chance.choice(pages)
+            texts = sorted(chance.sample(page.texts, min(MIXED_TEXTS, len(page.texts))))
+            texts = _plant(texts, step.group.query, chance)
+            mixed = {
+                _mix(text, texts if chance.random() < 0.5 else other.texts, tags, chance)
+                if chance.random() < MIXED
+                else text
+                for text in texts
+            }
+            found.append(PairGroup(step.group.query, (), tuple(sorted(mixed))))
+    return found
+
+
+def _plant(texts: Sequence[str], query: str, chance: random.Random) -> list[str]:
+    """Some words of the page, wherever they stand, give way to words of the query."""
+    theirs = [word for word in LONG_WORD.findall(query) if _says_something(word)]
+    some = chance.sample(texts, min(30, len(texts)))
+    own = sorted(
+        {word for text in some for word in LONG_WORD.findall(TAG.sub(" ", _target(text))) if _says_something(word)}
+    )
+    found = list(texts)
+    for _ in range(chance.randint(1, PLANTED) if theirs and own else 0):
+        there = re.compile(rf"(?<![(/\w]){chance.choice(own)}\b")
+        word = chance.choice(theirs)
+        found = [there.sub(word, text) for text in found]
+    return found
+
+
+def _says_something(word: str) -> bool:
+    return word.lower() not in FRAME and word.lower() not in COMMON
+
+
+def _mix(text: str, others: Sequence[str], tags: Sequence[str], chance: random.Random) -> str:
+    """Each part of the text, by chance: surroundings of another one, fewer of them, another tag."""
+    around, _, target = text.partition(SPLIT)
+    if chance.random() < 0.5:
+        around = chance.choice(others).partition(SPLIT)[0]
+    if chance.random() < 0.3:
+        nodes = around.split("/")
+        cut = chance.randint(1, len(nodes))
+        around = "/".join(nodes[:1] + nodes[cut:]) if chance.random() < 0.5 else "/".join(nodes[:cut])
+    if chance.random() < 0.3:
+        target = FIRST_TAG.sub(chance.choice(tags), target)
+    return f"{around}{SPLIT}{target}"
+
+
+def _target(text: str) -> str:
+    return text.partition(SPLIT)[2]

@@ -1,0 +1,246 @@
+"""What a query and a candidate's text show without being understood: tags, places, shared words, what was done before.
+
+Numbers that a tree can split. They serve to teach a ranker (`ranking.teacher`), never to rank by: a ranker reads texts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+WORD = re.compile(r"[a-z]+|\d+")
+OPENING = re.compile(r"\((\w+)")
+RUNNING_NUMBER = re.compile(r"\bid=\d+ ?")
+ACTION = re.compile(r"\[(\w+)\]\s+(.*?) -> (CLICK|TYPE|SELECT|HOVER|ENTER)(?:: (.*))?$")
+STEM = 5
+"""Letters of a word that count: `return` and `returns` are one word."""
+COMMON = frozenset("the a an of to in on for and or my me i with at by from is it this that be as".split())
+TAGS = (
+    "a button input select option label li td span div p svg img h1 h2 h3 h4 ul ol nav form table tr th i b article "
+    "section textarea header footer main canvas summary details strong em small dt dd dl fieldset legend aside figure "
+    "tbody thead iframe"
+).split()
+ROLES = (
+    "button submit checkbox radio combobox text search option link tab menuitem date number email tel password dialog "
+    "listbox textbox switch slider grid gridcell row image"
+).split()
+ACTED_ON = ("link button textbox combobox checkbox radio option div span svg input searchbox listitem tab").split()
+OPERATIONS = ("CLICK", "TYPE", "SELECT")
+ENCLOSING = "form nav header footer article table tr ul li select label dialog main a button".split()
+ENCLOSING_ROLES = "dialog radiogroup listbox grid menu search".split()
+HISTORY = 3
+
+WordWeight = Callable[[str], float]
+
+
+def words(text: str) -> list[str]:
+    return WORD.findall(text.lower())
+
+
+def stems(found: Iterable[str]) -> list[str]:
+    """Words cut to their first letters; numbers whole."""
+    return [word if word.isdigit() else word[:STEM] for word in found]
+
+
+def word_weights(pages: Iterable[Iterable[str]]) -> WordWeight:
+    """A weight from 0 to 1 for each stem, 1 where no text has it: log((n + 1) / (texts with it + 1)) / log(n + 1)."""
+    counts: Counter[str] = Counter()
+    n = 0
+    for texts in pages:
+        for text in set(texts):
+            counts.update(set(stems(words(text))))
+            n += 1
+    return lambda stem: math.log((n + 1) / (counts[stem] + 1)) / math.log(n + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PastAction:
+    """One of the query's previous actions."""
+
+    element: str
+    # its role, e.g. `textbox`
+    name: frozenset[str]
+    # stems of what the element is called
+    operation: str
+    value: frozenset[str]
+    # stems of what was typed or selected
+
+
+class Asked:
+    """A query, taken apart."""
+
+    def __init__(self, query: str) -> None:
+        task, _, past = query.partition("\nPrevious actions: ")
+        self.words = words(task.removeprefix("task is: "))
+        matches = (ACTION.match(part.strip()) for part in past.split("; "))
+        self.actions = tuple(
+            PastAction(m[1], frozenset(stems(words(m[2]))), m[3], frozenset(stems(words(m[4] or ""))))
+            for m in matches
+            if m
+        )
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Of the task, the commonest words left out."""
+        return frozenset(stems(word for word in self.words if word not in COMMON))
+
+    @cached_property
+    def open(self) -> frozenset[str]:
+        """Stems of the task that no previous action has to do with."""
+        return self.stems - {stem for action in self.actions for stem in action.name | action.value}
+
+    @cached_property
+    def neighbours(self) -> frozenset[tuple[str, str]]:
+        return _neighbours(self.words)
+
+    @cached_property
+    def typed(self) -> frozenset[str]:
+        return frozenset(stem for action in self.actions for stem in action.value)
+
+
+class Found:
+    """A candidate's text, taken apart."""
+
+    def __init__(self, text: str) -> None:
+        ancestors, _, target = text.removeprefix("ancestors: ").partition("\ntarget: ")
+        self.tags = OPENING.findall(target)
+        self.words = words(RUNNING_NUMBER.sub("", OPENING.sub(" ", target)))
+        nodes = [node.strip().split(" ") for node in ancestors.split("/")]
+        self.around = [node[0] for node in nodes]
+        # tags, outermost first, what stands beside them included
+        self.said_around = [words(" ".join(node[1:])) for node in nodes]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return frozenset(stems(word for word in self.words if word not in COMMON))
+
+    @cached_property
+    def stems_around(self) -> frozenset[str]:
+        return frozenset(stems(word for said in self.said_around for word in said)) - COMMON
+
+    @cached_property
+    def stems_near(self) -> frozenset[str]:
+        """Of the last two nodes before it."""
+        return frozenset(stems(word for said in self.said_around[-2:] for word in said)) - COMMON
+
+
+def pair_features(query: str, texts: Sequence[str], weight: WordWeight) -> np.ndarray:
+    """Shape `(len(texts), len(NAMES))`, float32."""
+    asked = Asked(query)
+    known = {text: list(_features(asked, Found(text), weight).values()) for text in set(texts)}
+    return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), -1)
+
+
+def _features(asked: Asked, found: Found, weight: WordWeight) -> Mapping[str, float]:
+    return _kind(found) | _place(found) | _shared(asked, found, weight) | _past(asked, found) | _asked(asked)
+
+
+def _kind(found: Found) -> dict[str, float]:
+    inner = found.tags[1:]
+    return {
+        "tag": _index(TAGS, found.tags[0] if found.tags else ""),
+        "role": _index(ROLES, found.words[0] if found.words else ""),
+        "early_role": _index(ROLES, next((word for word in found.words[:3] if word in ROLES), "")),
+        "tags": len(found.tags),
+        "words": len(found.words),
+        "wordless": not found.words,
+        "icon_inside": "svg" in inner,
+        "controls_inside": sum(tag in ("a", "button", "input", "select") for tag in inner),
+        "is_number": bool(found.stems) and all(stem.isdigit() for stem in found.stems),
+        "has_number": any(stem.isdigit() for stem in found.stems),
+    }
+
+
+def _place(found: Found) -> dict[str, float]:
+    named = [tag for tag in found.around if tag]
+    said = {word for said in found.said_around for word in said}
+    tag = found.tags[0] if found.tags else ""
+    return {
+        "nodes_around": len(found.around),
+        "before": _index(TAGS, found.around[-1]),
+        "second_before": _index(TAGS, named[-2] if len(named) > 1 else ""),
+        "same_before": sum(other == tag for other in named[-5:]),
+        **{f"{tag}_around": named.count(tag) for tag in ENCLOSING},
+        **{f"role_{role}_around": role in said for role in ENCLOSING_ROLES},
+    }
+
+
+def _shared(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
+    shared, still_open = found.stems & asked.stems, found.stems & asked.open
+    around, near = found.stems_around & asked.stems, found.stems_near & asked.stems
+
+    def total(some: Iterable[str]) -> float:
+        return sum(weight(stem) for stem in sorted(some))
+
+    return {
+        "shared": len(shared),
+        "shared_weight": total(shared),
+        "shared_best": max((weight(stem) for stem in shared), default=0),
+        "shared_of_text": len(shared) / max(1, len(found.stems)),
+        "shared_of_task": total(shared) / max(1e-6, total(asked.stems)),
+        "open_shared": len(still_open),
+        "open_weight": total(still_open),
+        "shared_neighbours": len(_neighbours(found.words) & asked.neighbours),
+        "shared_number": any(stem.isdigit() for stem in shared),
+        "around": len(around),
+        "around_weight": total(around),
+        "near": len(near),
+        "near_weight": total(near),
+        "open_around_weight": total(found.stems_around & asked.open),
+        "open_near_weight": total(found.stems_near & asked.open),
+    }
+
+
+def _past(asked: Asked, found: Found) -> dict[str, float]:
+    features: dict[str, float] = {}
+    for back in range(1, HISTORY + 1):
+        name = asked.actions[-back].name if len(asked.actions) >= back else frozenset()
+        features[f"past_{back}_in_text"] = _share(name & found.stems, name)
+        features[f"past_{back}_of_text"] = _share(name & found.stems, found.stems)
+        features[f"past_{back}_around"] = _share(name & found.stems_around, name)
+    last = asked.actions[-1].value if asked.actions else frozenset()
+    return features | {
+        "typed_in_text": _share(asked.typed & found.stems, asked.typed),
+        "typed_of_text": _share(asked.typed & found.stems, found.stems),
+        "typed_around": _share(asked.typed & found.stems_around, asked.typed),
+        "last_typed_in_text": len(last & found.stems),
+        "last_typed_around": len(last & found.stems_around),
+    }
+
+
+def _asked(asked: Asked) -> dict[str, float]:
+    last = asked.actions[-1] if asked.actions else None
+    return {
+        "actions": len(asked.actions),
+        "last_operation": _index(OPERATIONS, last.operation if last else ""),
+        "last_element": _index(ACTED_ON, last.element if last else ""),
+        "task_words": len(asked.words),
+        "task_numbers": sum(word.isdigit() for word in asked.words),
+    }
+
+
+def _neighbours(found: Sequence[str]) -> frozenset[tuple[str, str]]:
+    cut = stems(found)
+    return frozenset(pairwise(cut))
+
+
+def _share(part: frozenset[str], whole: frozenset[str]) -> float:
+    return len(part) / max(1, len(whole))
+
+
+def _index(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else -1
+
+
+NAMES = tuple(_features(Asked(""), Found(""), lambda stem: 0.0))
+MATCHING = tuple(
+    name for name in NAMES if name in {*_shared(Asked(""), Found(""), lambda stem: 0.0), *_past(Asked(""), Found(""))}
+)
+"""Those that a reader of both texts alone can know."""
