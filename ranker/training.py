@@ -26,7 +26,7 @@ from ranker.matching import shared_tokens, teach_matching
 from ranker.pairs import EpochPairs, Example, PairEncoder, PairGroup, TokenSwap
 from ranker.small import SmallModel, build_small
 
-__all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
+__all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "check", "train"]
 
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 CHECKPOINTS = "checkpoints"
@@ -145,7 +145,9 @@ def train(
     settings = settings or TrainingSettings()
     out, started = Path(out), time.monotonic()
     used = [group for group in map(_without_equals, groups) if (group.positives or group.lesson) and group.negatives]
-    _check(settings, used, held_out, out, resume)
+    check(settings, out, judged=bool(held_out), resume=resume)
+    if not used:
+        raise RankerError("groups: expected at least one with a positive and a negative text, got none")
     _prepare_torch(settings)
     model, tokenizer = _open_base(base, groups, settings)
     model.config.pair_order = settings.pair_order
@@ -190,16 +192,14 @@ def ranks_to_metrics(ranks: Sequence[int]) -> dict[str, float]:
     return found | {"mrr": sum(1 / (rank + 1) for rank in ranks) / n}
 
 
-def _check(
-    settings: TrainingSettings, used: Sequence[PairGroup], held_out: Sequence[PairGroup], out: Path, resume: bool
-) -> None:
-    if not used:
-        raise RankerError("groups: expected at least one with a positive and a negative text, got none")
+def check(settings: TrainingSettings, out: str | Path, *, judged: bool, resume: bool) -> None:
+    """Raises RankerError for what `train` would refuse whatever the groups. `judged`: whether groups are held out."""
+    out = Path(out)
     if settings.hard_negatives > settings.negatives:
         raise RankerError(
             f"hard_negatives: expected at most negatives ({settings.negatives}), got {settings.hard_negatives}"
         )
-    if settings.patience is not None and not held_out:
+    if settings.patience is not None and not judged:
         raise RankerError("patience: expected held-out groups to stop by, got none")
     known = list(ranks_to_metrics([]))
     if settings.best_by not in known:

@@ -1,6 +1,6 @@
 """A forward pass for training small DeBERTa-v2 classifiers on a CPU: transformers' sums, in some 40 % of its time.
 
-- Weights and activations are bfloat16 throughout; the weights themselves, and what is read off in the end, stay float32.
+- What goes through the layers is bfloat16 throughout; the weights themselves, and what is read off in the end, are float32.
   Autocast would turn every value to and fro, which costs more than the products of a narrow model.
 - The distance between two tokens enters attention as a product that is shifted row by row, not gathered.
 - A classifier reads the first token only, so the last layer works out nothing else.
@@ -35,7 +35,7 @@ def run(model: Any, part: dict[str, Tensor], bf16: bool) -> Passed:
 
     if bf16 and part["input_ids"].device.type == "cpu" and _is_plain(model):
         with torch.autocast("cpu", enabled=False):
-            return TrainingPass(model, part["input_ids"].shape[1])(part)
+            return TrainingPass(model, part["input_ids"].shape[1], torch.bfloat16)(part)
     found = model(**part, output_hidden_states=True)
     inner = getattr(model, "module", model)
     return Passed(
@@ -137,10 +137,9 @@ class Layer:
 class TrainingPass:
     """The model's weights as one pass needs them; made anew for each, as the weights change."""
 
-    def __init__(self, model: Any, longest: int) -> None:
-        import torch
-
-        self._model, self._dtype = model, torch.bfloat16
+    def __init__(self, model: Any, longest: int, dtype: Any) -> None:
+        """`longest`: tokens of a row, padding counted; `dtype`: torch's, that everything in between is kept in."""
+        self._model, self._dtype = model, dtype
         self._dropout = model.config.hidden_dropout_prob if model.training else 0.0
         table = _distance_table(model.deberta.encoder, longest)
         self._layers = [self._layer(layer, table) for layer in model.deberta.encoder.layer]

@@ -90,7 +90,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    from seeact_offline.ranking.training import RankerError, SmallModel, train
+    from seeact_offline.ranking.training import RankerError, SmallModel, check, train
 
     steps, settings = _read(args), _settings(args)
     held = held_out_tasks(steps.values(), args.hold_out, _names(args.hold_out_sites))
@@ -98,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     judged = [steps[key].group for key in steps if steps[key].task in held]
     note(f"{sum(bool(step.group.positives) for step in learnt)} steps to train on, {len(judged)} to judge by")
     try:
+        check(settings, args.out, judged=bool(judged), resume=args.resume)
         result = train(
             _groups(args, learnt, settings.seed),
             args.out,

@@ -74,7 +74,7 @@ class ClickRates:
     def features(self, texts: Sequence[str], task: str | None = None) -> np.ndarray:
         """Shape `(len(texts), len(NAMES))`, float32. `task`: the one that the texts come from, whose counts are left out."""
         known = {text: self._features(_keys(text), task) for text in set(texts)}
-        return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), -1)
+        return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), len(NAMES))
 
     def _features(self, keys: Keys, task: str | None) -> list[float]:
         text, place = self._count(keys.text, task), self._count(keys.place, task)

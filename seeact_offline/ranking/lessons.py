@@ -73,6 +73,8 @@ def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
     the other does not.
     """
     judged = [step for step in steps if step.right and len(step.right) < len(step.texts)]
+    if not judged:
+        return []
     weight = word_weights(step.texts for step in steps)
     rates = ClickRates(judged)
     features = [pair_features(step.group.query, step.texts, weight) for step in judged]

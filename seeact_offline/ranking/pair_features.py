@@ -135,7 +135,7 @@ def pair_features(query: str, texts: Sequence[str], weight: WordWeight) -> np.nd
     """Shape `(len(texts), len(NAMES))`, float32."""
     asked = Asked(query)
     known = {text: list(_features(asked, Found(text), weight).values()) for text in set(texts)}
-    return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), -1)
+    return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), len(NAMES))
 
 
 def _features(asked: Asked, found: Found, weight: WordWeight) -> Mapping[str, float]:

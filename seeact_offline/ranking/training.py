@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
-from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, train
+from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, check, train
 from seeact_offline.ranking.lessons import TaughtStep, with_lessons
 from seeact_offline.ranking.scores import candidate_texts, ranker_query
 from seeact_offline.records import Step
@@ -17,6 +17,7 @@ __all__ = [
     "TaughtStep",
     "TrainingResult",
     "TrainingSettings",
+    "check",
     "to_group",
     "train",
     "with_lessons",

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ranker.matching import add_match_head, drop_match_head, score_and_match, shared_tokens, teach_matching
+from ranker.heads import MATCH, add_heads, drop_heads
+from ranker.matching import matching_loss, shared_tokens, teach_matching
 from ranker.pairs import PairEncoder, PairGroup, TokenSwap
 from ranker.small import SmallModel, build_small
 from ranker.tokenizer import train_tokenizer
 from ranker.training import SMALL, train
+from ranker.training_pass import run
 
 WORDS = "red green blue black white small large round square flat soft hard cold warm old new".split()
 GROUPS = [
@@ -23,7 +25,7 @@ GROUPS = [
 SETTINGS = dataclasses.replace(
     SMALL, epochs=1, negatives=3, swap_kept=4, max_tokens=40, matching_steps=40, bf16=False, threads=1
 )
-SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=1, heads=2, intermediate_size=32, max_tokens=40, dropout=0.0)
+SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=40, dropout=0.0)
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_teaching_lowers_the_loss_on_words_that_are_disguised(tokenizer: Any) ->
     torch.set_num_threads(1)
     model = build_small(SHAPE, tokenizer)
     encoder = _encoder(tokenizer, model)
-    add_match_head(model)
+    add_heads(model, {MATCH: 1})
     told: list[str] = []
     settings = dataclasses.replace(SETTINGS, matching_steps=100)
 
@@ -61,7 +63,8 @@ def test_teaching_lowers_the_loss_on_words_that_are_disguised(tokenizer: Any) ->
 
     rows = [encoder.row(group.query, text) for group in GROUPS for text in group.texts]
     with torch.inference_mode():
-        after = float(score_and_match(model.eval(), encoder.tensors(rows), shared_tokens(rows, encoder)).loss)
+        tokens = run(model.eval(), encoder.tensors(rows), bf16=False).tokens
+        after = float(matching_loss(model, tokens, shared_tokens(rows, encoder)))
     assert after < 0.35, "an untaught head is at 0.69, saying `no` everywhere at 0.4 or more"
     assert told[-1].startswith("matching, step 100 of 100: loss ")
 
@@ -76,12 +79,22 @@ def test_the_head_is_not_saved_with_the_model(tmp_path: Path) -> None:
 
 
 def test_dropping_a_head_that_is_not_there_does_nothing(tokenizer: Any) -> None:
-    drop_match_head(build_small(SHAPE, tokenizer))
+    drop_heads(build_small(SHAPE, tokenizer))
 
 
-def test_tokens_are_words_and_numbers_without_signs(tokenizer: Any) -> None:
-    assert tokenizer.tokenize("(Box id=3 RED, new)") == ["box", "red", "new"]
+def test_a_tag_and_a_word_spelt_alike_are_two_tokens(tokenizer: Any) -> None:
+    box = tokenizer("(box id=3 box)", add_special_tokens=False)["input_ids"]
+    assert box[-1] == tokenizer("box", add_special_tokens=False)["input_ids"][0]
+    assert box[0] != box[-1]
 
 
-def test_digits_are_parted_from_letters(tokenizer: Any) -> None:
-    assert "".join(tokenizer.tokenize("21st")[:2]) == "21"
+def test_running_numbers_and_stops_are_dropped(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("Box id=3: RED, new.") == ["box", "red", "new"]
+
+
+def test_words_are_cut_after_six_letters(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("squareness") == tokenizer.tokenize("square")
+
+
+def test_digits_are_parted_from_letters_and_from_one_another(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("21st")[:2] == ["2", "1"]

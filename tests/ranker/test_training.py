@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from ranker.errors import RankerError
-from ranker.pairs import EpochPairs, PairEncoder, PairGroup, TokenSwap
+from ranker.pairs import EpochPairs, Lesson, PairEncoder, PairGroup, TokenSwap
 from ranker.training import SmallModel, TrainingSettings, ranks_to_metrics, train
 
-TINY = SmallModel(vocab_size=200, hidden_size=32, layers=1, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
+TINY = SmallModel(vocab_size=200, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
 QUICK = TrainingSettings(
     epochs=2, negatives=3, batch=4, learning_rate=3e-3, max_tokens=64, loss="group", seed=1, threads=1
 )
@@ -78,12 +78,54 @@ def test_hard_negatives_take_the_place_of_uniform_ones(encoder: PairEncoder) -> 
 
 
 def test_swap_is_one_to_one_and_keeps_common_tokens(encoder: PairEncoder) -> None:
-    swap = TokenSwap(groups(), encoder, kept=3)
-    mapping = swap.mapping(7)
-    assert sorted(mapping) == list(range(len(encoder.tokenizer)))
+    disguise = TokenSwap(groups(), encoder, kept=3).disguise(7)
+    everything = list(range(len(encoder.tokenizer)))
+    assert sorted(disguise.of(everything)) == everything
+    assert disguise.of(everything) != everything
     for word in ("find", "button", "div"):
-        assert np.array_equal(mapping[encoder.ids(word)], encoder.ids(word))
-    assert not np.array_equal(mapping, np.arange(len(mapping)))
+        assert disguise.of(encoder.ids(word)) == encoder.ids(word)
+
+
+def test_disguised_digits_are_digits(encoder: PairEncoder) -> None:
+    disguise = TokenSwap(groups(), encoder, kept=3).disguise(7)
+    digits = encoder.ids("0 1 2 3 4 5 6 7 8 9")
+    assert sorted(disguise.of(digits)) == sorted(digits)
+
+
+def test_a_share_of_the_words_is_spelt_out_alike_wherever_they_stand(encoder: PairEncoder) -> None:
+    disguise = TokenSwap(groups(), encoder, kept=3, spelt=1.0).disguise(7)
+    moved = [word for word in WORDS if disguise.of(encoder.ids(word)) != encoder.ids(word)]
+    assert moved
+    assert all(len(disguise.of(encoder.ids(word))) in {2, 3} for word in moved)
+    row = encoder.row(f"find {moved[0]}", f"button {moved[0]}", disguise)
+    spelt = disguise.of(encoder.ids(moved[0]))
+    assert row.ids[2 : 2 + len(spelt)] == row.ids[-1 - len(spelt) : -1]
+
+
+def taught(encoder: PairEncoder, swap_share: float = 0.0) -> EpochPairs:
+    lessons = []
+    for group in groups():
+        texts = sorted(set(group.texts))
+        scores = np.array([float(len(text)) for text in texts], dtype=np.float32)
+        lesson = Lesson({text: i for i, text in enumerate(texts)}, scores, -scores, np.stack([scores, scores], axis=1))
+        lessons.append(PairGroup(group.query, (), tuple(texts), lesson))
+    swap = TokenSwap(groups(), encoder, kept=3)
+    return EpochPairs(lessons, encoder, negatives=3, seed=0, grouped=True, swap=swap, swap_share=swap_share)
+
+
+def test_a_lesson_without_an_answer_gives_as_many_texts_and_their_scores(encoder: PairEncoder) -> None:
+    example = taught(encoder, swap_share=1.0)[0]
+    assert len(example.rows) == 4
+    assert example.targets == (0.0,) * 4
+    assert example.taught is not None
+    assert set(example.taught.scores.tolist()) <= {float(len(text)) for text in groups()[0].texts}
+    assert example.taught.hints.shape == (4, 2)
+
+
+def test_texts_that_are_not_disguised_have_scores_of_their_own(encoder: PairEncoder) -> None:
+    example = taught(encoder)[0]
+    assert example.taught is not None
+    assert (example.taught.scores < 0).all()
 
 
 def test_text_is_cut_and_query_is_not(encoder: PairEncoder) -> None:
@@ -178,3 +220,19 @@ def test_no_usable_group_is_refused(tmp_path: Path) -> None:
 def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:
     with pytest.raises(RankerError, match="out: expected a folder without a model"):
         train(groups(4), trained, QUICK, base=TINY)
+
+
+def test_a_lesson_is_learnt(tmp_path: Path) -> None:
+    """Nothing but a teacher says which text is better: there are no answers at all."""
+    from ranker.cross_encoder import CrossEncoderRanker
+
+    texts = ("div dune", "div birch", "div ember")
+    scores = np.array([0.0, 0.0, 2.0], dtype=np.float32)
+    lesson = Lesson({text: i for i, text in enumerate(texts)}, scores, scores, scores[:, None])
+    lessons = [PairGroup(f"find {word}", (), texts, lesson) for word in WORDS]
+    settings = dataclasses.replace(QUICK, epochs=25, negatives=2, bf16=True)
+
+    train(lessons, tmp_path / "ranker", settings, base=TINY)
+
+    found = CrossEncoderRanker(tmp_path / "ranker", device="cpu").score("find amber", texts)
+    assert found[2] > max(found[:2]) + 1

@@ -43,7 +43,10 @@ def test_unknown_website_is_refused() -> None:
         held_out_tasks(steps(), 0.0, ("nowhere",))
 
 
-def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_trains_a_small_ranker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seeact_offline.ranking.teacher.ROUNDS", 5)
     words = (
         "train-ranker --small --limit 1 --epochs 1 --negatives 2 --max-tokens 160 --matching-steps 3 --threads 1 --out"
     )

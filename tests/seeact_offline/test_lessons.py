@@ -1,0 +1,207 @@
+"""What a small ranker is taught: features of pairs, click rates, trees over them, and lessons from pages real and mixed."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranker.pairs import PairGroup
+from seeact_offline.ranking import click_rates, lessons
+from seeact_offline.ranking.click_rates import ClickRates
+from seeact_offline.ranking.lessons import TaughtStep, with_lessons
+from seeact_offline.ranking.pair_features import MATCHING, NAMES, pair_features, word_weights
+from seeact_offline.ranking.teacher import Judged, Trees
+
+QUERY = (
+    "task is: Book 2 rooms in Norwich from 21 March\n"
+    "Previous actions: [textbox]  Where to? -> TYPE: Norwich; [button]  Search -> CLICK"
+)
+
+
+def features(text: str, query: str = QUERY) -> dict[str, float]:
+    found = pair_features(query, [text], lambda stem: 0.5)
+    return dict(zip(NAMES, found[0].tolist(), strict=True))
+
+
+def test_features_are_one_row_a_text_in_the_order_given() -> None:
+    texts = ["ancestors: /html\ntarget: (a id=0 Rooms )", "ancestors: /html\ntarget: (p id=0 Norwich )"]
+    both = pair_features(QUERY, [*texts, texts[0]], lambda stem: 0.5)
+    assert both.shape == (3, len(NAMES))
+    assert both.dtype == np.float32
+    assert np.array_equal(both[0], both[2])
+    assert not np.array_equal(both[0], both[1])
+
+
+def test_no_texts_have_no_rows() -> None:
+    assert len(pair_features(QUERY, [], lambda stem: 0.5)) == 0
+
+
+def test_shared_words_are_counted_by_their_stems_without_the_commonest() -> None:
+    found = features("ancestors: /html\ntarget: (a id=0 Marching in rooms from 95 )")
+    assert found["shared"] == 2
+    assert found["shared_weight"] == 0.5 * 2
+
+
+def test_a_word_that_an_action_had_to_do_with_is_not_open_any_more() -> None:
+    found = features("ancestors: /html\ntarget: (div id=0 Norwich )")
+    assert (found["shared"], found["open_shared"]) == (1, 0)
+
+
+def test_a_number_of_the_task_is_told_from_another() -> None:
+    assert features("ancestors: /html\ntarget: (td id=0 21 )")["shared_number"] == 1
+    other = features("ancestors: /html\ntarget: (td id=0 22 )")
+    assert (other["shared_number"], other["is_number"]) == (0, 1)
+
+
+def test_what_was_typed_and_acted_on_last_is_found_in_text_and_surroundings() -> None:
+    found = features("ancestors: /html/input Where to\ntarget: (li id=0 option Norwich )")
+    assert found["typed_in_text"] == 1
+    assert found["past_2_around"] == 0.5
+    assert found["past_1_in_text"] == 0
+    assert features("ancestors: /html\ntarget: (button id=0 Search )")["past_1_in_text"] == 1
+
+
+def test_the_running_number_is_no_word() -> None:
+    assert features("ancestors: /html\ntarget: (td id=21 )")["shared_number"] == 0
+
+
+@pytest.mark.parametrize("text", ["", "ancestors: ", "target: (", "ancestors: /\ntarget: )", "(((/ /// id= \n\n"])
+def test_texts_of_no_known_form_have_features_too(text: str) -> None:
+    assert np.isfinite(pair_features("no query either", [text], lambda stem: 0.5)).all()
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_features_of_anything_are_finite(query: str, text: str) -> None:
+    weight = word_weights([[text]])
+    assert np.isfinite(pair_features(query, [text], weight)).all()
+
+
+def test_hints_are_of_both_texts() -> None:
+    assert set(MATCHING) < set(NAMES)
+    assert "tag" not in MATCHING
+    assert "shared" in MATCHING
+
+
+def test_weights_fall_with_the_number_of_texts() -> None:
+    weight = word_weights([["one two", "one three"], ["one two"]])
+    assert weight("one") < weight("two") < weight("three") < weight("never")
+    assert weight("never") == 1
+    assert weight("one") == 0
+    assert weight("two") == pytest.approx(math.log(4 / 3) / math.log(4))
+
+
+def step(task: str, right: str, texts: list[str], query: str = QUERY) -> TaughtStep:
+    wrong = tuple(text for text in texts if text != right)
+    return TaughtStep(task, PairGroup(query, (right,), wrong))
+
+
+def text(words: str, tag: str = "a", around: str = "/html") -> str:
+    return f"ancestors: {around}\ntarget: ({tag} id=0 {words} )"
+
+
+def random_steps(seed: int, n: int = 12) -> list[TaughtStep]:
+    chance = random.Random(seed)
+    vocabulary = "Rooms Norwich Search Help Offers Basket Cinema Menu Lunch Garden".split()
+    made = []
+    for i in range(n):
+        texts = [text(word, chance.choice(["a", "td", "div"])) for word in vocabulary]
+        right = chance.choice(texts)
+        wanted = right.split()[-2]
+        made.append(step(f"task {i // 2}", right, texts, f"task is: Go to {wanted}\nPrevious actions: "))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_task_s_rates_are_those_of_the_other_tasks(seed: int) -> None:
+    steps = random_steps(seed)
+    everything = ClickRates(steps)
+    for one in steps:
+        others = ClickRates([other for other in steps if other.task != one.task])
+        assert np.array_equal(everything.features(one.texts, one.task), others.features(one.texts))
+
+
+def test_what_was_right_elsewhere_has_a_higher_rate() -> None:
+    texts = [text("Search"), text("Help")]
+    rates = ClickRates([step(f"task {i}", texts[0], texts) for i in range(5)])
+    found = dict(zip(click_rates.NAMES, rates.features(texts).T.tolist(), strict=True))
+    assert found["text_right"] == [5, 0]
+    assert found["text_rate"][0] > 0 > found["text_rate"][1]
+    assert found["word_best"][0] > found["word_best"][1]
+
+
+def test_a_text_never_seen_has_the_rate_of_any() -> None:
+    rates = ClickRates([step("task", text("Search"), [text("Search"), text("Help")])])
+    found = dict(zip(click_rates.NAMES, rates.features([text("Garden", "td", "/html/nav")])[0].tolist(), strict=True))
+    assert found["text_rate"] == found["word_best"] == found["place_rate"] == pytest.approx(0)
+
+
+def judged(n: int = 30) -> list[Judged]:
+    """The right text is the one with the highest first feature."""
+    chance = np.random.default_rng(0)
+    pages = [chance.random((40, 3)).astype(np.float32) for _ in range(n)]
+    return [Judged(page, page[:, 0] == page[:, 0].max()) for page in pages]
+
+
+def test_trees_find_what_makes_a_text_right_and_do_so_again() -> None:
+    pages = judged()
+    found = Trees(pages[:20]).scores(pages[25].features)
+    assert int(found.argmax()) in np.argsort(-pages[25].features[:, 0])[:3]
+    assert found.min() >= 0
+    assert np.array_equal(found, Trees(pages[:20]).scores(pages[25].features))
+
+
+@pytest.fixture(scope="module")
+def taught() -> list[PairGroup]:
+    return with_lessons(random_steps(1, 16), seed=0)
+
+
+def test_each_step_has_a_lesson_of_its_page_and_of_mixed_ones(taught: list[PairGroup]) -> None:
+    own, mixed = taught[:16], taught[16:]
+    assert [group.query for group in own] == [step.group.query for step in random_steps(1, 16)]
+    assert all(group.positives for group in own)
+    assert len(mixed) == 16 * lessons.MIXED_PAGES
+    assert not any(group.positives for group in mixed)
+
+
+def test_lessons_speak_of_every_text(taught: list[PairGroup]) -> None:
+    for group in taught:
+        assert group.lesson is not None
+        assert set(group.lesson.places) == set(group.texts)
+        assert len(group.lesson.scores) == len(group.lesson.plain_scores) == len(group.lesson.places)
+        assert group.lesson.hints.shape == (len(group.lesson.places), len(MATCHING))
+
+
+def test_mixed_pages_share_more_words_with_the_query_than_others_pages_do(taught: list[PairGroup]) -> None:
+    def shared(groups: list[PairGroup]) -> float:
+        place = NAMES.index("shared")
+        return float(np.mean([pair_features(g.query, g.texts, lambda stem: 1.0)[:, place].mean() for g in groups]))
+
+    steps = random_steps(1, 16)
+    apart = [PairGroup(steps[i].group.query, (), steps[(i + 5) % 16].texts) for i in range(16)]
+    assert shared(taught[16:]) > 1.5 * shared(apart)
+
+
+def test_steps_without_an_answer_are_asked_nothing(taught: list[PairGroup]) -> None:
+    steps = random_steps(1, 16)
+    silent = TaughtStep("task 99", PairGroup("task is: Nothing", (), steps[0].texts))
+    assert all(group.query != silent.group.query for group in with_lessons([*steps, silent], seed=0))
+
+
+def test_no_step_with_an_answer_gives_no_lesson() -> None:
+    assert with_lessons([TaughtStep("task", PairGroup("task is: Nothing", (), (text("Help"),)))], seed=0) == []
+
+
+def test_lessons_follow_from_the_seed(taught: list[PairGroup]) -> None:
+    again, other = (with_lessons(random_steps(1, 16), seed) for seed in (0, 1))
+    assert [group.texts for group in again] == [group.texts for group in taught]
+    assert [group.texts for group in other] != [group.texts for group in taught]
+    for one, two in zip(again, taught, strict=True):
+        assert one.lesson is not None
+        assert two.lesson is not None
+        assert np.array_equal(one.lesson.scores, two.lesson.scores)
+        assert np.array_equal(one.lesson.hints, two.lesson.hints)
