@@ -28,7 +28,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--disable-gpu", "--disable-background-networking", "--font-render-hinting=none", "--disable-lcd-text",
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
+    "--disable-partial-raster",
 )  # fmt: skip
+# the last: redrawing part of a tile leaves other grey edges than drawing all of it, and which it is depends on the moment
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 # what pages take for now

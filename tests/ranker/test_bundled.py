@@ -31,7 +31,8 @@ def ranks(split: str, name: str) -> list[int]:
 def rank(step: Step, ranker: CrossEncoderRanker | LexicalRanker) -> int:
     from seeact_offline.dom import Page
 
-    texts, page = candidate_texts(step), Page(step.cleaned_html)
+    page = Page(step.cleaned_html)
+    texts = candidate_texts(step, page)
     nodes = sorted(texts, key=page.position)
     scores = ranker.score(ranker_query(step), [texts[node] for node in nodes])
     positives = {c.backend_node_id for c in step.candidates if c.is_positive}
