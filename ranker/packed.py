@@ -51,7 +51,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Norm:
-    """A layer norm, always in float32."""
+    """A layer norm, in its weights' number format: float32 wherever texts are scored."""
 
     weight: Tensor
     bias: Tensor

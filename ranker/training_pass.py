@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ranker.packed import Linear, Norm
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -59,29 +61,6 @@ def _is_plain(model: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Linear:
-    weight: Tensor
-    bias: Tensor
-
-    def __call__(self, values: Tensor) -> Tensor:
-        from torch.nn.functional import linear
-
-        return linear(values, self.weight, self.bias)
-
-
-@dataclass(frozen=True)
-class Norm:
-    weight: Tensor
-    bias: Tensor
-    eps: float
-
-    def __call__(self, values: Tensor) -> Tensor:
-        from torch.nn.functional import layer_norm
-
-        return layer_norm(values, self.weight.shape, self.weight, self.bias, self.eps)
-
-
-@dataclass(frozen=True)
 class Layer:
     """One layer's weights in bfloat16."""
 
@@ -115,8 +94,8 @@ class Layer:
     def first(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """The first token of each row alone, shape (rows, hidden size)."""
         rows, longest, size = hidden.shape
-        q = Linear(self.project.weight[:size], self.project.bias[:size])(hidden[:, 0]).view(rows, self.heads, -1)
-        k, v = self._by_head(Linear(self.project.weight[size:], self.project.bias[size:])(hidden), 2)
+        q = self.project.part(0, size)(hidden[:, 0]).view(rows, self.heads, -1)
+        k, v = self._by_head(self.project.part(size, None)(hidden), 2)
         q = q.transpose(0, 1)
         met = q @ self.distances[:, :, longest - 1 : 2 * longest - 1]
         scores = (k @ q[..., None])[..., 0] + met + mask
