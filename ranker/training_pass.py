@@ -8,11 +8,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ranker.packed import Linear, Norm
+from ranker.packed import Block, block_parts, distance_table, pack_norm
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,22 +59,12 @@ def _is_plain(model: Any) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Layer:
-    """One layer's weights in bfloat16."""
+@dataclass(frozen=True, kw_only=True)
+class Layer(Block):
+    """One layer of rows side by side, filled up to the longest."""
 
-    heads: int
-    project: Linear
-    """Queries (scaled), keys and values, one after the other."""
     distances: Tensor
     """What queries meet of distances: (heads, head size, 2 * longest); column `longest - 1 - d` is for a query `d` after its key."""
-    merge: Linear
-    norm: Norm
-    widen: Linear
-    activation: Any
-    narrow: Linear
-    last_norm: Norm
-    dropout: float
 
     def __call__(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Shape (rows, longest, hidden size) to the same. `mask`: (rows, longest), 0 or very low."""
@@ -89,7 +78,7 @@ class Layer:
         scores = torch.baddbmm(scores, flat.reshape(self.heads * rows, longest, -1), keys)
         context = torch.bmm(scores.softmax(-1), v.reshape(self.heads * rows, longest, -1))
         context = context.view(self.heads, rows, longest, -1).permute(1, 2, 0, 3).reshape(rows, longest, size)
-        return self._finish(hidden, context)
+        return self.finish(hidden, context)
 
     def first(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """The first token of each row alone, shape (rows, hidden size)."""
@@ -100,17 +89,11 @@ class Layer:
         met = q @ self.distances[:, :, longest - 1 : 2 * longest - 1]
         scores = (k @ q[..., None])[..., 0] + met + mask
         context = (scores.softmax(-1)[:, :, None] @ v)[:, :, 0]
-        return self._finish(hidden[:, 0], context.transpose(0, 1).reshape(rows, size))
+        return self.finish(hidden[:, 0], context.transpose(0, 1).reshape(rows, size))
 
     def _by_head(self, projected: Tensor, kinds: int) -> Tensor:
         rows, longest, _ = projected.shape
         return projected.view(rows, longest, kinds, self.heads, -1).permute(2, 3, 0, 1, 4)
-
-    def _finish(self, hidden: Tensor, context: Tensor) -> Tensor:
-        from torch.nn.functional import dropout
-
-        hidden = self.norm(hidden + dropout(self.merge(context), self.dropout))
-        return self.last_norm(hidden + dropout(self.narrow(self.activation(self.widen(hidden))), self.dropout))
 
 
 class TrainingPass:
@@ -120,7 +103,10 @@ class TrainingPass:
         """`longest`: tokens of a row, padding counted; `dtype`: torch's, that everything in between is kept in."""
         self._model, self._dtype = model, dtype
         self._dropout = model.config.hidden_dropout_prob if model.training else 0.0
-        table = _distance_table(model.deberta.encoder, longest)
+        distances = distance_table(model.deberta.encoder, longest + 1)
+        assert distances is not None, "see `_is_plain`"
+        table = distances[1:]
+        # from `longest - 1` tokens after its key to `longest` before it; the last is there for `_shifted`
         self._layers = [self._layer(layer, table) for layer in model.deberta.encoder.layer]
 
     def __call__(self, part: dict[str, Tensor]) -> Passed:
@@ -138,41 +124,12 @@ class TrainingPass:
         own = self._model.deberta.embeddings
         words = embedding(part["input_ids"], own.word_embeddings.weight)
         kinds = embedding(part["token_type_ids"], own.token_type_embeddings.weight)
-        return dropout(self._norm(own.LayerNorm)((words + kinds).to(self._dtype)), self._dropout)
+        return dropout(pack_norm(own.LayerNorm, self._dtype)((words + kinds).to(self._dtype)), self._dropout)
 
     def _layer(self, layer: Any, table: Tensor) -> Layer:
-        attention = layer.attention.self
-        return Layer(
-            heads=attention.num_attention_heads,
-            project=self._projections(attention),
-            distances=self._distances(attention, table),
-            merge=self._linear(layer.attention.output.dense),
-            norm=self._norm(layer.attention.output.LayerNorm),
-            widen=self._linear(layer.intermediate.dense),
-            activation=layer.intermediate.intermediate_act_fn,
-            narrow=self._linear(layer.output.dense),
-            last_norm=self._norm(layer.output.LayerNorm),
-            dropout=self._dropout,
-        )
-
-    def _projections(self, attention: Any) -> Linear:
-        import torch
-
-        scale = 1 / math.sqrt(2 * attention.attention_head_size)
-        # attention scores are sums of two kinds of products: content with content, and with distance
-        query, key, value = attention.query_proj, attention.key_proj, attention.value_proj
-        weight = torch.cat([query.weight * scale, key.weight, value.weight])
-        return Linear(weight.to(self._dtype), torch.cat([query.bias * scale, key.bias, value.bias]).to(self._dtype))
-
-    def _distances(self, attention: Any, table: Tensor) -> Tensor:
-        met = attention.key_proj(table).to(self._dtype)
-        return met.view(len(table), attention.num_attention_heads, -1).permute(1, 2, 0)
-
-    def _linear(self, linear: Any) -> Linear:
-        return Linear(linear.weight.to(self._dtype), linear.bias.to(self._dtype))
-
-    def _norm(self, norm: Any) -> Norm:
-        return Norm(norm.weight.to(self._dtype), norm.bias.to(self._dtype), norm.eps)
+        attention, parts = layer.attention.self, block_parts(layer, self._dtype, self._dtype)
+        met = attention.key_proj(table).to(self._dtype).view(len(table), attention.num_attention_heads, -1)
+        return Layer(distances=met.permute(1, 2, 0), dropout=self._dropout, **parts)
 
 
 def _shifted(product: Tensor, rows: int, longest: int) -> Tensor:
@@ -183,17 +140,3 @@ def _shifted(product: Tensor, rows: int, longest: int) -> Tensor:
     flat = product.view(len(product), rows, 2 * longest * longest)
     lines = flat[..., longest - 1 : 2 * longest * longest - 1].view(len(product), rows, longest, 2 * longest - 1)
     return lines[..., :longest]
-
-
-def _distance_table(encoder: Any, longest: int) -> Tensor:
-    """The (normed) embedding of each distance, shape (2 * longest, hidden size), the last of no meaning."""
-    import torch
-    from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
-
-    attention = encoder.layer[0].attention.self
-    distances = torch.arange(longest - 1, -longest - 1, -1)
-    if attention.position_buckets > 0 and attention.max_relative_positions > 0:
-        distances = make_log_bucket_position(distances, attention.position_buckets, attention.max_relative_positions)
-    reach = attention.pos_ebd_size
-    embedded: Tensor = encoder.get_rel_embedding()
-    return embedded[torch.clamp(distances.long() + reach, 0, 2 * reach - 1)]
