@@ -171,7 +171,7 @@ class TokenSwap:
     """Disguises a group: rarer tokens change places with one another, alike in the query and in its texts.
 
     What is left to learn from is where equal tokens stand, not which. The `kept` commonest tokens, counted by group
-    (everyday words), and those that begin with a mark keep their meaning; a digit becomes another digit. A share of the
+    (everyday words), and those that begin with a mark keep their meaning; a number becomes another number. A share of the
     words, `spelt`, becomes two or three short tokens, as words do that the tokenizer has never seen.
     """
 
@@ -179,13 +179,13 @@ class TokenSwap:
         names = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
         fixed = set(encoder.tokenizer.all_special_ids)
         fixed |= {i for i, name in enumerate(names) if len(name) > 1 and name[0] in MARKS}
-        digits = {i for i, name in enumerate(names) if name.isdigit()}
+        numbers = {i for i, name in enumerate(names) if name.isdigit()}
         counts: Counter[int] = Counter()
         for group in groups:
-            counts.update({i for text in (group.query, *group.texts) for i in encoder.ids(text)} - fixed - digits)
+            counts.update({i for text in (group.query, *group.texts) for i in encoder.ids(text)} - fixed - numbers)
         fixed |= {i for i, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]}
-        self._words = np.array([i for i in range(len(names)) if i not in fixed | digits], dtype=np.int64)
-        self._digits = np.array(sorted(digits), dtype=np.int64)
+        self._words = np.array([i for i in range(len(names)) if i not in fixed | numbers], dtype=np.int64)
+        self._numbers = np.array(sorted(numbers), dtype=np.int64)
         self._pieces = np.array([i for i in self._words if len(names[i]) <= PIECE], dtype=np.int64)
         self._size, self._spelt = len(names), spelt if len(self._pieces) else 0.0
 
@@ -195,7 +195,7 @@ class TokenSwap:
         lengths = np.ones(self._size, dtype=np.int64)
         moved = self._words[chance.random(len(self._words)) < SWAPPED]
         tokens[moved, 0] = chance.permutation(moved)
-        tokens[self._digits, 0] = chance.permutation(self._digits)
+        tokens[self._numbers, 0] = chance.permutation(self._numbers)
         spelt = moved[chance.random(len(moved)) < self._spelt]
         if len(spelt):
             lengths[spelt] = chance.integers(2, SPELT + 1, len(spelt))

@@ -24,7 +24,7 @@ class SmallModel:
     intermediate_size: int = 256
     position_buckets: int = 32
     max_tokens: int = 512
-    dropout: float = 0.15
+    dropout: float = 0.0
 
 
 def build_small(shape: SmallModel, tokenizer: Any) -> Any:

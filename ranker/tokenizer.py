@@ -18,15 +18,19 @@ RUNNING_NUMBER = r"\bid=\d+"
 # says nothing about whether two texts belong together
 LETTERS = 6
 # of a word that count: `return` and `returns` are one word, and fewer words have never been seen
-PIECES = r"[(/\[]\p{L}[\p{L}\d]*|\p{L}+|\d|[^\s\p{L}\d.,:;!?()'\"/\[\]>=<_@©·–|-]"
-# what a thing is, with the mark before it (`(button`, `/td`, `[link`); words; digits; other signs one by one. The rest is dropped
+LEADING_ZERO = r"(?<!\d)0(?=\d(?!\d))"
+# `08:00` is at eight
+PIECES = r"[(/\[]\p{L}[\p{L}\d]*|\p{L}+|\d{1,2}|[^\s\p{L}\d.,:;!?()'\"/\[\]>=<_@©·–|-]"
+# what a thing is, with the mark before it (`(button`, `/td`, `[link`); words; numbers, two digits at a time; other signs one by one. The rest is dropped
+NUMBERS = " ".join(map(str, range(10, 100)))
+# read beside the texts, so that each is a token (where the vocabulary has room): a calendar's 21 is then found as a word is
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:
-    """Lower-cased BPE of words, tags and digits; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
+    """Lower-cased BPE of words, tags and numbers; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
 
-    Words are cut after `LETTERS` letters; digits stand alone (the `21` of `21st` is that of `21`); a tag and a word that is
-    spelt alike are two tokens.
+    Words are cut after `LETTERS` letters; numbers under 100 are a token each, with or without a leading 0 (and the `21` of
+    `21st` is that of `21`), longer ones are read two digits at a time; a tag and a word that is spelt alike are two tokens.
 
     The same texts, in whatever order and number, give the same tokenizer. (WordPiece would not: its trainer numbers the
     pieces inside words in the order of a hash table.)
@@ -39,6 +43,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> A
         [
             normalizers.BertNormalizer(lowercase=True),
             normalizers.Replace(Regex(RUNNING_NUMBER), ""),
+            normalizers.Replace(Regex(LEADING_ZERO), ""),
             normalizers.Replace(Regex(rf"(?<=\p{{L}}{{{LETTERS}}})\p{{L}}+"), ""),
         ]
     )
@@ -49,7 +54,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> A
         initial_alphabet=PRINTABLE,
         show_progress=False,
     )
-    core.train_from_iterator(sorted(set(texts)), trainer)
+    core.train_from_iterator(sorted({*texts, NUMBERS}), trainer)
     core.post_processor = _pair_template(core)
     return PreTrainedTokenizerFast(
         tokenizer_object=core,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ranker.pairs import Lesson, PairGroup
 from seeact_offline.ranking.click_rates import ClickRates
-from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, pair_features, word_weights
+from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, TAGS, pair_features, word_weights
 from seeact_offline.ranking.teacher import Judged, Trees
 
 MIXED_PAGES = 4
@@ -25,8 +25,13 @@ PLANTED = 8
 """Words at most that such a page gets from the query."""
 MIXED = 0.6
 """Share of its texts that are put together from parts of others."""
+OTHER_MARKUP = 0.7
+"""Share of the pages whose tags change names, as another site would have built them."""
+RENAMED = 6
+"""Tags at most that change names on such a page."""
 LONG_WORD = re.compile(r"[A-Za-z]{4,}")
 TAG = re.compile(r"\(\w+|/\w+")
+ANY_TAG = re.compile(r"([(/])(\w+)")
 FIRST_TAG = re.compile(r"^\(\w+")
 FRAME = frozenset(
     "ancestors target html body task previous actions click type select option button link textbox combobox".split()
@@ -116,6 +121,8 @@ def _mixed_pages(asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed
             page, other = chance.choice(pages), chance.choice(pages)
             texts = sorted(chance.sample(page.texts, min(MIXED_TEXTS, len(page.texts))))
             texts = _plant(texts, step.group.query, chance)
+            if chance.random() < OTHER_MARKUP:
+                texts = _rename_tags(texts, chance)
             mixed = {
                 _mix(text, texts if chance.random() < 0.5 else other.texts, tags, chance)
                 if chance.random() < MIXED
@@ -141,15 +148,25 @@ def _plant(texts: Sequence[str], query: str, chance: random.Random) -> list[str]
     return found
 
 
+def _rename_tags(texts: Sequence[str], chance: random.Random) -> list[str]:
+    """Some tags of the page become other ones, the same wherever they stand."""
+    own = sorted({tag for text in texts for _, tag in ANY_TAG.findall(text)} & set(TAGS))
+    names = {tag: chance.choice(TAGS) for tag in chance.sample(own, min(len(own), chance.randint(1, RENAMED)))}
+    return [ANY_TAG.sub(lambda found: found[1] + names.get(found[2], found[2]), text) for text in texts]
+
+
 def _says_something(word: str) -> bool:
     return word.lower() not in FRAME and word.lower() not in COMMON
 
 
 def _mix(text: str, others: Sequence[str], tags: Sequence[str], chance: random.Random) -> str:
-    """Each part of the text, by chance: surroundings of another one, fewer of them, another tag."""
+    """Each part of the text, by chance: surroundings of another one, their beginning or end, fewer of them, another tag."""
     around, _, target = text.partition(SPLIT)
     if chance.random() < 0.5:
         around = chance.choice(others).partition(SPLIT)[0]
+    if chance.random() < 0.3:
+        nodes, more = around.split("/"), chance.choice(others).partition(SPLIT)[0].split("/")
+        around = "/".join(nodes[: chance.randint(1, len(nodes))] + more[chance.randint(1, len(more)) :])
     if chance.random() < 0.3:
         nodes = around.split("/")
         cut = chance.randint(1, len(nodes))

@@ -45,8 +45,8 @@ def words(text: str) -> list[str]:
 
 
 def stems(found: Iterable[str]) -> list[str]:
-    """Words cut to their first letters; numbers whole."""
-    return [word if word.isdigit() else word[:STEM] for word in found]
+    """Words cut to their first letters; numbers whole, without leading zeros."""
+    return [word.lstrip("0") or "0" if word.isdigit() else word[:STEM] for word in found]
 
 
 def word_weights(pages: Iterable[Iterable[str]]) -> WordWeight:

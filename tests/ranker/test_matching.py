@@ -25,12 +25,12 @@ GROUPS = [
 SETTINGS = dataclasses.replace(
     SMALL, epochs=1, negatives=3, swap_kept=4, max_tokens=40, matching_steps=40, bf16=False, threads=1
 )
-SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=40, dropout=0.0)
+SHAPE = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=40, dropout=0.0)
 
 
 @pytest.fixture
 def tokenizer() -> Any:
-    return train_tokenizer([text for group in GROUPS for text in (group.query, *group.texts)], 200, 40)
+    return train_tokenizer([text for group in GROUPS for text in (group.query, *group.texts)], 400, 40)
 
 
 def _encoder(tokenizer: Any, model: Any) -> PairEncoder:
@@ -96,5 +96,15 @@ def test_words_are_cut_after_six_letters(tokenizer: Any) -> None:
     assert tokenizer.tokenize("squareness") == tokenizer.tokenize("square")
 
 
-def test_digits_are_parted_from_letters_and_from_one_another(tokenizer: Any) -> None:
-    assert tokenizer.tokenize("21st")[:2] == ["2", "1"]
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("21st", ["21"]),
+        ("08:00", ["8", "0"]),
+        ("10", ["10"]),
+        ("2026", ["20", "26"]),
+        ("$1,499", ["$", "1", "49", "9"]),
+    ],
+)
+def test_a_number_under_100_is_one_token_seen_or_not(tokenizer: Any, text: str, tokens: list[str]) -> None:
+    assert tokenizer.tokenize(text)[: len(tokens)] == tokens
