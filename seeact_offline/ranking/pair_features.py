@@ -27,6 +27,19 @@ TAGS = (
     "section textarea header footer main canvas summary details strong em small dt dd dl fieldset legend aside figure "
     "tbody thead iframe"
 ).split()
+KINDS = tuple(
+    frozenset(tags.split())
+    for tags in (
+        "input select textarea",
+        "a button label option summary",
+        "svg img canvas",
+        "h1 h2 h3 h4 p span b i strong em small",
+        "li td th dt dd figure",
+    )
+)
+"""Tags that serve alike, so that one never seen is not like none."""
+SIGN = re.compile(r"[^\w\s()\[\]{}.,:;!?'\"/<>=@©·–—|#&%$£€*-]")
+"""Of no word and no markup: an arrow, a box to tick, a plus."""
 ROLES = (
     "button submit checkbox radio combobox text search option link tab menuitem date number email tel password dialog "
     "listbox textbox switch slider grid gridcell row image"
@@ -112,6 +125,7 @@ class Found:
         ancestors, _, target = text.removeprefix("ancestors: ").partition("\ntarget: ")
         self.tags = OPENING.findall(target)
         self.words = words(RUNNING_NUMBER.sub("", OPENING.sub(" ", target)))
+        self.signs = len(SIGN.findall(target))
         nodes = [node.strip().split(" ") for node in ancestors.split("/")]
         self.around = [node[0] for node in nodes]
         # tags, outermost first, what stands beside them included
@@ -147,6 +161,8 @@ def _kind(found: Found) -> dict[str, float]:
     return {
         "tag": _index(TAGS, found.tags[0] if found.tags else ""),
         "role": _index(ROLES, found.words[0] if found.words else ""),
+        "kind": _kind_of(found.tags[0] if found.tags else ""),
+        "signs": found.signs,
         "early_role": _index(ROLES, next((word for word in found.words[:3] if word in ROLES), "")),
         "tags": len(found.tags),
         "words": len(found.words),
@@ -165,6 +181,7 @@ def _place(found: Found) -> dict[str, float]:
     return {
         "nodes_around": len(found.around),
         "before": _index(TAGS, found.around[-1]),
+        "kind_before": _kind_of(found.around[-1]),
         "second_before": _index(TAGS, named[-2] if len(named) > 1 else ""),
         "same_before": sum(other == tag for other in named[-5:]),
         **{f"{tag}_around": named.count(tag) for tag in ENCLOSING},
@@ -233,6 +250,10 @@ def _neighbours(found: Sequence[str]) -> frozenset[tuple[str, str]]:
 
 def _share(part: frozenset[str], whole: frozenset[str]) -> float:
     return len(part) / max(1, len(whole))
+
+
+def _kind_of(tag: str) -> int:
+    return next((place for place, tags in enumerate(KINDS) if tag in tags), len(KINDS))
 
 
 def _index(names: Sequence[str], name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -64,6 +65,24 @@ def test_what_was_typed_and_acted_on_last_is_found_in_text_and_surroundings() ->
     assert found["past_2_around"] == 0.5
     assert found["past_1_in_text"] == 0
     assert features("ancestors: /html\ntarget: (button id=0 Search )")["past_1_in_text"] == 1
+
+
+def test_a_leading_zero_makes_no_other_number() -> None:
+    found = features("ancestors: /html\ntarget: (option id=0 02 )")
+    assert found["shared_number"] == 1
+
+
+def test_tags_that_serve_alike_are_of_one_kind() -> None:
+    kinds = {tag: features(f"ancestors: /{tag}\ntarget: ({tag} id=0 )") for tag in ("input", "textarea", "td", "xyz")}
+    assert kinds["input"]["kind"] == kinds["textarea"]["kind"] == kinds["textarea"]["kind_before"]
+    assert len({kinds[tag]["kind"] for tag in ("input", "td", "xyz")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "signs"), [("(h4 id=0 You ▾ )", 1), ("(a id=0 + )", 1), ("(p id=0 £5.50, 3-day [new] )", 0)]
+)
+def test_signs_are_counted_that_are_neither_words_nor_markup(target: str, signs: int) -> None:
+    assert features(f"ancestors: /html\ntarget: {target}")["signs"] == signs
 
 
 def test_the_running_number_is_no_word() -> None:
@@ -184,6 +203,23 @@ def test_mixed_pages_share_more_words_with_the_query_than_others_pages_do(taught
     steps = random_steps(1, 16)
     apart = [PairGroup(steps[i].group.query, (), steps[(i + 5) % 16].texts) for i in range(16)]
     assert shared(taught[16:]) > 1.5 * shared(apart)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tags_change_names_alike_on_the_whole_page_and_words_stay(seed: int) -> None:
+    tag = re.compile(r"[(/](\w+)")
+    texts = [text("Rooms div", "a", "/html/div/ul Norwich"), text("Menu", "li", "/html/ul/div a")]
+
+    new = lessons._rename_tags(texts, random.Random(seed))
+
+    names = dict(zip(tag.findall("".join(texts)), tag.findall("".join(new)), strict=True))
+    assert new == [tag.sub(lambda found: found[0][0] + names[found[1]], old) for old in texts]
+    assert names["html"] == "html"
+
+
+def test_tags_do_change_names() -> None:
+    texts = random_steps(1)[0].texts
+    assert sum(lessons._rename_tags(texts, random.Random(seed)) != list(texts) for seed in range(20)) > 10
 
 
 def test_steps_without_an_answer_are_asked_nothing(taught: list[PairGroup]) -> None:
