@@ -21,9 +21,10 @@ LETTERS = 6
 LEADING_ZERO = r"(?<!\d)0(?=\d(?!\d))"
 # `08:00` is at eight
 PIECES = r"[(/\[]\p{L}[\p{L}\d]*|\p{L}+|\d{1,2}|[^\s\p{L}\d.,:;!?()'\"/\[\]>=<_@©·–|-]"
-# what a thing is, with the mark before it (`(button`, `/td`, `[link`); words; numbers, two digits at a time; other signs one by one. The rest is dropped
+# what a thing is, with the mark before it (`(button`, `/td`, `[link`); words; numbers, two digits at a time; other signs one
+# by one. The rest is dropped
 NUMBERS = " ".join(map(str, range(10, 100)))
-# read beside the texts, so that each is a token (where the vocabulary has room): a calendar's 21 is then found as a word is
+# read beside the texts, so that each is a token (where the vocabulary has room) and a calendar's 21 is found as words are
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:

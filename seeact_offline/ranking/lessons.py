@@ -30,8 +30,7 @@ OTHER_MARKUP = 0.7
 RENAMED = 6
 """Tags at most that change names on such a page."""
 LONG_WORD = re.compile(r"[A-Za-z]{4,}")
-TAG = re.compile(r"\(\w+|/\w+")
-ANY_TAG = re.compile(r"([(/])(\w+)")
+TAG = re.compile(r"([(/])(\w+)")
 FIRST_TAG = re.compile(r"^\(\w+")
 FRAME = frozenset(
     "ancestors target html body task previous actions click type select option button link textbox combobox".split()
@@ -150,9 +149,9 @@ def _plant(texts: Sequence[str], query: str, chance: random.Random) -> list[str]
 
 def _rename_tags(texts: Sequence[str], chance: random.Random) -> list[str]:
     """Some tags of the page become other ones, the same wherever they stand."""
-    own = sorted({tag for text in texts for _, tag in ANY_TAG.findall(text)} & set(TAGS))
+    own = sorted({tag for text in texts for _, tag in TAG.findall(text)} & set(TAGS))
     names = {tag: chance.choice(TAGS) for tag in chance.sample(own, min(len(own), chance.randint(1, RENAMED)))}
-    return [ANY_TAG.sub(lambda found: found[1] + names.get(found[2], found[2]), text) for text in texts]
+    return [TAG.sub(lambda found: found[1] + names.get(found[2], found[2]), text) for text in texts]
 
 
 def _says_something(word: str) -> bool:
