@@ -124,6 +124,7 @@ class Found:
     def __init__(self, text: str) -> None:
         ancestors, _, target = text.removeprefix("ancestors: ").partition("\ntarget: ")
         self.tags = OPENING.findall(target)
+        self.tag = self.tags[0] if self.tags else ""
         self.words = words(RUNNING_NUMBER.sub("", OPENING.sub(" ", target)))
         self.signs = len(SIGN.findall(target))
         nodes = [node.strip().split(" ") for node in ancestors.split("/")]
@@ -159,9 +160,9 @@ def _features(asked: Asked, found: Found, weight: WordWeight) -> Mapping[str, fl
 def _kind(found: Found) -> dict[str, float]:
     inner = found.tags[1:]
     return {
-        "tag": _index(TAGS, found.tags[0] if found.tags else ""),
+        "tag": _index(TAGS, found.tag),
         "role": _index(ROLES, found.words[0] if found.words else ""),
-        "kind": _kind_of(found.tags[0] if found.tags else ""),
+        "kind": _kind_of(found.tag),
         "signs": found.signs,
         "early_role": _index(ROLES, next((word for word in found.words[:3] if word in ROLES), "")),
         "tags": len(found.tags),
@@ -177,13 +178,12 @@ def _kind(found: Found) -> dict[str, float]:
 def _place(found: Found) -> dict[str, float]:
     named = [tag for tag in found.around if tag]
     said = {word for said in found.said_around for word in said}
-    tag = found.tags[0] if found.tags else ""
     return {
         "nodes_around": len(found.around),
         "before": _index(TAGS, found.around[-1]),
         "kind_before": _kind_of(found.around[-1]),
         "second_before": _index(TAGS, named[-2] if len(named) > 1 else ""),
-        "same_before": sum(other == tag for other in named[-5:]),
+        "same_before": sum(other == found.tag for other in named[-5:]),
         **{f"{tag}_around": named.count(tag) for tag in ENCLOSING},
         **{f"role_{role}_around": role in said for role in ENCLOSING_ROLES},
     }
