@@ -37,6 +37,12 @@ def make_trainer(
         def compute_loss(self, model: Any, inputs: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
             return group_loss(model, inputs, settings)
 
+        def training_step(self, model: Any, inputs: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+            loss = super().training_step(model, inputs, *args, **kwargs)
+            if _asks_more(inputs, settings):
+                _share_gradients(model)
+            return loss
+
         def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
             super().log(logs, *args, **kwargs)
             if self.is_world_process_zero():
@@ -77,9 +83,11 @@ def group_loss(model: Any, inputs: Mapping[str, Any], settings: TrainingSettings
     """Loss of a batch: of the answers, and with the settings' weights of the teacher's scores, the hints and matching."""
     import torch
 
-    if "taught" not in inputs and not settings.matching_weight:
+    if not _asks_more(inputs, settings):
         logits = torch.cat([model(**part).logits[:, 0].float() for part in inputs["parts"]])
         return answer_loss(_in_order(logits, inputs), inputs, settings)
+    model = getattr(model, "module", model)
+    # what several processes wrap it in knows of logits alone; see `_share_gradients`
     passed = [run(model, part, settings.bf16) for part in inputs["parts"]]
     logits = _in_order(torch.cat([part.logits for part in passed]), inputs)
     loss = settings.answer_weight * answer_loss(logits, inputs, settings)
@@ -90,6 +98,26 @@ def group_loss(model: Any, inputs: Mapping[str, Any], settings: TrainingSettings
         losses = [matching_loss(model, part.tokens, tokens) for part, tokens in shared]
         loss = loss + settings.matching_weight * torch.stack(losses).mean()
     return loss
+
+
+def _asks_more(inputs: Mapping[str, Any], settings: TrainingSettings) -> bool:
+    """Whether the model is to tell more than its logits."""
+    return "taught" in inputs or settings.matching_weight > 0
+
+
+def _share_gradients(model: Any) -> None:
+    """Each process goes on with the mean of what all have found."""
+    if _n_processes() == 1:
+        return
+    import torch
+    from torch import distributed
+
+    found = [weights.grad for weights in model.parameters() if weights.grad is not None]
+    together = torch.cat([each.flatten() for each in found])
+    distributed.all_reduce(together)
+    together /= _n_processes()
+    for each, mean in zip(found, together.split([each.numel() for each in found]), strict=True):
+        each.copy_(mean.view_as(each))
 
 
 def answer_loss(logits: Any, inputs: Mapping[str, Any], settings: TrainingSettings) -> Any:

@@ -19,7 +19,7 @@ def add_heads(model: Any, sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         setattr(model, name, torch.nn.Linear(model.config.hidden_size, size).to(model.device))
         apart += [f"{name}.weight", f"{name}.bias"]
-    # heads are no part of the model's own forward pass, so several processes do not wait for their gradients
+    # heads are no part of the model's own forward pass, so what wraps it for several processes must not wait for them
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, apart)
 
 

@@ -31,16 +31,15 @@ class Passed(NamedTuple):
 
 
 def run(model: Any, part: dict[str, Tensor], bf16: bool) -> Passed:
-    """`part`: the model's inputs. The quick way where it applies, transformers' own everywhere else (a GPU, several processes)."""
+    """`part`: the model's inputs. The quick way where it applies, transformers' own everywhere else (a GPU)."""
     import torch
 
     if bf16 and part["input_ids"].device.type == "cpu" and _is_plain(model):
         with torch.autocast("cpu", enabled=False):
             return TrainingPass(model, part["input_ids"].shape[1], torch.bfloat16)(part)
     found = model(**part, output_hidden_states=True)
-    inner = getattr(model, "module", model)
     return Passed(
-        found.logits[:, 0].float(), inner.pooler(found.hidden_states[-1]).float(), found.hidden_states[-2].float()
+        found.logits[:, 0].float(), model.pooler(found.hidden_states[-1]).float(), found.hidden_states[-2].float()
     )
 
 

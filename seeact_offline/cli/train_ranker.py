@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,22 +97,29 @@ def run(args: argparse.Namespace) -> int:
     held = held_out_tasks(steps.values(), args.hold_out, _names(args.hold_out_sites))
     learnt = [steps[key] for key in steps if steps[key].task not in held]
     judged = [steps[key].group for key in steps if steps[key].task in held]
-    note(f"{sum(bool(step.group.positives) for step in learnt)} steps to train on, {len(judged)} to judge by")
+    tell = note if os.environ.get("RANK", "0") == "0" else _silent
+    # one of several processes speaks for all
+    tell(f"{sum(bool(step.group.positives) for step in learnt)} steps to train on, {len(judged)} to judge by")
     try:
         check(settings, args.out, judged=bool(judged), resume=args.resume)
         result = train(
-            _groups(args, learnt, settings.seed),
+            _groups(args, learnt, settings.seed, tell),
             args.out,
             settings,
             base=SmallModel() if args.small else args.base,
             held_out=judged,
             resume=args.resume,
-            tell=note,
+            tell=tell,
         )
     except RankerError as error:
         raise InputError(_spoken(str(error))) from error
-    say(_as_text(result))
+    if tell is note:
+        say(_as_text(result))
     return 0
+
+
+def _silent(text: str) -> None:
+    pass
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,14 +161,16 @@ def _read(args: argparse.Namespace) -> dict[str, TrainingStep]:
     return found
 
 
-def _groups(args: argparse.Namespace, steps: Sequence[TrainingStep], seed: int) -> list[PairGroup]:
+def _groups(
+    args: argparse.Namespace, steps: Sequence[TrainingStep], seed: int, tell: Callable[[str], None]
+) -> list[PairGroup]:
     """What is learnt from; a model from scratch is taught more than the steps' answers."""
     if not args.small:
         return [step.group for step in steps]
     from seeact_offline.ranking.training import TaughtStep, with_lessons
 
     groups = with_lessons([TaughtStep(step.task, step.group) for step in steps], seed)
-    note(f"{len(groups)} pages with a teacher's scores, {sum(not group.positives for group in groups)} of them mixed")
+    tell(f"{len(groups)} pages with a teacher's scores, {sum(not group.positives for group in groups)} of them mixed")
     return groups
 
 

@@ -1,0 +1,28 @@
+"""Run as one of several processes by `test_training`: trains on lessons into the folder named, in batches of so many groups."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import numpy as np
+
+from ranker.pairs import Lesson, PairGroup
+from ranker.training import train
+from tests.ranker.test_training import QUICK, TINY, WORDS
+
+TEXTS = ("div dune", "div birch", "div ember")
+
+
+def lessons() -> list[PairGroup]:
+    """One text of each is right, and a teacher thinks so too."""
+    scores = np.array([0.0, 0.0, 2.0], dtype=np.float32)
+    lesson = Lesson({text: i for i, text in enumerate(TEXTS)}, scores, scores, scores[:, None])
+    return [PairGroup(f"find {word}", TEXTS[2:], TEXTS[:2], lesson) for word in WORDS[:8]]
+
+
+if __name__ == "__main__":
+    settings = dataclasses.replace(
+        QUICK, epochs=2, negatives=2, batch=int(sys.argv[2]), matching_weight=0.3, learning_rate=1e-3
+    )
+    train(lessons(), sys.argv[1], settings, base=TINY)
