@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ranker.endings import DOUBLED, ENDING
+
 SPECIAL = {
     "pad_token": "[PAD]",
     "unk_token": "[UNK]",
@@ -17,7 +19,7 @@ PRINTABLE = [chr(code) for code in range(33, 127)]
 RUNNING_NUMBER = r"\bid=\d+"
 # says nothing about whether two texts belong together
 LETTERS = 6
-# of a word that count: `return` and `returns` are one word, and fewer words have never been seen
+# of a word that count: `reserve` and `reservation` are one word, and fewer words have never been seen
 LEADING_ZERO = r"(?<!\d)0(?=\d(?!\d))"
 # `08:00` is at eight
 PIECES = r"[(/\[]\p{L}[\p{L}\d]*|\p{L}+|\d{1,2}|[^\s\p{L}\d.,:;!?()'\"/\[\]>=<_@©·–|-]"
@@ -30,7 +32,7 @@ NUMBERS = " ".join(map(str, range(10, 100)))
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:
     """Lower-cased BPE of words, tags and numbers; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
 
-    Words are cut after `LETTERS` letters; numbers under 100 are a token each, with or without a leading 0 (and the `21` of
+    Words lose their endings and are cut after `LETTERS` letters; numbers under 100 are a token each, with or without a leading 0 (and the `21` of
     `21st` is that of `21`), longer ones are read two digits at a time; a tag and a word that is spelt alike are two tokens.
 
     The same texts, in whatever order and number, give the same tokenizer. (WordPiece would not: its trainer numbers the
@@ -45,6 +47,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> A
             normalizers.BertNormalizer(lowercase=True),
             normalizers.Replace(Regex(RUNNING_NUMBER), ""),
             normalizers.Replace(Regex(LEADING_ZERO), ""),
+            normalizers.Replace(Regex(DOUBLED), ""),
+            normalizers.Replace(Regex(ENDING), ""),
             normalizers.Replace(Regex(rf"(?<=\p{{L}}{{{LETTERS}}})\p{{L}}+"), ""),
         ]
     )

@@ -15,8 +15,8 @@ import numpy as np
 
 from ranker.pairs import Lesson, PairGroup
 from seeact_offline.ranking.click_rates import ClickRates
-from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, TAGS, pair_features, word_weights
-from seeact_offline.ranking.teacher import Judged, Trees
+from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, NAMING, TAGS, pair_features, word_weights
+from seeact_offline.ranking.teacher import Judged, Teacher
 
 MIXED_PAGES = 4
 """Pages that each query is put to."""
@@ -86,8 +86,8 @@ def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
         np.hstack([own, rates.features(step.texts, step.task)]) for step, own in zip(judged, features, strict=True)
     ]
     right = [np.array([text in step.right for text in step.texts]) for step in judged]
-    teacher = Trees([Judged(*each) for each in zip(features, right, strict=True)])
-    knowing = Trees([Judged(*each) for each in zip(known, right, strict=True)])
+    teacher = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
+    knowing = Teacher([Judged(*each) for each in zip(known, right, strict=True)], NAMING)
     drafts = [
         Draft(step.group, step.texts, teacher.scores(own), knowing.scores(more), own[:, HINTS])
         for step, own, more in zip(judged, features, known, strict=True)

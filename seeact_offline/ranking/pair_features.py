@@ -15,12 +15,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from ranker.endings import without_ending
+
 WORD = re.compile(r"[a-z]+|\d+")
 OPENING = re.compile(r"\((\w+)")
 RUNNING_NUMBER = re.compile(r"\bid=\d+ ?")
 ACTION = re.compile(r"\[(\w+)\]\s+(.*?) -> (CLICK|TYPE|SELECT|HOVER|ENTER)(?:: (.*))?$")
 STEM = 5
-"""Letters of a word that count: `return` and `returns` are one word."""
+"""Letters of a word that count, its ending left out: `reserve` and `reservation` are one word."""
 COMMON = frozenset("the a an of to in on for and or my me i with at by from is it this that be as".split())
 TAGS = (
     "a button input select option label li td span div p svg img h1 h2 h3 h4 ul ol nav form table tr th i b article "
@@ -58,8 +60,8 @@ def words(text: str) -> list[str]:
 
 
 def stems(found: Iterable[str]) -> list[str]:
-    """Words cut to their first letters; numbers whole, without leading zeros."""
-    return [word.lstrip("0") or "0" if word.isdigit() else word[:STEM] for word in found]
+    """Words without their endings, cut to their first letters; numbers whole, without leading zeros."""
+    return [word.lstrip("0") or "0" if word.isdigit() else without_ending(word)[:STEM] for word in found]
 
 
 def word_weights(pages: Iterable[Iterable[str]]) -> WordWeight:
@@ -265,3 +267,18 @@ MATCHING = tuple(
     name for name in NAMES if name in {*_shared(Asked(""), Found(""), lambda stem: 0.0), *_past(Asked(""), Found(""))}
 )
 """Those that a reader of both texts alone can know."""
+NAMING = tuple(
+    NAMES.index(name)
+    for name in (
+        "tag",
+        "role",
+        "kind",
+        "early_role",
+        "before",
+        "kind_before",
+        "second_before",
+        "last_operation",
+        "last_element",
+    )
+)
+"""Those that are the place of a name in a list, -1 for none of them."""

@@ -1,17 +1,19 @@
-"""A teacher for small rankers: boosted trees over `pair_features`, fitted to the steps that the ranker is trained on.
+"""A teacher for small rankers: trees and a network over `pair_features`, fitted to the steps that the ranker is trained on.
 
 A few hundred steps say too little of language for a model from scratch to find out by itself what counts, but enough for
-trees over some seventy numbers. What these think of any text for any query, of real pages or mixed ones, the ranker can then
+what reads some seventy numbers. What these think of any text for any query, of real pages or mixed ones, the ranker can then
 learn from as many examples as there is time for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from seeact_offline.ranking.feature_network import FeatureNetwork
 
 ROUNDS = 200
 SEEDS = (0, 1, 2)
@@ -42,31 +44,40 @@ class Judged:
     # (texts,), of bool
 
 
-class Trees:
-    """The mean of trees with different seeds and aims, each brought to one scale; half of the weight to each aim."""
+class Teacher:
+    """The mean of trees that tell right from wrong, trees that put a page in order, and a network, each on one scale."""
 
-    def __init__(self, steps: Sequence[Judged]) -> None:
-        import lightgbm
-
-        features = np.concatenate([step.features for step in steps])
-        right = np.concatenate([step.right for step in steps]).astype(int)
-        sizes = [len(step.right) for step in steps]
-        self._models: dict[str, list[Any]] = {}
-        self._scale: dict[str, tuple[float, float]] = {}
-        for aim in OBJECTIVES:
-            data = lightgbm.Dataset(features, right, group=sizes if aim == "lambdarank" else None)
-            self._models[aim] = [
-                lightgbm.train({**TREES, "objective": aim, "seed": seed}, data, ROUNDS) for seed in SEEDS
-            ]
-            found = self._raw(aim, features)
-            self._scale[aim] = float(found.mean()), float(found.std())
+    def __init__(self, steps: Sequence[Judged], naming: Sequence[int] = ()) -> None:
+        """`naming`: see `FeatureNetwork`."""
+        features = [step.features for step in steps]
+        network = FeatureNetwork(features, [step.right for step in steps], naming)
+        self._parts = [*(_trees(aim, steps) for aim in OBJECTIVES), network.scores]
+        together = np.concatenate(features)
+        found = [part(together) for part in self._parts]
+        self._scales = [(float(each.mean()), float(each.std())) for each in found]
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Shape `(texts,)`, float32, 0 and up. What is hopeless is all near 0: its order is of no use to a ranker."""
-        parts = [(self._raw(aim, features) - mean) / spread for aim, (mean, spread) in self._scale.items()]
-        found: np.ndarray = np.logaddexp(0, 1.2 * (np.mean(parts, axis=0) + 0.2)).astype(np.float32)
+        scaled = [
+            (part(features) - mean) / spread for part, (mean, spread) in zip(self._parts, self._scales, strict=True)
+        ]
+        found: np.ndarray = np.logaddexp(0, 1.2 * (np.mean(scaled, axis=0) + 0.2)).astype(np.float32)
         return found
 
-    def _raw(self, aim: str, features: np.ndarray) -> np.ndarray:
-        found = [model.predict(features, raw_score=True, num_threads=1) for model in self._models[aim]]
+
+def _trees(aim: str, steps: Sequence[Judged]) -> Callable[[np.ndarray], np.ndarray]:
+    """Features to scores: the mean of trees with different seeds."""
+    import lightgbm
+
+    data = lightgbm.Dataset(
+        np.concatenate([step.features for step in steps]),
+        np.concatenate([step.right for step in steps]).astype(int),
+        group=[len(step.right) for step in steps] if aim == "lambdarank" else None,
+    )
+    models = [lightgbm.train({**TREES, "objective": aim, "seed": seed}, data, ROUNDS) for seed in SEEDS]
+
+    def scores(features: np.ndarray) -> np.ndarray:
+        found = [model.predict(features, raw_score=True, num_threads=1) for model in models]
         return np.asarray(np.mean(found, axis=0))
+
+    return scores

@@ -16,7 +16,7 @@ from seeact_offline.ranking import click_rates, lessons
 from seeact_offline.ranking.click_rates import ClickRates
 from seeact_offline.ranking.lessons import TaughtStep, with_lessons
 from seeact_offline.ranking.pair_features import MATCHING, NAMES, pair_features, word_weights
-from seeact_offline.ranking.teacher import Judged, Trees
+from seeact_offline.ranking.teacher import Judged, Teacher
 
 QUERY = (
     "task is: Book 2 rooms in Norwich from 21 March\n"
@@ -168,10 +168,10 @@ def judged(n: int = 30) -> list[Judged]:
 
 def test_trees_find_what_makes_a_text_right_and_do_so_again() -> None:
     pages = judged()
-    found = Trees(pages[:20]).scores(pages[25].features)
+    found = Teacher(pages[:20]).scores(pages[25].features)
     assert int(found.argmax()) in np.argsort(-pages[25].features[:, 0])[:3]
     assert found.min() >= 0
-    assert np.array_equal(found, Trees(pages[:20]).scores(pages[25].features))
+    assert np.array_equal(found, Teacher(pages[:20]).scores(pages[25].features))
 
 
 @pytest.fixture(scope="module")
