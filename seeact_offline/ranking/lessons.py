@@ -15,7 +15,16 @@ import numpy as np
 
 from ranker.pairs import Lesson, PairGroup
 from seeact_offline.ranking.click_rates import ClickRates
-from seeact_offline.ranking.pair_features import COMMON, MATCHING, NAMES, NAMING, TAGS, pair_features, word_weights
+from seeact_offline.ranking.pair_features import (
+    COMMON,
+    MATCHING,
+    NAMES,
+    NAMING,
+    TAGS,
+    WordWeight,
+    pair_features,
+    word_weights,
+)
 from seeact_offline.ranking.teacher import Judged, Teacher
 
 MIXED_PAGES = 4
@@ -71,32 +80,41 @@ class Draft:
 
 
 def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
-    """The groups of steps that have an answer, then those of mixed pages, each with its lesson.
-
-    Two teachers: one knows how often a text was right in other tasks, which holds where words are as they were written;
-    the other does not.
-    """
+    """The groups of steps that have an answer, then those of mixed pages, each with its lesson."""
     judged = [step for step in steps if step.right and len(step.right) < len(step.texts)]
     if not judged:
         return []
-    weight = word_weights(step.texts for step in steps)
-    rates = ClickRates(judged)
-    features = [pair_features(step.group.query, step.texts, weight) for step in judged]
-    known = [
-        np.hstack([own, rates.features(step.texts, step.task)]) for step, own in zip(judged, features, strict=True)
-    ]
-    right = [np.array([text in step.right for text in step.texts]) for step in judged]
-    teacher = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
-    knowing = Teacher([Judged(*each) for each in zip(known, right, strict=True)], NAMING)
-    drafts = [
-        Draft(step.group, step.texts, teacher.scores(own), knowing.scores(more), own[:, HINTS])
-        for step, own, more in zip(judged, features, known, strict=True)
-    ]
-    for group in _mixed_pages(judged, steps, seed):
-        own = pair_features(group.query, group.texts, weight)
-        scores = teacher.scores(own)
-        drafts.append(Draft(group, group.texts, scores, scores, own[:, HINTS]))
+    teachers = _Teachers(judged, word_weights(step.texts for step in steps))
+    drafts = [teachers.draft(step.group, step.texts, step.task) for step in judged]
+    drafts += [teachers.draft(group, group.texts, step.task) for step, group in _mixed_pages(judged, steps, seed)]
     return _on_one_scale(drafts)
+
+
+class _Teachers:
+    """Two: one knows how often a text was right in other tasks, which holds where words are as they were written; one does not.
+
+    Where words stand as they were written, what both think counts alike: that is better than either on sites never seen, and
+    nearly as good as the knowing one on sites that were.
+    """
+
+    def __init__(self, judged: Sequence[TaughtStep], weight: WordWeight) -> None:
+        """`judged`: steps that have right texts and wrong ones."""
+        self._weight, self._rates = weight, ClickRates(judged)
+        right = [np.array([text in step.right for text in step.texts]) for step in judged]
+        features = [pair_features(step.group.query, step.texts, weight) for step in judged]
+        more = [
+            np.hstack([own, self._rates.features(step.texts, step.task)])
+            for step, own in zip(judged, features, strict=True)
+        ]
+        self._ignorant = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
+        self._knowing = Teacher([Judged(*each) for each in zip(more, right, strict=True)], NAMING)
+
+    def draft(self, group: PairGroup, texts: Sequence[str], task: str) -> Draft:
+        """`task`: the query's, which the knowing one must not have seen."""
+        own = pair_features(group.query, texts, self._weight)
+        scores = self._ignorant.scores(own)
+        knowing = self._knowing.scores(np.hstack([own, self._rates.features(texts, task)]))
+        return Draft(group, tuple(texts), scores, (scores + knowing) / 2, own[:, HINTS])
 
 
 def _on_one_scale(drafts: Sequence[Draft]) -> list[PairGroup]:
@@ -111,7 +129,10 @@ def _on_one_scale(drafts: Sequence[Draft]) -> list[PairGroup]:
     return groups
 
 
-def _mixed_pages(asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
+def _mixed_pages(
+    asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed: int
+) -> list[tuple[TaughtStep, PairGroup]]:
+    """The step whose query is asked, and the page that it is put to."""
     tags = [tag[0] for step in pages for text in step.texts[::7] if (tag := FIRST_TAG.match(_target(text)))]
     found = []
     for turn in range(MIXED_PAGES):
@@ -128,7 +149,7 @@ def _mixed_pages(asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed
                 else text
                 for text in texts
             }
-            found.append(PairGroup(step.group.query, (), tuple(sorted(mixed))))
+            found.append((step, PairGroup(step.group.query, (), tuple(sorted(mixed)))))
     return found
 
 

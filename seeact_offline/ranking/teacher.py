@@ -18,6 +18,8 @@ from seeact_offline.ranking.feature_network import FeatureNetwork
 ROUNDS = 200
 SEEDS = (0, 1, 2)
 OBJECTIVES = ("binary", "lambdarank")
+LEAST_SPREAD = 1e-3
+"""So that what has learnt nothing is not blown up to the size of what has."""
 TREES: dict[str, Any] = {
     "num_leaves": 15,
     "learning_rate": 0.05,
@@ -54,7 +56,7 @@ class Teacher:
         self._parts = [*(_trees(aim, steps) for aim in OBJECTIVES), network.scores]
         together = np.concatenate(features)
         found = [part(together) for part in self._parts]
-        self._scales = [(float(each.mean()), float(each.std())) for each in found]
+        self._scales = [(float(each.mean()), float(each.std()) + LEAST_SPREAD) for each in found]
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Shape `(texts,)`, float32, 0 and up. What is hopeless is all near 0: its order is of no use to a ranker."""

@@ -107,8 +107,8 @@ def test_hints_are_of_both_texts() -> None:
 
 
 def test_weights_fall_with_the_number_of_texts() -> None:
-    weight = word_weights([["one two", "one three"], ["one two"]])
-    assert weight("one") < weight("two") < weight("three") < weight("never")
+    weight = word_weights([["one two", "one six"], ["one two"]])
+    assert weight("one") < weight("two") < weight("six") < weight("never")
     assert weight("never") == 1
     assert weight("one") == 0
     assert weight("two") == pytest.approx(math.log(4 / 3) / math.log(4))
@@ -193,6 +193,18 @@ def test_lessons_speak_of_every_text(taught: list[PairGroup]) -> None:
         assert set(group.lesson.places) == set(group.texts)
         assert len(group.lesson.scores) == len(group.lesson.plain_scores) == len(group.lesson.places)
         assert group.lesson.hints.shape == (len(group.lesson.places), len(MATCHING))
+
+
+def test_what_other_tasks_clicked_counts_where_words_are_as_written() -> None:
+    texts = [text(word) for word in "Rooms Garden Help Offers Basket Cinema Norwich Lunch".split()]
+    query = "task is: Do it\nPrevious actions: "
+    steps = [step(f"task {i}", text("Basket"), texts, query) for i in range(16)]
+    lesson = with_lessons(steps, seed=0)[0].lesson
+    assert lesson is not None
+    basket = lesson.places[text("Basket")]
+    others = [place for place in lesson.places.values() if place != basket]
+    assert lesson.scores[basket] == pytest.approx(lesson.scores[others].mean())
+    assert lesson.plain_scores[basket] > lesson.plain_scores[others].max() + 0.3
 
 
 def test_mixed_pages_share_more_words_with_the_query_than_others_pages_do(taught: list[PairGroup]) -> None:
