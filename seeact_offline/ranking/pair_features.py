@@ -51,6 +51,8 @@ OPERATIONS = ("CLICK", "TYPE", "SELECT")
 ENCLOSING = "form nav header footer article table tr ul li select label dialog main a button".split()
 ENCLOSING_ROLES = "dialog radiogroup listbox grid menu search".split()
 HISTORY = 3
+NOWHERE, FAR = 99, 30
+"""Places in the task of what has no word of it."""
 
 WordWeight = Callable[[str], float]
 
@@ -112,6 +114,23 @@ class Asked:
         return self.stems - {stem for action in self.actions for stem in action.name | action.value}
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where in the task each stem stands first."""
+        found: dict[str, int] = {}
+        for place, stem in enumerate(stems(self.words)):
+            found.setdefault(stem, place)
+        return found
+
+    @cached_property
+    def reached(self) -> int:
+        """How far into the task the actions have come: the last word that the latest action to share any shares with it."""
+        for action in reversed(self.actions):
+            done = [self.places[stem] for stem in (action.name | action.value) & self.stems]
+            if done:
+                return max(done)
+        return 0
+
+    @cached_property
     def neighbours(self) -> frozenset[tuple[str, str]]:
         return _neighbours(self.words)
 
@@ -156,7 +175,7 @@ def pair_features(query: str, texts: Sequence[str], weight: WordWeight) -> np.nd
 
 
 def _features(asked: Asked, found: Found, weight: WordWeight) -> Mapping[str, float]:
-    return _kind(found) | _place(found) | _shared(asked, found, weight) | _past(asked, found) | _asked(asked)
+    return _kind(found) | _place(found) | _shared(asked, found, weight) | _past(asked, found) | _asked(asked, weight)
 
 
 def _kind(found: Found) -> dict[str, float]:
@@ -185,6 +204,7 @@ def _place(found: Found) -> dict[str, float]:
         "before": _index(TAGS, found.around[-1]),
         "kind_before": _kind_of(found.around[-1]),
         "second_before": _index(TAGS, named[-2] if len(named) > 1 else ""),
+        "numbers_around": sum(bool(each) and all(word.isdigit() for word in each) for each in found.said_around),
         "same_before": sum(other == found.tag for other in named[-5:]),
         **{f"{tag}_around": named.count(tag) for tag in ENCLOSING},
         **{f"role_{role}_around": role in said for role in ENCLOSING_ROLES},
@@ -206,6 +226,11 @@ def _shared(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
         "shared_of_task": total(shared) / max(1e-6, total(asked.stems)),
         "open_shared": len(still_open),
         "open_weight": total(still_open),
+        "open_best": max((weight(stem) for stem in still_open), default=0),
+        "open_of_text": len(still_open) / max(1, len(found.stems)),
+        "open_number": any(stem.isdigit() for stem in still_open),
+        "open_first": min((asked.places[stem] for stem in still_open), default=NOWHERE) / max(1, len(asked.words)),
+        "open_from_reached": min((abs(asked.places[stem] - asked.reached) for stem in still_open), default=FAR),
         "shared_neighbours": len(_neighbours(found.words) & asked.neighbours),
         "shared_number": any(stem.isdigit() for stem in shared),
         "around": len(around),
@@ -234,13 +259,16 @@ def _past(asked: Asked, found: Found) -> dict[str, float]:
     }
 
 
-def _asked(asked: Asked) -> dict[str, float]:
+def _asked(asked: Asked, weight: WordWeight) -> dict[str, float]:
     last = asked.actions[-1] if asked.actions else None
+    left, whole = (sum(map(weight, sorted(some))) for some in (asked.open, asked.stems))
     return {
         "actions": len(asked.actions),
         "last_operation": _index(OPERATIONS, last.operation if last else ""),
         "last_element": _index(ACTED_ON, last.element if last else ""),
         "task_words": len(asked.words),
+        "task_open": left / max(1e-6, whole),
+        "numbers_open": sum(stem.isdigit() for stem in asked.open),
         "task_numbers": sum(word.isdigit() for word in asked.words),
     }
 

@@ -59,6 +59,32 @@ def test_a_number_of_the_task_is_told_from_another() -> None:
     assert (other["shared_number"], other["is_number"]) == (0, 1)
 
 
+def test_what_is_still_to_do_has_a_place_in_the_task() -> None:
+    found = features("ancestors: /html\ntarget: (td id=0 21 rooms left )")
+    assert found["open_first"] == 2 / 8, "`rooms`"
+    assert found["open_from_reached"] == 2, "`21`, from `Norwich`, which was typed"
+    assert found["open_number"] == 1
+    assert found["open_of_text"] == pytest.approx(2 / 3)
+
+
+def test_what_is_done_has_no_place_any_more() -> None:
+    done, never = (features(f"ancestors: /html\ntarget: (li id=0 {word} )") for word in ("Norwich", "Leeds"))
+    for name in ("open_first", "open_from_reached", "open_number", "open_of_text", "open_best"):
+        assert done[name] == never[name]
+    assert done["open_first"] > 1
+
+
+def test_how_much_is_left_falls_with_what_is_done() -> None:
+    button = "ancestors: /html\ntarget: (button id=0 Go )"
+    before = features(button, QUERY.partition("[textbox]")[0])
+    assert (before["task_open"], before["numbers_open"]) == (1, 2)
+    assert features(button)["task_open"] == pytest.approx(5 / 6)
+
+
+def test_numbers_around_are_those_of_a_calendar() -> None:
+    assert features("ancestors: /html/td 20/td 22/td May 23\ntarget: (td id=0 21 )")["numbers_around"] == 2
+
+
 def test_what_was_typed_and_acted_on_last_is_found_in_text_and_surroundings() -> None:
     found = features("ancestors: /html/input Where to\ntarget: (li id=0 option Norwich )")
     assert found["typed_in_text"] == 1
