@@ -62,7 +62,13 @@ def make_trainer(
             if state.epoch:
                 pairs.set_hard(_hardest(model, encoder, pairs.groups, settings))
 
-    callbacks = [HardNegatives()] if settings.hard_negatives else []
+    class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
+        """accelerate passes the epoch on to the data only where there is one process."""
+
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            pairs.set_epoch(round(state.epoch or 0))
+
+    callbacks = [*([HardNegatives()] if settings.hard_negatives else []), NewDraws()]
     if settings.patience is not None:
         callbacks.append(transformers.EarlyStoppingCallback(settings.patience))
     trainer = GroupTrainer(

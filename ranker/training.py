@@ -92,7 +92,7 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=30,
+    epochs=38,
     negatives=23,
     batch=8,
     learning_rate=1e-3,
