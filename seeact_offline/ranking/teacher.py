@@ -1,7 +1,7 @@
 """A teacher for small rankers: trees and a network over `pair_features`, fitted to the steps that the ranker is trained on.
 
 A few hundred steps say too little of language for a model from scratch to find out by itself what counts, but enough for
-what reads some seventy numbers. What these think of any text for any query, of real pages or mixed ones, the ranker can then
+what reads some eighty numbers. What these think of any text for any query, of real pages or mixed ones, the ranker can then
 learn from as many examples as there is time for.
 """
 
