@@ -245,13 +245,13 @@ def test_a_lesson_is_learnt(tmp_path: Path) -> None:
 def test_two_processes_learn_lessons_as_one_does_from_batches_twice_as_large(tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
-    def weights(processes: int, batch: int) -> dict[str, np.ndarray]:
-        out = tmp_path / f"{processes}"
-        start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        command = [sys.executable, *start, "-m", "tests.ranker.train_lessons", f"{out}", f"{batch}"]
-        subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
-        return load_file(out / "model.safetensors")
+    from tests.ranker import train_lessons
 
-    one, two = weights(1, 4), weights(2, 2)
+    train_lessons.run(str(tmp_path / "one"), batch=4)
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [*start, "-m", "tests.ranker.train_lessons", str(tmp_path / "two"), "2"]
+    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
+
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
     # the gradient of a key's bias is nothing but rounding
     assert all(np.allclose(one[name], two[name], atol=1e-5) for name in one if name.endswith(".weight"))

@@ -21,8 +21,10 @@ def lessons() -> list[PairGroup]:
     return [PairGroup(f"find {word}", TEXTS[3:], TEXTS[:3], lesson) for word in WORDS[:8]]
 
 
+def run(out: str, batch: int) -> None:
+    settings = dataclasses.replace(QUICK, epochs=3, negatives=1, batch=batch, matching_weight=0.3, learning_rate=1e-3)
+    train(lessons(), out, settings, base=TINY)
+
+
 if __name__ == "__main__":
-    settings = dataclasses.replace(
-        QUICK, epochs=3, negatives=1, batch=int(sys.argv[2]), matching_weight=0.3, learning_rate=1e-3
-    )
-    train(lessons(), sys.argv[1], settings, base=TINY)
+    run(sys.argv[1], int(sys.argv[2]))

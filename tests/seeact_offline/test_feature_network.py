@@ -40,9 +40,10 @@ def test_a_name_never_seen_is_no_error(network: FeatureNetwork) -> None:
     assert np.isfinite(network.scores(np.array([[99, 0.5, 1]], dtype=np.float32))).all()
 
 
-def test_it_is_the_same_again(network: FeatureNetwork) -> None:
+def test_it_is_the_same_again() -> None:
     page = pages(1, 2)[0][0]
-    assert np.array_equal(network.scores(page), FeatureNetwork(*pages(120), naming=[0]).scores(page))
+    one, two = (FeatureNetwork(*pages(16), naming=[0]).scores(page) for _ in range(2))
+    assert np.array_equal(one, two)
 
 
 def test_torch_is_left_as_it_was() -> None:

@@ -192,7 +192,7 @@ def judged(n: int = 30) -> list[Judged]:
     return [Judged(page, page[:, 0] == page[:, 0].max()) for page in pages]
 
 
-def test_trees_find_what_makes_a_text_right_and_do_so_again() -> None:
+def test_a_teacher_finds_what_makes_a_text_right_and_does_so_again() -> None:
     pages = judged()
     found = Teacher(pages[:20]).scores(pages[25].features)
     assert int(found.argmax()) in np.argsort(-pages[25].features[:, 0])[:3]
