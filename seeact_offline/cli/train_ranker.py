@@ -97,8 +97,9 @@ def run(args: argparse.Namespace) -> int:
     held = held_out_tasks(steps.values(), args.hold_out, _names(args.hold_out_sites))
     learnt = [steps[key] for key in steps if steps[key].task not in held]
     judged = [steps[key].group for key in steps if steps[key].task in held]
-    tell = note if os.environ.get("RANK", "0") == "0" else _silent
-    # one of several processes speaks for all
+    speaks = os.environ.get("RANK", "0") == "0"
+    # one of several processes does, for all
+    tell = note if speaks else _silent
     tell(f"{sum(bool(step.group.positives) for step in learnt)} steps to train on, {len(judged)} to judge by")
     try:
         check(settings, args.out, judged=bool(judged), resume=args.resume)
@@ -113,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         )
     except RankerError as error:
         raise InputError(_spoken(str(error))) from error
-    if tell is note:
+    if speaks:
         say(_as_text(result))
     return 0
 
