@@ -1,4 +1,4 @@
-"""What a small ranker is taught beside the steps' own answers: a teacher's scores, and what the two texts share.
+"""What a small ranker is taught beside the steps' own answers: a teacher's scores.
 
 Lessons are of two kinds: each step's page as it is, and other pages put to the step's query, with some of its words in
 place of theirs and their parts mixed, so that words meet in more ways than a few hundred steps can show.
@@ -6,6 +6,7 @@ place of theirs and their parts mixed, so that words meet in more ways than a fe
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 from collections.abc import Sequence
@@ -17,8 +18,6 @@ from ranker.pairs import Lesson, PairGroup
 from seeact_offline.ranking.click_rates import ClickRates
 from seeact_offline.ranking.pair_features import (
     COMMON,
-    MATCHING,
-    NAMES,
     NAMING,
     TAGS,
     WordWeight,
@@ -45,9 +44,6 @@ FRAME = frozenset(
     "ancestors target html body task previous actions click type select option button link textbox combobox".split()
 )
 """Words of the texts' form: they stay where they are."""
-HINTS = [NAMES.index(name) for name in MATCHING]
-BOUNDS = (-3.0, 5.0)
-"""Of a hint, in standard deviations: a few texts share a great deal."""
 SPLIT = "\ntarget: "
 
 
@@ -68,26 +64,14 @@ class TaughtStep:
         return frozenset(self.group.positives)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A group and what its lesson will say; hints are on no common scale yet."""
-
-    group: PairGroup
-    texts: tuple[str, ...]
-    scores: np.ndarray
-    plain_scores: np.ndarray
-    hints: np.ndarray
-
-
 def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
     """The groups of steps that have an answer, then those of mixed pages, each with its lesson."""
     judged = [step for step in steps if step.right and len(step.right) < len(step.texts)]
     if not judged:
         return []
     teachers = _Teachers(judged, word_weights(step.texts for step in steps))
-    drafts = [teachers.draft(step.group, step.texts, step.task) for step in judged]
-    drafts += [teachers.draft(group, group.texts, step.task) for step, group in _mixed_pages(judged, steps, seed)]
-    return _on_one_scale(drafts)
+    own = [teachers.teach(step.group, step.texts, step.task) for step in judged]
+    return own + [teachers.teach(group, group.texts, step.task) for step, group in _mixed_pages(judged, steps, seed)]
 
 
 class _Teachers:
@@ -109,24 +93,13 @@ class _Teachers:
         self._ignorant = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
         self._knowing = Teacher([Judged(*each) for each in zip(more, right, strict=True)], NAMING)
 
-    def draft(self, group: PairGroup, texts: Sequence[str], task: str) -> Draft:
-        """`task`: the query's, which the knowing one must not have seen."""
+    def teach(self, group: PairGroup, texts: Sequence[str], task: str) -> PairGroup:
+        """The group with its lesson. `task`: the query's, which the knowing one must not have seen."""
         own = pair_features(group.query, texts, self._weight)
         scores = self._ignorant.scores(own)
         knowing = self._knowing.scores(np.hstack([own, self._rates.features(texts, task)]))
-        return Draft(group, tuple(texts), scores, (scores + knowing) / 2, own[:, HINTS])
-
-
-def _on_one_scale(drafts: Sequence[Draft]) -> list[PairGroup]:
-    hints = np.concatenate([draft.hints for draft in drafts])
-    mean, spread = hints.mean(axis=0), hints.std(axis=0) + 1e-6
-    groups = []
-    for draft in drafts:
-        scaled = np.clip((draft.hints - mean) / spread, *BOUNDS).astype(np.float32)
-        places = {text: place for place, text in enumerate(draft.texts)}
-        lesson = Lesson(places, draft.scores, draft.plain_scores, scaled)
-        groups.append(PairGroup(draft.group.query, draft.group.positives, draft.group.negatives, lesson))
-    return groups
+        places = {text: place for place, text in enumerate(texts)}
+        return dataclasses.replace(group, lesson=Lesson(places, scores, (scores + knowing) / 2))
 
 
 def _mixed_pages(
