@@ -13,6 +13,8 @@ from typing import Any
 
 from ranker.errors import RankerError
 
+Word = tuple[int, ...]
+"""The ids of a word's tokens."""
 FIRST, LAST, BETWEEN = range(3)
 QUERY_PARTS, TEXT_PARTS = 3, 2
 TEXT_TYPES = 1
@@ -30,8 +32,8 @@ class Tokens:
     """A text as a tokenizer cuts it."""
 
     ids: list[int]
-    words: list[int] = field(default_factory=list)
-    """Of each token: a number for the word that it is of, the same wherever one `WordReader` reads that word."""
+    words: list[Word] = field(default_factory=list)
+    """Of each token: the word that it is of."""
     parts: list[int] = field(default_factory=list)
     """Of each token: `FIRST`, `LAST` or `BETWEEN`."""
 
@@ -47,7 +49,8 @@ class WordReader:
         self.shares = bool(getattr(config, "shared_words", False))
         """Whether the model's token types say what words are shared; without, words and parts are not looked for."""
         self._tokenizer = tokenizer
-        self._numbers: dict[tuple[int, ...], int] = {}
+        self._known: dict[Word, Word] = {}
+        # so that a word read often is kept once
         if self.shares and config.type_vocab_size != N_TYPES:
             raise RankerError(
                 f"model: expected type_vocab_size {N_TYPES} beside shared_words, its config.json has {config.type_vocab_size}"
@@ -78,13 +81,13 @@ class WordReader:
             found.append(Tokens(ids, self._words(ids, encoded.word_ids(place)), parts(text, starts)))
         return found
 
-    def _words(self, ids: Sequence[int], places: Sequence[int]) -> list[int]:
+    def _words(self, ids: Sequence[int], places: Sequence[int]) -> list[Word]:
         """`places`: of each token, which word of the text it is of."""
-        pieces: dict[int, tuple[int, ...]] = {}
+        pieces: dict[int, Word] = {}
         for token, place in zip(ids, places, strict=True):
             pieces[place] = (*pieces.get(place, ()), token)
-        numbers = {place: self._numbers.setdefault(own, len(self._numbers)) for place, own in pieces.items()}
-        return [numbers[place] for place in places]
+        words = {place: self._known.setdefault(own, own) for place, own in pieces.items()}
+        return [words[place] for place in places]
 
 
 def _query_parts(text: str, starts: Sequence[int]) -> list[int]:
@@ -117,9 +120,9 @@ def shared_types(query: Tokens, text: Tokens) -> tuple[list[int], list[int]]:
     return of_query, of_text
 
 
-def _where(tokens: Tokens) -> dict[int, int]:
+def _where(tokens: Tokens) -> dict[Word, int]:
     """Each word, and a bit for each part that it stands in."""
-    found: dict[int, int] = {}
+    found: dict[Word, int] = {}
     for word, part in zip(tokens.words, tokens.parts, strict=True):
         found[word] = found.get(word, 0) | 1 << part
     return found

@@ -83,8 +83,7 @@ LINE = st.lists(st.sampled_from(WORDS), max_size=4)
 @given(st.tuples(LINE, LINE, LINE), st.tuples(LINE, LINE))
 def test_types_say_where_else_a_word_stands(asked: tuple[list[str], ...], found: tuple[list[str], ...]) -> None:
     """Against the definition, word by word; parts in the order of their numbers."""
-    numbers = {word: place for place, word in enumerate(WORDS)}
-    types = shared_types(_tokens(asked, numbers), _tokens(found, numbers))
+    types = shared_types(_tokens(asked), _tokens(found))
 
     expected_text = [
         TEXT_TYPES + part * 8 + sum(2**other for other in range(3) if word in asked[other])
@@ -101,6 +100,6 @@ def test_types_say_where_else_a_word_stands(asked: tuple[list[str], ...], found:
     assert all(0 < each < N_TYPES for each in expected_query + expected_text)
 
 
-def _tokens(lines: tuple[list[str], ...], numbers: dict[str, int]) -> Tokens:
-    words = [numbers[word] for line in lines for word in line]
-    return Tokens(words, words, [part for part, line in enumerate(lines) for _ in line])
+def _tokens(lines: tuple[list[str], ...]) -> Tokens:
+    ids = [WORDS.index(word) for line in lines for word in line]
+    return Tokens(ids, [(each,) for each in ids], [part for part, line in enumerate(lines) for _ in line])
