@@ -169,8 +169,8 @@ class TokenSwap:
     """Disguises a group: rarer tokens change places with one another, alike in the query and in its texts.
 
     What is left to learn from is where equal tokens stand, not which. The `kept` commonest tokens, counted by group
-    (everyday words), the words of `meant` and those that begin with a mark keep their meaning; a number becomes another number. A share of the
-    words, `spelt`, becomes two or three short tokens, as words do that the tokenizer has never seen.
+    (everyday words), the words of `meant` and those that begin with a mark keep their meaning; a number becomes another
+    number. A share of the words, `spelt`, becomes two or three short tokens, as words do that the tokenizer has never seen.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from transformers import DebertaV2Config
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Lesson, PairEncoder, PairGroup, TokenSwap
 from ranker.sharing import N_TYPES
+from ranker.synonyms import Synonyms
 from ranker.training import SmallModel, TrainingSettings, ranks_to_metrics, train
 
 TINY = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
@@ -108,6 +109,11 @@ def test_a_share_of_the_words_is_spelt_out_alike_wherever_they_stand(encoder: Pa
     row = encoder.row(f"find {moved[0]}", f"button {moved[0]}", disguise)
     spelt = disguise.of(ids(encoder, moved[0]))
     assert row.ids[2 : 2 + len(spelt)] == row.ids[-1 - len(spelt) : -1]
+
+
+def test_words_that_are_meant_are_never_disguised(encoder: PairEncoder) -> None:
+    disguise = TokenSwap(groups(), encoder, kept=3, spelt=1.0, meant=WORDS).disguise(7)
+    assert all(disguise.of(ids(encoder, word)) == ids(encoder, word) for word in WORDS)
 
 
 def test_a_disguise_leaves_what_is_shared(encoder: PairEncoder) -> None:
@@ -240,6 +246,17 @@ def test_no_usable_group_is_refused(tmp_path: Path) -> None:
 def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:
     with pytest.raises(RankerError, match="out: expected a folder without a model"):
         train(groups(4), trained, QUICK, base=TINY)
+
+
+def test_a_ranker_from_scratch_reads_synonyms_as_one(tmp_path: Path) -> None:
+    from ranker.cross_encoder import CrossEncoderRanker
+
+    train(groups(4), tmp_path / "out", QUICK, base=TINY, synonyms=Synonyms({"find": "seek"}))
+
+    encoded = CrossEncoderRanker(tmp_path / "out", device="cpu").encode(
+        [("find amber", ["div amber"]), ("seek amber", ["div amber"])]
+    )
+    assert len(encoded.rows) == 1
 
 
 def test_a_lesson_is_learnt(tmp_path: Path) -> None:
