@@ -83,7 +83,7 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=40,
+    epochs=10,
     negatives=23,
     batch=8,
     learning_rate=1e-3,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,9 @@ OTHER_MARKUP = 0.7
 """Share of the pages whose tags change names, as another site would have built them."""
 RENAMED = 6
 """Tags at most that change names on such a page."""
+REBUILT = "a button label li td th span div i b h3 h4 p option summary".split()
+"""Tags that sites build from one another what can be clicked, and what cannot."""
+BUILT_OF = "div div span span a button li td label".split()
 LONG_WORD = re.compile(r"[A-Za-z]{4,}")
 TAG = re.compile(r"([(/])(\w+)")
 FIRST_TAG = re.compile(r"^\(\w+")
@@ -69,7 +72,7 @@ def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
     judged = [step for step in steps if step.right and len(step.right) < len(step.texts)]
     if not judged:
         return []
-    teachers = _Teachers(judged, word_weights(step.texts for step in steps))
+    teachers = _Teachers(judged, word_weights(step.texts for step in steps), seed)
     own = [teachers.teach(step.group, step.texts, step.task) for step in judged]
     return own + [teachers.teach(group, group.texts, step.task) for step, group in _mixed_pages(judged, steps, seed)]
 
@@ -78,10 +81,10 @@ class _Teachers:
     """Two: one knows how often a text was right in other tasks, which holds where words are as they were written; one does not.
 
     Where words stand as they were written, what both think counts alike: that is better than either on sites never seen, and
-    nearly as good as the knowing one on sites that were.
+    nearly as good as the knowing one on sites that were. The ignorant one sees each page a second time, built of other tags.
     """
 
-    def __init__(self, judged: Sequence[TaughtStep], weight: WordWeight) -> None:
+    def __init__(self, judged: Sequence[TaughtStep], weight: WordWeight, seed: int) -> None:
         """`judged`: steps that have right texts and wrong ones."""
         self._weight, self._rates = weight, ClickRates(judged)
         right = [np.array([text in step.right for text in step.texts]) for step in judged]
@@ -90,7 +93,11 @@ class _Teachers:
             np.hstack([own, self._rates.features(step.texts, step.task)])
             for step, own in zip(judged, features, strict=True)
         ]
-        self._ignorant = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
+        rebuilt = [
+            pair_features(step.group.query, _rebuild(step.texts, random.Random(f"{seed}/rebuilt/{place}")), weight)
+            for place, step in enumerate(judged)
+        ]
+        self._ignorant = Teacher([Judged(*each) for each in zip([*features, *rebuilt], right * 2, strict=True)], NAMING)
         self._knowing = Teacher([Judged(*each) for each in zip(more, right, strict=True)], NAMING)
 
     def teach(self, group: PairGroup, texts: Sequence[str], task: str) -> PairGroup:
@@ -145,6 +152,16 @@ def _rename_tags(texts: Sequence[str], chance: random.Random) -> list[str]:
     """Some tags of the page become other ones, the same wherever they stand."""
     own = sorted({tag for text in texts for _, tag in TAG.findall(text)} & set(TAGS))
     names = {tag: chance.choice(TAGS) for tag in chance.sample(own, min(len(own), chance.randint(1, RENAMED)))}
+    return _renamed(texts, names)
+
+
+def _rebuild(texts: Sequence[str], chance: random.Random) -> list[str]:
+    """Half of the tags in `REBUILT` become another that serves as well, the same wherever they stand."""
+    names = {tag: chance.choice(BUILT_OF) for tag in REBUILT if chance.random() < 0.5}
+    return _renamed(texts, names)
+
+
+def _renamed(texts: Sequence[str], names: Mapping[str, str]) -> list[str]:
     return [TAG.sub(lambda found: found[1] + names.get(found[2], found[2]), text) for text in texts]
 
 
