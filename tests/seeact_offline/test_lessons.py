@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -236,21 +237,30 @@ def test_mixed_pages_share_more_words_with_the_query_than_others_pages_do(taught
     assert shared(taught[16:]) > 1.5 * shared(apart)
 
 
+@pytest.mark.parametrize("change", [lessons._rename_tags, lessons._rebuild])
 @pytest.mark.parametrize("seed", range(10))
-def test_tags_change_names_alike_on_the_whole_page_and_words_stay(seed: int) -> None:
+def test_tags_change_names_alike_on_the_whole_page_and_words_stay(
+    seed: int, change: Callable[[list[str], random.Random], list[str]]
+) -> None:
     tag = re.compile(r"[(/](\w+)")
     texts = [text("Rooms div", "a", "/html/div/ul Norwich"), text("Menu", "li", "/html/ul/div a")]
 
-    new = lessons._rename_tags(texts, random.Random(seed))
+    new = change(texts, random.Random(seed))
 
     names = dict(zip(tag.findall("".join(texts)), tag.findall("".join(new)), strict=True))
     assert new == [tag.sub(lambda found: found[0][0] + names[found[1]], old) for old in texts]
     assert names["html"] == "html"
 
 
-def test_tags_do_change_names() -> None:
+def test_what_is_filled_in_is_never_built_of_other_tags() -> None:
+    texts = [text("", tag) for tag in ("input", "select", "textarea")]
+    assert all(lessons._rebuild(texts, random.Random(seed)) == texts for seed in range(20))
+
+
+@pytest.mark.parametrize("change", [lessons._rename_tags, lessons._rebuild])
+def test_tags_do_change_names(change: Callable[[Sequence[str], random.Random], list[str]]) -> None:
     texts = random_steps(1)[0].texts
-    assert sum(lessons._rename_tags(texts, random.Random(seed)) != list(texts) for seed in range(20)) > 10
+    assert sum(change(texts, random.Random(seed)) != list(texts) for seed in range(20)) > 10
 
 
 def test_steps_without_an_answer_are_asked_nothing(taught: list[PairGroup]) -> None:
