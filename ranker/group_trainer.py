@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranker.cross_encoder import batch_bounds
 from ranker.pairs import EpochPairs, PairEncoder, PairGroup
+from ranker.processes import n_processes, share_out
 from ranker.training_pass import run
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def group_loss(model: Any, inputs: Mapping[str, Any], settings: TrainingSettings
 
 def _share_gradients(model: Any) -> None:
     """Each process goes on with the mean of what all have found."""
-    if _n_processes() == 1:
+    if n_processes() == 1:
         return
     import torch
     from torch import distributed
@@ -106,7 +107,7 @@ def _share_gradients(model: Any) -> None:
     found = [weights.grad for weights in model.parameters() if weights.grad is not None]
     together = torch.cat([each.flatten() for each in found])
     distributed.all_reduce(together)
-    together /= _n_processes()
+    together /= n_processes()
     for each, mean in zip(found, together.split([each.numel() for each in found]), strict=True):
         each.copy_(mean.view_as(each))
 
@@ -138,15 +139,7 @@ def score_groups(
     model: Any, encoder: PairEncoder, groups: Sequence[PairGroup], settings: TrainingSettings
 ) -> list[dict[str, float]]:
     """The score of each text of each group. Several processes share the groups, and each gets all scores."""
-    mine = list(range(len(groups)))[_rank() :: _n_processes()]
-    found = {place: _score_group(model, encoder, groups[place], settings) for place in mine}
-    if _n_processes() > 1:
-        import torch.distributed
-
-        shares: list[Any] = [None] * _n_processes()
-        torch.distributed.all_gather_object(shares, found)
-        found = {place: scores for share in shares for place, scores in share.items()}
-    return [found[place] for place in range(len(groups))]
+    return share_out(lambda group: _score_group(model, encoder, group, settings), groups)
 
 
 def _score_group(model: Any, encoder: PairEncoder, group: PairGroup, settings: TrainingSettings) -> dict[str, float]:
@@ -188,16 +181,3 @@ def _hardest(
         place: tuple(sorted(set(group.negatives), key=lambda text: (-scores[text], text))[: settings.hard_negatives])
         for place, (group, scores) in enumerate(zip(groups, found, strict=True))
     }
-
-
-def _rank() -> int:
-    import torch.distributed
-
-    return int(torch.distributed.get_rank()) if _n_processes() > 1 else 0
-
-
-def _n_processes() -> int:
-    import torch.distributed
-
-    running = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return int(torch.distributed.get_world_size()) if running else 1

@@ -22,6 +22,7 @@ import numpy as np
 from ranker.checkpoint import PairOrder
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Example, PairEncoder, PairGroup, TokenSwap
+from ranker.processes import n_processes
 from ranker.small import SmallModel, build_small
 from ranker.synonyms import NONE, Synonyms
 
@@ -291,9 +292,7 @@ def _arguments(settings: TrainingSettings, folder: Path, n_items: int, judged: b
 
 
 def _warmup_steps(settings: TrainingSettings, n_items: int) -> int:
-    import os
-
-    together = settings.batch * settings.accumulate * int(os.environ.get("WORLD_SIZE", "1"))
+    together = settings.batch * settings.accumulate * n_processes()
     return round(settings.warmup_epochs * math.ceil(n_items / together))
 
 

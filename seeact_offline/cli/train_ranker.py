@@ -90,7 +90,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    from seeact_offline.ranking.training import SENSES, RankerError, SmallModel, check, train
+    from seeact_offline.ranking.training import SENSES, RankerError, SmallModel, check, part, train
 
     steps, settings = _read(args), _settings(args)
     held = held_out_tasks(steps.values(), args.hold_out, _names(args.hold_out_sites))
@@ -117,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(_spoken(str(error))) from error
     if speaks:
         say(_as_text(result))
+    part()
     return 0
 
 

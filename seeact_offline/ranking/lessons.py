@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranker.pairs import Lesson, PairGroup
+from ranker.processes import share_out
 from seeact_offline.ranking.click_rates import ClickRates
 from seeact_offline.ranking.pair_features import (
     COMMON,
@@ -64,8 +65,7 @@ class TaughtStep:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Each once, the right ones first."""
-        return tuple(dict.fromkeys(self.group.texts))
+        return _each(self.group)
 
     @property
     def right(self) -> frozenset[str]:
@@ -78,8 +78,20 @@ def with_lessons(steps: Sequence[TaughtStep], seed: int) -> list[PairGroup]:
     if not judged:
         return []
     teachers = _Teachers(judged, word_weights(step.texts for step in steps), seed)
-    own = [teachers.teach(step.group, step.texts, step.task) for step in judged]
-    return own + [teachers.teach(group, group.texts, step.task) for step, group in _mixed_pages(judged, steps, seed)]
+    pages = [(step.task, step.group) for step in judged] + _mixed_pages(judged, steps, seed)
+    found = share_out(lambda page: teachers.scores(*page), pages)
+    return [_with_lesson(group, scores) for (_, group), scores in zip(pages, found, strict=True)]
+
+
+def _with_lesson(group: PairGroup, scores: np.ndarray) -> PairGroup:
+    """`scores`: shape (2, texts), as `_Teachers` have them."""
+    places = {text: place for place, text in enumerate(_each(group))}
+    return dataclasses.replace(group, lesson=Lesson(places, *scores))
+
+
+def _each(group: PairGroup) -> tuple[str, ...]:
+    """Its texts, each once, the right ones first."""
+    return tuple(dict.fromkeys(group.texts))
 
 
 class _Teachers:
@@ -106,19 +118,20 @@ class _Teachers:
         self._ignorant = Teacher([Judged(*each) for each in zip(features, right, strict=True)], NAMING)
         self._knowing = Teacher([Judged(*each) for each in zip(more, right[: len(shown)], strict=True)], NAMING)
 
-    def teach(self, group: PairGroup, texts: Sequence[str], task: str) -> PairGroup:
-        """The group with its lesson. `task`: the query's, which the knowing one must not have seen."""
+    def scores(self, task: str, group: PairGroup) -> np.ndarray:
+        """Shape (2, texts), each text once: where words are disguised, and where they are as written.
+
+        `task`: the query's, which the knowing one must not have seen.
+        """
+        texts = _each(group)
         own = pair_features(group.query, texts, self._weight)
-        scores = self._ignorant.scores(own)
+        ignorant = self._ignorant.scores(own)
         knowing = self._knowing.scores(np.hstack([own, self._rates.features(texts, task)]))
-        places = {text: place for place, text in enumerate(texts)}
-        return dataclasses.replace(group, lesson=Lesson(places, scores, (scores + knowing) / 2))
+        return np.stack([ignorant, (ignorant + knowing) / 2])
 
 
-def _mixed_pages(
-    asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed: int
-) -> list[tuple[TaughtStep, PairGroup]]:
-    """The step whose query is asked, and the page that it is put to."""
+def _mixed_pages(asking: Sequence[TaughtStep], pages: Sequence[TaughtStep], seed: int) -> list[tuple[str, PairGroup]]:
+    """The task whose query is asked, and the page that it is put to."""
     tags = [tag[0] for step in pages for text in step.texts[::7] if (tag := FIRST_TAG.match(_target(text)))]
     found = []
     for turn in range(MIXED_PAGES):
@@ -137,7 +150,7 @@ def _mixed_pages(
             }
             if chance.random() < UNPLACED:
                 mixed = set(_without_places(mixed))
-            found.append((step, PairGroup(step.group.query, (), tuple(sorted(mixed)))))
+            found.append((step.task, PairGroup(step.group.query, (), tuple(sorted(mixed)))))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
+from ranker.processes import part
 from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, check, train
 from seeact_offline.ranking.lessons import TaughtStep, with_lessons
 from seeact_offline.ranking.scores import PLAIN, describe
@@ -20,6 +21,7 @@ __all__ = [
     "TrainingResult",
     "TrainingSettings",
     "check",
+    "part",
     "to_group",
     "train",
     "with_lessons",

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 
 from ranker.pairs import Lesson, PairGroup
+from ranker.processes import part
 from ranker.training import train
 from tests.ranker.test_training import QUICK, TINY, WORDS
 
@@ -28,3 +29,4 @@ def run(out: str, batch: int) -> None:
 
 if __name__ == "__main__":
     run(sys.argv[1], int(sys.argv[2]))
+    part()
