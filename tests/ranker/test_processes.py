@@ -1,3 +1,5 @@
+"""Several processes of one training share work, and each gets all that was found."""
+
 from __future__ import annotations
 
 import json
