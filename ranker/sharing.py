@@ -2,7 +2,8 @@
 
 Token types are what a pair's tokens are marked with before the first layer; as a rule they say which text a token is of. A
 model whose config has `shared_words` is told more: in which parts of the pair the token's word stands. A query's parts are
-its first line, the last clause (after `; `) of what follows, and what is between; a text's are its first line and the rest.
+its first line, the last clause (after `; `) of what follows, and what is between; a text's are its first line, its last one
+and what is between.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ranker.errors import RankerError
 Word = tuple[int, ...]
 """The ids of a word's tokens."""
 FIRST, LAST, BETWEEN = range(3)
-QUERY_PARTS, TEXT_PARTS = 3, 2
+QUERY_PARTS, TEXT_PARTS = 3, 3
 TEXT_TYPES = 1
 """The first type of a text's tokens: then come its parts, and for each what parts of the query have the word too.
 
@@ -98,7 +99,8 @@ def _query_parts(text: str, starts: Sequence[int]) -> list[int]:
 
 def _text_parts(text: str, starts: Sequence[int]) -> list[int]:
     first = _first_line(text)
-    return [FIRST if start < first else LAST for start in starts]
+    last = max(text.rfind("\n"), first)
+    return [FIRST if start < first else LAST if start >= last else BETWEEN for start in starts]
 
 
 def _first_line(text: str) -> int:

@@ -118,6 +118,11 @@ class Page:
         """Place in document order. Raises RowError `missing_candidate`."""
         return self._node(backend_node_id)
 
+    def span(self, backend_node_id: str) -> tuple[int, int]:
+        """Places in document order: its own, and one past the last node inside it. Raises RowError `missing_candidate`."""
+        node = self._node(backend_node_id)
+        return node, self._ends[node]
+
     def __len__(self) -> int:
         return len(self._elements)
 

@@ -76,7 +76,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument(
         "--texts",
         choices=FORMS,
-        help="of the candidates: plain as published, or placed, with where they lie; written into the config",
+        help="of the candidates: plain as published, or placed, with where they lie and what comes before; written into the config",
     )
     recipe.add_argument("--loss", choices=("pair", "group"), help="of each pair as published, or of a step's pairs")
     recipe.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16")

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from seeact_offline.ranking.pair_features import OPENING, RUNNING_NUMBER, stems
-from seeact_offline.ranking.places import split_place
+from seeact_offline.ranking.placed_texts import split_text
 
 EXPECTED = 0.006
 """Share of candidates that are right, where nothing else is known."""
@@ -97,9 +97,9 @@ class ClickRates:
 
 
 def _keys(text: str) -> Keys:
-    place, _, target = split_place(text)[1].partition("\ntarget: ")
-    target = RUNNING_NUMBER.sub("", target).lower()
+    parts = split_text(text)
+    target = RUNNING_NUMBER.sub("", parts.target).lower()
     tag = OPENING.match(target)
     name = tag[1] if tag else ""
     found = sorted(set(stems(OPENING.sub(" ", target))[:WORDS]))
-    return Keys(("text", target), tuple(("word", name, stem) for stem in found), ("place", place, name))
+    return Keys(("text", target), tuple(("word", name, stem) for stem in found), ("place", parts.ancestors, name))

@@ -25,7 +25,7 @@ from seeact_offline.ranking.pair_features import (
     pair_features,
     word_weights,
 )
-from seeact_offline.ranking.places import split_place
+from seeact_offline.ranking.placed_texts import Parts, split_text
 from seeact_offline.ranking.teacher import Judged, Teacher
 
 MIXED_PAGES = 6
@@ -50,10 +50,9 @@ LONG_WORD = re.compile(r"[A-Za-z]{4,}")
 TAG = re.compile(r"([(/])(\w+)")
 FIRST_TAG = re.compile(r"^\(\w+")
 FRAME = frozenset(
-    "ancestors target html body task previous actions click type select option button link textbox combobox".split()
+    "ancestors after target html body task previous actions click type select option button link textbox combobox".split()
 )
 """Words of the texts' form: they stay where they are."""
-SPLIT = "\ntarget: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ def _rebuild(texts: Sequence[str], chance: random.Random) -> list[str]:
 
 
 def _without_places(texts: Iterable[str]) -> list[str]:
-    return [split_place(text)[1] for text in texts]
+    return [str(split_text(text)._replace(place="")) for text in texts]
 
 
 def _renamed(texts: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -195,16 +194,17 @@ def _says_something(word: str) -> bool:
 
 
 def _mix(text: str, others: Sequence[str], tags: Sequence[str], chance: random.Random) -> str:
-    """Each part of the text, by chance: surroundings of another one, their beginning or end, fewer of them, another tag, its
-    place."""
-    place, text = split_place(text)
-    around, _, target = text.partition(SPLIT)
+    """Each part of the text, by chance: place, controls or surroundings of another one, the latter's beginning or end, fewer
+    of them, another tag."""
+    place, around, after, target = split_text(text)
     if chance.random() < 0.3:
-        place = split_place(chance.choice(others))[0]
+        place = split_text(chance.choice(others)).place
+    if chance.random() < 0.3:
+        after = split_text(chance.choice(others)).after
     if chance.random() < 0.5:
-        around = _around(chance.choice(others))
+        around = split_text(chance.choice(others)).ancestors
     if chance.random() < 0.3:
-        nodes, more = around.split("/"), _around(chance.choice(others)).split("/")
+        nodes, more = around.split("/"), split_text(chance.choice(others)).ancestors.split("/")
         around = "/".join(nodes[: chance.randint(1, len(nodes))] + more[chance.randint(1, len(more)) :])
     if chance.random() < 0.3:
         nodes = around.split("/")
@@ -212,12 +212,8 @@ def _mix(text: str, others: Sequence[str], tags: Sequence[str], chance: random.R
         around = "/".join(nodes[:1] + nodes[cut:]) if chance.random() < 0.5 else "/".join(nodes[:cut])
     if chance.random() < 0.3:
         target = FIRST_TAG.sub(chance.choice(tags), target)
-    return f"{place}{around}{SPLIT}{target}"
-
-
-def _around(text: str) -> str:
-    return split_place(text)[1].partition(SPLIT)[0]
+    return str(Parts(place, around, after, target))
 
 
 def _target(text: str) -> str:
-    return text.partition(SPLIT)[2]
+    return split_text(text).target

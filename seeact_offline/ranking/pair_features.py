@@ -16,7 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from ranker.endings import without_ending
-from seeact_offline.ranking.places import CLICKABLE, split_place
+from seeact_offline.ranking.placed_texts import CONTROLS, split_text
+from seeact_offline.ranking.places import CLICKABLE
 from seeact_offline.ranking.senses import SENSES
 
 WORD = re.compile(r"[a-z]+|\d+")
@@ -79,7 +80,7 @@ def word_weights(pages: Iterable[Iterable[str]]) -> WordWeight:
     n = 0
     for texts in pages:
         for text in set(texts):
-            counts.update(set(stems(split_place(text)[1])))
+            counts.update(set(stems(split_text(text).published)))
             n += 1
     return lambda stem: math.log((n + 1) / (counts[stem] + 1)) / math.log(n + 1)
 
@@ -152,22 +153,25 @@ class Found:
     """A candidate's text, taken apart."""
 
     def __init__(self, text: str) -> None:
-        place, text = split_place(text)
+        place, ancestors, after, target = split_text(text)
         bands = BAND.findall(place)
         self.bands = list(map(int, bands)) if bands else [NO_PLACE] * 4
         # across, down, width and height
         self.clickable = CLICKABLE in place if place else NO_PLACE
-        ancestors, _, target = text.removeprefix("ancestors: ").partition("\ntarget: ")
         self.tags = OPENING.findall(target)
         self.tag = self.tags[0] if self.tags else ""
         said = RUNNING_NUMBER.sub("", OPENING.sub(" ", target))
         self.words, self._stems = words(said), stems(said)
         self.signs = len(SIGN.findall(target))
-        nodes = [node.strip().split(" ") for node in ancestors.split("/")]
+        nodes = [node.strip().split(" ") for node in ancestors.removeprefix("ancestors: ").split("/")]
         self.around = [node[0] for node in nodes]
         # tags, outermost first, what stands beside them included
         self.said_around = [words(" ".join(node[1:])) for node in nodes]
         self._stems_around = [stems(" ".join(node[1:])) for node in nodes]
+        controls = [control.partition(" ") for control in reversed(after.split("/")[1:])][:CONTROLS]
+        self.controls = [(tag, frozenset(stems(said)) - COMMON) for tag, _, said in controls]
+        # before it, the nearest first: tag and stems
+        self.controls += [("", frozenset())] * (CONTROLS - len(controls))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -204,7 +208,8 @@ def pair_features(query: str, texts: Sequence[str], weight: WordWeight) -> np.nd
 
 
 def _features(asked: Asked, found: Found, weight: WordWeight) -> Mapping[str, float]:
-    return _kind(found) | _place(found) | _shared(asked, found, weight) | _past(asked, found) | _asked(asked, weight)
+    own = _kind(found) | _place(found) | _shared(asked, found, weight) | _past(asked, found)
+    return own | _before(asked, found, weight) | _asked(asked, weight)
 
 
 def _kind(found: Found) -> dict[str, float]:
@@ -248,17 +253,14 @@ def _shared(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
     shared, still_open = found.stems & asked.stems, found.stems & asked.open
     around, near = found.stems_around & asked.stems, found.stems_near & asked.stems
 
-    def total(some: Iterable[str]) -> float:
-        return sum(weight(stem) for stem in sorted(some))
-
     return {
         "shared": len(shared),
-        "shared_weight": total(shared),
+        "shared_weight": _total(shared, weight),
         "shared_best": max((weight(stem) for stem in shared), default=0),
         "shared_of_text": len(shared) / max(1, len(found.stems)),
-        "shared_of_task": total(shared) / max(1e-6, total(asked.stems)),
+        "shared_of_task": _total(shared, weight) / max(1e-6, _total(asked.stems, weight)),
         "open_shared": len(still_open),
-        "open_weight": total(still_open),
+        "open_weight": _total(still_open, weight),
         "open_best": max((weight(stem) for stem in still_open), default=0),
         "open_of_text": len(still_open) / max(1, len(found.stems)),
         "open_number": any(stem.isdigit() for stem in still_open),
@@ -267,11 +269,11 @@ def _shared(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
         "shared_neighbours": len(found.neighbours & asked.neighbours),
         "shared_number": any(stem.isdigit() for stem in shared),
         "around": len(around),
-        "around_weight": total(around),
+        "around_weight": _total(around, weight),
         "near": len(near),
-        "near_weight": total(near),
-        "open_around_weight": total(found.stems_around & asked.open),
-        "open_near_weight": total(found.stems_near & asked.open),
+        "near_weight": _total(near, weight),
+        "open_around_weight": _total(found.stems_around & asked.open, weight),
+        "open_near_weight": _total(found.stems_near & asked.open, weight),
     }
 
 
@@ -292,9 +294,31 @@ def _past(asked: Asked, found: Found) -> dict[str, float]:
     }
 
 
+def _before(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
+    """How the controls before it have to do with the task, and whether they were acted on."""
+    names = [asked.actions[-back].name if len(asked.actions) >= back else frozenset() for back in range(1, HISTORY + 1)]
+    last = asked.actions[-1].value if asked.actions else frozenset()
+    features: dict[str, float] = {}
+    for near, (tag, said) in enumerate(found.controls, 1):
+        features |= {f"past_{back}_in_control_{near}": _share(name & said, name) for back, name in enumerate(names, 1)}
+        features |= {
+            f"control_{near}": _index(TAGS, tag),
+            f"last_typed_in_control_{near}": _share(last & said, last),
+            f"control_{near}_weight": _total(said & asked.stems, weight),
+            f"control_{near}_open_weight": _total(said & asked.open, weight),
+        }
+    said = frozenset(stem for _, each in found.controls for stem in each)
+    return features | {
+        "past_in_controls": max(_share(name & said, name) for name in names),
+        "controls_weight": _total(said & asked.stems, weight),
+        "controls_open_weight": _total(said & asked.open, weight),
+        "numbers_in_controls": sum(stem.isdigit() for stem in said),
+    }
+
+
 def _asked(asked: Asked, weight: WordWeight) -> dict[str, float]:
     last = asked.actions[-1] if asked.actions else None
-    left, whole = (sum(map(weight, sorted(some))) for some in (asked.open, asked.stems))
+    left, whole = _total(asked.open, weight), _total(asked.stems, weight)
     return {
         "actions": len(asked.actions),
         "last_operation": _index(OPERATIONS, last.operation if last else ""),
@@ -305,6 +329,10 @@ def _asked(asked: Asked, weight: WordWeight) -> dict[str, float]:
         "numbers_open": sum(stem.isdigit() for stem in asked.open),
         "task_numbers": sum(word.isdigit() for word in asked.words),
     }
+
+
+def _total(some: Iterable[str], weight: WordWeight) -> float:
+    return sum(weight(stem) for stem in sorted(some))
 
 
 def _share(part: frozenset[str], whole: frozenset[str]) -> float:
@@ -331,6 +359,7 @@ NAMING = tuple(
         "before",
         "kind_before",
         "second_before",
+        *(f"control_{near}" for near in range(1, CONTROLS + 1)),
         "last_operation",
         "last_element",
     )

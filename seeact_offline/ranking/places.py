@@ -19,13 +19,19 @@ FIRST_DOWN, LAST_DOWN = 100, 13
 LEAST_SIZE, LAST_SIZE = 8, 8
 # pixels that are no longer told apart; a band for each doubling
 CLICKABLE = "[click]"
+CONTROLS = frozenset("a button input select summary textarea".split())
+# tags that take clicks whether or not the page listens to them
 PLACE = re.compile(r"(?:\[[xywh]\d+\] ){4}(?:\[click\] )?|\[click\] ")
 
 
+def takes_clicks(candidate: Candidate) -> bool:
+    return candidate.is_clickable or candidate.tag in CONTROLS
+
+
 def place_words(candidate: Candidate) -> str:
-    """With a space at the end; empty where the row says neither where it lies nor that it takes clicks."""
+    """With a space at the end; empty where the row does not say where it lies and nothing says that it takes clicks."""
     words = [] if candidate.box is None else _box_words(candidate.box)
-    if candidate.is_clickable:
+    if takes_clicks(candidate):
         words.append(CLICKABLE)
     return "".join(f"{word} " for word in words)
 

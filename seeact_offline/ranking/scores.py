@@ -9,13 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from seeact_offline.dom import Page
-from seeact_offline.ranking.places import place_words
+from seeact_offline.ranking.placed_texts import Placement, placements
 from seeact_offline.records import InputError, RankedCandidate, RowError, Step, StepError
 
-TEXT_VERSION = 1
+TEXT_VERSION = 2
 # of the candidate texts: scores of one version say nothing of another
 PLAIN, PLACED = FORMS = ("plain", "placed")
-# of the candidate texts: as published, or with place words before them
+# of the candidate texts: as published, or with where each lies and what controls come before it
 
 StepScores = Mapping[str, tuple[float, int | None]]
 # backend_node_id -> (score, rank from 0 or None where ranks are not known)
@@ -62,8 +62,8 @@ class Described:
     query: str
     texts: Mapping[str, str]
     # backend_node_id -> `ancestors: ...\ntarget: ...`, in the row's order
-    place_words: Mapping[str, str]
-    # backend_node_id -> what a ranker that reads placed texts is told first
+    placements: Mapping[str, Placement]
+    # what a ranker that reads placed texts is told beside
     places: Mapping[str, int]
     # backend_node_id -> place in document order
 
@@ -71,7 +71,7 @@ class Described:
         """What a ranker reads of each candidate. `form`: one of `FORMS`."""
         if form == PLAIN:
             return dict(self.texts)
-        return {node: self.place_words[node] + text for node, text in self.texts.items()}
+        return {node: self.placements[node].of(text) for node, text in self.texts.items()}
 
 
 def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
@@ -99,8 +99,8 @@ def describe(step: Step, page: Page | None = None) -> Described:
     """Raises RowError for a page that cannot be parsed, or lacks a candidate."""
     page = page or Page(step.cleaned_html)
     texts = candidate_texts(step, page)
-    place = {candidate.backend_node_id: place_words(candidate) for candidate in step.candidates}
-    return Described(ranker_query(step), texts, place, {node: page.position(node) for node in texts})
+    places = {node: page.position(node) for node in texts}
+    return Described(ranker_query(step), texts, placements(step.candidates, texts, page), places)
 
 
 def check_candidates(step: Step, page: Page) -> None:

@@ -13,7 +13,6 @@ import pytest
 from ranker import CrossEncoderRanker, LexicalRanker
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder, default_ranker
-from seeact_offline.ranking.places import place_words
 from seeact_offline.ranking.scores import describe, text_form
 from seeact_offline.records import Step
 
@@ -69,13 +68,14 @@ def test_it_reads_placed_texts() -> None:
     assert CrossEncoderRanker(folder()).text_form == "placed"
 
 
-def test_every_place_word_of_the_sample_is_one_token() -> None:
+def test_every_word_of_the_form_is_one_token_in_the_sample() -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder())
     steps = load_steps("sample", "train", limit=8)
-    words = {word for step in steps for candidate in step.candidates for word in place_words(candidate).split()}
-    assert len(words) > 30
+    told = [placement for step in steps for placement in describe(step).placements.values()]
+    words = {word for placement in told for word in placement.first.split()} | {"after:"}
+    assert len(words) > 40
     assert {word: len(tokenizer.tokenize(word)) for word in words} == dict.fromkeys(words, 1)
 
 

@@ -180,8 +180,8 @@ def test_a_model_that_is_told_shared_words_gets_their_types(tmp_path: Path, orde
     folder = make_checkpoint(tmp_path, shared_words=True, type_vocab_size=N_TYPES, pair_order=order)
     query, text = "search flight\ncart", "a cart\nsearch button"
     given = [("query", query), ("text", text)]
-    types = {"query": [19, 17, 26], "text": [1, 3, 10, 9]}
-    # search: of the first line, and in the text's rest; cart: of the last clause, and in the text's first line
+    types = {"query": [27, 25, 42], "text": [1, 3, 10, 9]}
+    # search: of the first line, and in the text's last one; cart: of the last clause, and in the text's first line
     ids = {name: make_tokenizer()(words, add_special_tokens=False)["input_ids"] for name, words in given}
     one, other = order.split("-")
     model = DebertaV2ForSequenceClassification.from_pretrained(folder).eval()

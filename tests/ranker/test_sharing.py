@@ -43,9 +43,19 @@ def test_a_query_of_one_line_is_all_first(tokenizer: Any) -> None:
     assert asked.parts == [0, 0]
 
 
-def test_a_texts_parts_are_its_first_line_and_the_rest(tokenizer: Any) -> None:
-    _, found = _read(tokenizer, "", "red; green\nblue; black\nwhite")
-    assert found.parts == [0, 0, 1, 1, 1]
+def test_a_texts_parts_are_its_first_line_the_last_and_what_is_between(tokenizer: Any) -> None:
+    _, found = _read(tokenizer, "", "red; green\nblue; black\nwhite\nsmall")
+    assert found.parts == [0, 0, 2, 2, 2, 1]
+
+
+def test_the_second_of_two_lines_is_the_last(tokenizer: Any) -> None:
+    _, found = _read(tokenizer, "", "red green\nblue")
+    assert found.parts == [0, 0, 1]
+
+
+def test_a_text_of_one_line_is_all_first(tokenizer: Any) -> None:
+    _, found = _read(tokenizer, "", "red green")
+    assert found.parts == [0, 0]
 
 
 def test_a_word_in_pieces_is_shared_as_a_whole(tokenizer: Any) -> None:
@@ -63,7 +73,7 @@ def test_a_reader_that_is_not_asked_for_words_gives_none(tokenizer: Any) -> None
 
 
 def test_a_model_without_types_for_them_is_refused(tokenizer: Any) -> None:
-    with pytest.raises(RankerError, match=r"expected type_vocab_size 41 beside shared_words, its config\.json has 2"):
+    with pytest.raises(RankerError, match=r"expected type_vocab_size 73 beside shared_words, its config\.json has 2"):
         WordReader(tokenizer, DebertaV2Config(shared_words=True, type_vocab_size=2))
 
 
@@ -80,7 +90,7 @@ def test_cutting_keeps_words_and_parts_with_their_tokens(tokenizer: Any) -> None
 LINE = st.lists(st.sampled_from(WORDS), max_size=4)
 
 
-@given(st.tuples(LINE, LINE, LINE), st.tuples(LINE, LINE))
+@given(st.tuples(LINE, LINE, LINE), st.tuples(LINE, LINE, LINE))
 def test_types_say_where_else_a_word_stands(asked: tuple[list[str], ...], found: tuple[list[str], ...]) -> None:
     """Against the definition, word by word; parts in the order of their numbers."""
     types = shared_types(_tokens(asked), _tokens(found))
@@ -94,8 +104,8 @@ def test_types_say_where_else_a_word_stands(asked: tuple[list[str], ...], found:
     for part, line in enumerate(asked):
         for word in line:
             again = word in (asked[1] + asked[2] if part == 0 else asked[0])
-            there = (word in found[0]) + 2 * (word in found[1])
-            expected_query.append(QUERY_TYPES + part * 8 + again * 4 + there)
+            there = sum(2**other for other in range(3) if word in found[other])
+            expected_query.append(QUERY_TYPES + part * 16 + again * 8 + there)
     assert types == (expected_query, expected_text)
     assert all(0 < each < N_TYPES for each in expected_query + expected_text)
 

@@ -16,8 +16,8 @@ from ranker.pairs import PairGroup
 from seeact_offline.ranking import click_rates, lessons
 from seeact_offline.ranking.click_rates import ClickRates
 from seeact_offline.ranking.lessons import TaughtStep, with_lessons
-from seeact_offline.ranking.pair_features import NAMES, pair_features, word_weights
-from seeact_offline.ranking.places import split_place
+from seeact_offline.ranking.pair_features import NAMES, TAGS, pair_features, word_weights
+from seeact_offline.ranking.placed_texts import split_text
 from seeact_offline.ranking.teacher import Judged, Teacher
 
 QUERY = (
@@ -138,6 +138,37 @@ def test_place_words_are_no_words_of_the_text() -> None:
     assert word_weights([[PLACE + plain, plain]])("x4") == 1
 
 
+def test_controls_before_a_text_are_told_the_nearest_first() -> None:
+    found = features("ancestors: /html\nafter: /input where to/button Search\ntarget: (a id=0 Rooms )")
+    assert [found["control_1"], found["control_2"]] == [TAGS.index("button"), TAGS.index("input")]
+    assert (found["past_1_in_control_1"], found["past_1_in_control_2"]) == (1, 0)
+    assert (found["past_2_in_control_1"], found["past_2_in_control_2"]) == (0, 0.5)
+    assert found["past_in_controls"] == 1
+
+
+def test_of_controls_before_a_text_it_counts_what_the_task_says_of_them() -> None:
+    found = features("ancestors: /html\nafter: /a Leeds/a Norwich 2 rooms\ntarget: (a id=0 Map )")
+    assert found["control_1_weight"] == found["controls_weight"] == 0.5 * 3
+    assert found["control_1_open_weight"] == found["controls_open_weight"] == 0.5 * 2, "`Norwich` was typed"
+    assert found["control_2_weight"] == 0
+    assert found["numbers_in_controls"] == 1
+
+
+def test_a_text_with_nothing_before_it_has_no_control() -> None:
+    found = features("ancestors: /html\nafter: /p said\ntarget: (a id=0 Rooms )")
+    none = features("ancestors: /html\ntarget: (a id=0 Rooms )")
+    assert (found["control_1"], found["control_2"]) == (TAGS.index("p"), -1)
+    assert (none["control_1"], none["control_2"]) == (-1, -1)
+
+
+def test_controls_before_a_text_are_no_words_of_it() -> None:
+    plain = "ancestors: /html/nav\ntarget: (a id=0 Rooms 4 )"
+    told = plain.replace("\n", "\nafter: /a Search Norwich\n")
+    own, with_controls = features(plain), features(told)
+    assert all("control" in name for name in NAMES if own[name] != with_controls[name])
+    assert word_weights([[told, plain]])("norwi") == 1
+
+
 @pytest.mark.parametrize("text", ["", "ancestors: ", "target: (", "ancestors: /\ntarget: )", "(((/ /// id= \n\n"])
 def test_texts_of_no_known_form_have_features_too(text: str) -> None:
     assert np.isfinite(pair_features("no query either", [text], lambda stem: 0.5)).all()
@@ -214,6 +245,13 @@ def test_rates_know_a_text_wherever_it_lies() -> None:
     texts = [text("Search"), text("Help")]
     rates = ClickRates([step(f"task {i}", texts[0], texts) for i in range(5)])
     assert np.array_equal(rates.features(texts), rates.features([PLACE + one for one in texts]))
+
+
+def test_rates_know_a_text_whatever_comes_before_it() -> None:
+    texts = [text("Search"), text("Help")]
+    rates = ClickRates([step(f"task {i}", texts[0], texts) for i in range(5)])
+    told = [one.replace("\n", "\nafter: /a Menu\n") for one in texts]
+    assert np.array_equal(rates.features(texts), rates.features(told))
 
 
 def judged(n: int = 30) -> list[Judged]:
@@ -302,16 +340,22 @@ def test_tags_do_change_names(change: Callable[[Sequence[str], random.Random], l
 def test_some_mixed_pages_do_not_say_where_anything_lies() -> None:
     steps = [placed(one) for one in random_steps(1, 16)]
     mixed = with_lessons(steps, seed=0)[16:]
-    silent = sum(not any(split_place(text)[0] for text in group.texts) for group in mixed)
+    silent = sum(not any(split_text(text).place for text in group.texts) for group in mixed)
     assert 0.05 < silent / len(mixed) < 0.3
 
 
 def test_mixed_texts_keep_a_place_or_take_that_of_another() -> None:
     texts = [f"[x{i}] [y1] [w1] [h1] {text('Rooms', around=f'/{i}')}" for i in range(4)]
     mixed = [lessons._mix(texts[0], texts, ["a"], random.Random(seed)) for seed in range(200)]
-    places = {split_place(text)[0] for text in mixed}
-    assert places == {split_place(text)[0] for text in texts}
-    assert all(split_place(text)[1].startswith("ancestors: ") for text in mixed)
+    places = {split_text(text).place for text in mixed}
+    assert places == {split_text(text).place for text in texts}
+    assert all(split_text(text).ancestors.startswith("ancestors: ") for text in mixed)
+
+
+def test_mixed_texts_keep_the_controls_before_them_or_take_those_of_another() -> None:
+    texts = [text("Rooms", around=f"/{i}").replace("\n", f"\nafter: /a {i}\n") for i in range(4)]
+    mixed = [lessons._mix(texts[0], texts, ["a"], random.Random(seed)) for seed in range(200)]
+    assert {split_text(text).after for text in mixed} == {split_text(text).after for text in texts}
 
 
 def test_steps_without_an_answer_are_asked_nothing(taught: list[PairGroup]) -> None:

@@ -1,27 +1,23 @@
-"""Words that say where a candidate lies: what they stand for, and who reads them."""
+"""Words that say where a candidate lies and whether it takes clicks."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.ranking import CachedScores, LiveScores, candidate_texts, opening
 from seeact_offline.ranking.places import place_words, split_place
-from seeact_offline.ranking.scores import PLACED, PLAIN, describe, text_form
-from seeact_offline.records import Box, Candidate, InputError, Operation, Step
+from seeact_offline.records import Box, Candidate
 
 anywhere = st.floats(allow_nan=False, allow_infinity=False)
 boxes = st.builds(Box, anywhere, anywhere, anywhere, anywhere)
-candidates = st.builds(Candidate, st.just("1"), st.just("a"), st.none() | boxes, st.booleans(), st.booleans())
+candidates = st.builds(
+    Candidate, st.just("1"), st.sampled_from(["a", "div"]), st.none() | boxes, st.booleans(), st.booleans()
+)
 
 
 def words(x: float = 0, y: float = 0, w: float = 64, h: float = 16, *, clickable: bool = False) -> str:
-    return place_words(Candidate("1", "a", Box(x, y, w, h), False, clickable))
+    return place_words(Candidate("1", "div", Box(x, y, w, h), False, clickable))
 
 
 def band(letter: str, pixels: float) -> int:
@@ -39,11 +35,16 @@ def test_the_words_of_an_example() -> None:
 
 
 def test_nothing_known_is_nothing_said() -> None:
-    assert place_words(Candidate("1", "a", None, True)) == ""
+    assert place_words(Candidate("1", "div", None, True)) == ""
 
 
 def test_clicks_are_told_without_a_box() -> None:
-    assert place_words(Candidate("1", "a", None, True, is_clickable=True)) == "[click] "
+    assert place_words(Candidate("1", "div", None, True, is_clickable=True)) == "[click] "
+
+
+@pytest.mark.parametrize("tag", "a button input select summary textarea".split())
+def test_a_control_takes_clicks_whatever_the_row_says(tag: str) -> None:
+    assert place_words(Candidate("1", tag, None, True)) == "[click] "
 
 
 @pytest.mark.parametrize("letter", "xywh")
@@ -64,68 +65,3 @@ def test_words_and_text_come_apart_again(candidate: Candidate, text: str) -> Non
 @pytest.mark.parametrize("text", ["", "[click]", "[x1] [y1] [w1] ancestors: ", "ancestors: [x1] [y1] [w1] [h1] "])
 def test_other_texts_have_no_place(text: str) -> None:
     assert split_place(text) == ("", text)
-
-
-class Recorder:
-    """A ranker that keeps what it was asked."""
-
-    name = "recorder"
-
-    def __init__(self, form: str | None = None) -> None:
-        self.texts: list[str] = []
-        if form is not None:
-            self.text_form = form
-
-    def score(self, query: str, texts: Sequence[str]) -> np.ndarray:
-        self.texts += texts
-        return np.zeros(len(texts), dtype=np.float32)
-
-
-def page() -> Step:
-    html = '<html backend_node_id="1"><a backend_node_id="2"><text backend_node_id="3">Go</text></a><i backend_node_id="4"/></html>'
-    found = (Candidate("2", "a", Box(0, 0, 64, 16), True, is_clickable=True), Candidate("4", "i", None, False))
-    return Step("task", "step", "do it", (), "site", "domain", html, Operation("CLICK"), found, None)
-
-
-@pytest.mark.parametrize("form", [None, PLAIN])
-def test_a_ranker_reads_the_published_texts_unless_it_says_otherwise(form: str | None) -> None:
-    ranker = Recorder(form)
-    LiveScores(ranker).of(page())
-    assert ranker.texts == list(candidate_texts(page()).values())
-
-
-def test_a_ranker_of_placed_texts_reads_places_before_them() -> None:
-    ranker = Recorder(PLACED)
-    LiveScores(ranker).of(page())
-    plain = list(candidate_texts(page()).values())
-    assert ranker.texts == [f"[x1] [y1] [w3] [h1] [click] {plain[0]}", plain[1]]
-
-
-def test_each_candidate_has_both_forms() -> None:
-    described = describe(page())
-    assert described.in_form(PLAIN) == candidate_texts(page())
-    assert described.in_form(PLACED).keys() == described.in_form(PLAIN).keys()
-
-
-def test_another_form_is_one_sentence() -> None:
-    with pytest.raises(
-        InputError, match=r"--ranker: expected a checkpoint whose text_form is plain or placed, .* 'sideways'$"
-    ):
-        text_form(Recorder("sideways"))
-
-
-def test_a_checkpoint_of_another_form_is_refused_when_it_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr("ranker.CrossEncoderRanker", lambda *args, **options: Recorder("sideways"))
-    with pytest.raises(InputError, match="sideways"):
-        opening.open_ranker(str(tmp_path))
-
-
-def test_what_moved_is_scored_again(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path))
-    ranker = Recorder(PLACED)
-    step = page()
-    link = dataclasses.replace(step.candidates[0], box=Box(800, 0, 64, 16))
-    moved = dataclasses.replace(step, candidates=(link, *step.candidates[1:]))
-    for one in (step, step, moved):
-        CachedScores(LiveScores(ranker), "f", "train").of(one)
-    assert len(ranker.texts) == 4

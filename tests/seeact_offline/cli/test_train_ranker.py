@@ -12,7 +12,7 @@ from seeact_offline.cli import main, train_ranker
 from seeact_offline.cli.train_ranker import TrainingStep, held_out_tasks
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import PLACED
-from seeact_offline.ranking.places import split_place
+from seeact_offline.ranking.placed_texts import split_text
 from seeact_offline.ranking.training import to_group
 from seeact_offline.records import InputError
 
@@ -36,7 +36,7 @@ def test_group_of_placed_texts_says_where_each_candidate_lies() -> None:
     step = next(step for step in load_steps("sample", "train", limit=1) if step.truth.positives)
     plain, placed = to_group(step), to_group(step, PLACED)
     assert all(text.startswith("[x") for text in placed.texts)
-    assert [split_place(text)[1] for text in placed.texts] == list(plain.texts)
+    assert [split_text(text).published for text in placed.texts] == list(plain.texts)
 
 
 def test_held_out_share_is_of_whole_tasks_and_the_same_each_time() -> None:
