@@ -13,8 +13,7 @@ import pytest
 from ranker import CrossEncoderRanker, LexicalRanker
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder, default_ranker
-from seeact_offline.ranking.scores import describe, text_form
-from seeact_offline.records import Step
+from seeact_offline.ranking.scores import Described, describe, text_form
 
 SPLITS = ("cross_task", "cross_website", "cross_domain")
 FOLDER = bundled_folder()
@@ -25,20 +24,22 @@ pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bun
 def ranks(split: str, name: str) -> list[int]:
     """Rank from 0 of the best positive, of the steps that have one; equal scores in document order."""
     ranker = LexicalRanker() if name == "bm25" else CrossEncoderRanker(folder())
-    return [rank(step, ranker) for step in load_steps("sample", split) if any(c.is_positive for c in step.candidates)]
+    return [rank(described, right, ranker) for described, right in pages(split)]
 
 
-def rank(step: Step, ranker: CrossEncoderRanker | LexicalRanker) -> int:
-    from seeact_offline.dom import Page
+@cache
+def pages(split: str) -> list[tuple[Described, frozenset[str]]]:
+    """Each step that has a right element, and the ids of its right ones."""
+    steps = [(step, frozenset(step.truth.positives)) for step in load_steps("sample", split)]
+    return [(describe(step), right) for step, right in steps if right]
 
-    page = Page(step.cleaned_html)
-    described = describe(step, page)
+
+def rank(described: Described, right: frozenset[str], ranker: CrossEncoderRanker | LexicalRanker) -> int:
     texts = described.in_form(text_form(ranker))
-    nodes = sorted(texts, key=page.position)
+    nodes = sorted(texts, key=described.places.__getitem__)
     scores = ranker.score(described.query, [texts[node] for node in nodes])
-    positives = {c.backend_node_id for c in step.candidates if c.is_positive}
     order = [nodes[place] for place in np.argsort(-scores, kind="stable")]
-    return min(order.index(node) for node in positives)
+    return min(order.index(node) for node in right)
 
 
 def folder() -> Path:
