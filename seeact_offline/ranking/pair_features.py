@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from ranker.endings import without_ending
-from seeact_offline.ranking.placed_texts import CONTROLS, split_text
+from seeact_offline.ranking.placed_texts import N_CONTROLS, split_text
 from seeact_offline.ranking.places import CLICKABLE
 from seeact_offline.ranking.senses import SENSES
 
@@ -124,6 +124,17 @@ class Asked:
         return self.stems - {stem for action in self.actions for stem in action.name | action.value}
 
     @cached_property
+    def past(self) -> tuple[frozenset[str], ...]:
+        """What the last `HISTORY` actions' elements are called, the latest first; empty where there were fewer."""
+        names = [action.name for action in reversed(self.actions)][:HISTORY]
+        return (*names, *[frozenset[str]()] * (HISTORY - len(names)))
+
+    @cached_property
+    def last_value(self) -> frozenset[str]:
+        """Stems of what the last action typed or selected."""
+        return self.actions[-1].value if self.actions else frozenset()
+
+    @cached_property
     def places(self) -> Mapping[str, int]:
         """Where in the task each stem stands first."""
         found: dict[str, int] = {}
@@ -168,10 +179,10 @@ class Found:
         # tags, outermost first, what stands beside them included
         self.said_around = [words(" ".join(node[1:])) for node in nodes]
         self._stems_around = [stems(" ".join(node[1:])) for node in nodes]
-        controls = [control.partition(" ") for control in reversed(after.split("/")[1:])][:CONTROLS]
+        controls = [control.partition(" ") for control in reversed(after.split("/")[1:])][:N_CONTROLS]
         self.controls = [(tag, frozenset(stems(said)) - COMMON) for tag, _, said in controls]
         # before it, the nearest first: tag and stems
-        self.controls += [("", frozenset())] * (CONTROLS - len(controls))
+        self.controls += [("", frozenset())] * (N_CONTROLS - len(controls))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -279,12 +290,11 @@ def _shared(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
 
 def _past(asked: Asked, found: Found) -> dict[str, float]:
     features: dict[str, float] = {}
-    for back in range(1, HISTORY + 1):
-        name = asked.actions[-back].name if len(asked.actions) >= back else frozenset()
+    for back, name in enumerate(asked.past, 1):
         features[f"past_{back}_in_text"] = _share(name & found.stems, name)
         features[f"past_{back}_of_text"] = _share(name & found.stems, found.stems)
         features[f"past_{back}_around"] = _share(name & found.stems_around, name)
-    last = asked.actions[-1].value if asked.actions else frozenset()
+    last = asked.last_value
     return features | {
         "typed_in_text": _share(asked.typed & found.stems, asked.typed),
         "typed_of_text": _share(asked.typed & found.stems, found.stems),
@@ -296,11 +306,12 @@ def _past(asked: Asked, found: Found) -> dict[str, float]:
 
 def _before(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
     """How the controls before it have to do with the task, and whether they were acted on."""
-    names = [asked.actions[-back].name if len(asked.actions) >= back else frozenset() for back in range(1, HISTORY + 1)]
-    last = asked.actions[-1].value if asked.actions else frozenset()
+    last = asked.last_value
     features: dict[str, float] = {}
     for near, (tag, said) in enumerate(found.controls, 1):
-        features |= {f"past_{back}_in_control_{near}": _share(name & said, name) for back, name in enumerate(names, 1)}
+        features |= {
+            f"past_{back}_in_control_{near}": _share(name & said, name) for back, name in enumerate(asked.past, 1)
+        }
         features |= {
             f"control_{near}": _index(TAGS, tag),
             f"last_typed_in_control_{near}": _share(last & said, last),
@@ -309,7 +320,7 @@ def _before(asked: Asked, found: Found, weight: WordWeight) -> dict[str, float]:
         }
     said = frozenset(stem for _, each in found.controls for stem in each)
     return features | {
-        "past_in_controls": max(_share(name & said, name) for name in names),
+        "past_in_controls": max(_share(name & said, name) for name in asked.past),
         "controls_weight": _total(said & asked.stems, weight),
         "controls_open_weight": _total(said & asked.open, weight),
         "numbers_in_controls": sum(stem.isdigit() for stem in said),
@@ -359,7 +370,7 @@ NAMING = tuple(
         "before",
         "kind_before",
         "second_before",
-        *(f"control_{near}" for near in range(1, CONTROLS + 1)),
+        *(f"control_{near}" for near in range(1, N_CONTROLS + 1)),
         "last_operation",
         "last_element",
     )

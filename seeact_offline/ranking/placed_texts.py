@@ -21,7 +21,7 @@ from seeact_offline.ranking.places import place_words, split_place, takes_clicks
 from seeact_offline.records import Candidate
 
 AFTER, TARGET = "\nafter: ", "\ntarget: "
-CONTROLS, WORDS = 2, 4
+N_CONTROLS, N_WORDS = 2, 4
 # named before a candidate, and words of each
 OPENING = re.compile(r"\((\w+)(?: id=\d+)?")
 MARKS = re.compile(r"[()/]")
@@ -54,12 +54,12 @@ class Placement(NamedTuple):
     first: str
     # place words
     after: str
-    # `AFTER` and the controls, or nothing
+    # controls
 
     def of(self, text: str) -> str:
         """`text`: the published one."""
         ancestors, _, target = text.partition(TARGET)
-        return f"{self.first}{ancestors}{self.after}{TARGET}{target}"
+        return str(Parts(self.first, ancestors, self.after, target))
 
 
 class _Control(NamedTuple):
@@ -88,22 +88,22 @@ def placements(candidates: Sequence[Candidate], texts: Mapping[str, str], page: 
     found = {}
     for candidate in candidates:
         node = candidate.backend_node_id
-        after = _last(controls, bisect_left(starts, page.position(node)), page.position(node))
-        found[node] = Placement(place_words(candidate), AFTER + after if after else "")
+        position = page.position(node)
+        found[node] = Placement(place_words(candidate), _last(controls, bisect_left(starts, position), position))
     return found
 
 
 def _said(target: str) -> str:
     """`/tag words`, empty where there are no words."""
     opening = OPENING.match(target)
-    words = MARKS.sub(" ", OPENING.sub(" ", target)).split()[:WORDS]
+    words = MARKS.sub(" ", OPENING.sub(" ", target)).split()[:N_WORDS]
     return f"/{opening[1]} {' '.join(words)}" if opening and words else ""
 
 
 def _last(controls: Sequence[_Control], n: int, limit: int) -> str:
     """The last of the first `n` that end by `limit`, in document order, none inside another."""
     said: list[str] = []
-    while n and len(said) < CONTROLS:
+    while n and len(said) < N_CONTROLS:
         n -= 1
         if controls[n].end <= limit:
             said.append(controls[n].said)
