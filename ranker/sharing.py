@@ -1,23 +1,27 @@
 """Which words two texts have in common, said by token types, so that a small model need not find out.
 
 Token types are what a pair's tokens are marked with before the first layer; as a rule they say which text a token is of. A
-model whose config has `shared_words` is told more: in which parts of the pair the token's word stands. A query's parts are
-its first line, the last clause (after `; `) of what follows, and what is between; a text's are its first line, its last one
-and what is between.
+model whose config has `shared_words` is told more: in which parts of the pair the token's word stands.
+
+A query's parts are its first line; what follows, up to its last clause (after `; `); this clause up to its ` -> `; and the
+rest of it. A text's are its first line up to the last two steps (`/`) in it; these; the lines between the first and the last,
+up to the last step in them; this step; and the last line. What is missing is an empty part.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ranker.errors import RankerError
 
 Word = tuple[int, ...]
 """The ids of a word's tokens."""
-FIRST, LAST, BETWEEN = range(3)
-QUERY_PARTS, TEXT_PARTS = 3, 3
+QUERY_PARTS, TEXT_PARTS = 4, 5
 TEXT_TYPES = 1
 """The first type of a text's tokens: then come its parts, and for each what parts of the query have the word too.
 
@@ -36,7 +40,7 @@ class Tokens:
     words: list[Word] = field(default_factory=list)
     """Of each token: the word that it is of."""
     parts: list[int] = field(default_factory=list)
-    """Of each token: `FIRST`, `LAST` or `BETWEEN`."""
+    """Of each token: which it is in, from 0."""
 
     def cut(self, start: int | None, stop: int | None) -> Tokens:
         return Tokens(self.ids[start:stop], self.words[start:stop], self.parts[start:stop])
@@ -92,20 +96,29 @@ class WordReader:
 
 
 def _query_parts(text: str, starts: Sequence[int]) -> list[int]:
-    first = _first_line(text)
-    last = max(text.rfind("; "), first)
-    return [FIRST if start < first else LAST if start >= last else BETWEEN for start in starts]
+    first = len(text.partition("\n")[0])
+    clause = max(text.rfind("; "), first)
+    value = _or(text.find(" -> ", clause), len(text))
+    return _parts(starts, first, clause, value)
 
 
 def _text_parts(text: str, starts: Sequence[int]) -> list[int]:
-    first = _first_line(text)
+    first = len(text.partition("\n")[0])
     last = max(text.rfind("\n"), first)
-    return [FIRST if start < first else LAST if start >= last else BETWEEN for start in starts]
+    step = _or(text.rfind("/", 0, first), first)
+    near = _or(text.rfind("/", 0, step), step)
+    between = _or(text.rfind("/", first, last), last)
+    return _parts(starts, near, first, between, last)
 
 
-def _first_line(text: str) -> int:
-    """Its length."""
-    return len(text.partition("\n")[0])
+def _or(place: int, other: int) -> int:
+    """`place`, or `other` where nothing was found."""
+    return place if place >= 0 else other
+
+
+def _parts(starts: Sequence[int], *ends: int) -> list[int]:
+    """`ends`: of each part but the last."""
+    return [bisect_right(ends, start) for start in starts]
 
 
 def shared_types(query: Tokens, text: Tokens) -> tuple[list[int], list[int]]:
@@ -131,5 +144,24 @@ def _where(tokens: Tokens) -> dict[Word, int]:
 
 
 def _elsewhere(where: int, part: int) -> bool:
-    first = 1 << FIRST
-    return where > first if part == FIRST else bool(where & first)
+    return where > 1 if part == 0 else bool(where & 1)
+
+
+def type_traits() -> np.ndarray:
+    """What each type says, shape `(N_TYPES, traits)`, of 0 and 1: its text and part, and one trait for each bit of the rest.
+
+    For embeddings that start out as the sum of what a type says, so that one seen seldom is like those it is akin to.
+    """
+    blocks = np.ones((1, 1)), _traits(TEXT_PARTS, QUERY_PARTS), _traits(QUERY_PARTS, 1 + TEXT_PARTS)
+    found = np.zeros((N_TYPES, sum(block.shape[1] for block in blocks)), dtype=np.float32)
+    row = column = 0
+    for block in blocks:
+        found[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return found
+
+
+def _traits(n_parts: int, n_bits: int) -> np.ndarray:
+    """Of `part * 2**n_bits + bits`, in the order of these numbers."""
+    bits = np.arange(2**n_bits)[:, None] >> np.arange(n_bits) & 1
+    return np.hstack([np.repeat(np.eye(n_parts), 2**n_bits, axis=0), np.tile(bits, (n_parts, 1))])

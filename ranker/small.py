@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ranker.sharing import N_TYPES
+from ranker.sharing import N_TYPES, type_traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _start_matching(model: Any, shape: SmallModel) -> None:
     encoder = model.deberta.encoder
     with torch.no_grad():
         model.deberta.embeddings.word_embeddings.weight.normal_(0, unit)[0] = 0
-        model.deberta.embeddings.token_type_embeddings.weight.normal_(0, unit)
+        model.deberta.embeddings.token_type_embeddings.weight.copy_(_start_types(shape))
         encoder.rel_embeddings.weight.normal_(0, 0.3 * unit)
         model.pooler.dense.weight.normal_(0, unit)
         for layer in encoder.layer:
@@ -80,3 +80,14 @@ def _start_matching(model: Any, shape: SmallModel) -> None:
             layer.attention.output.dense.weight.normal_(0, unit)
             layer.intermediate.dense.weight.normal_(0, unit)
             layer.output.dense.weight.normal_(0, 0.5 / math.sqrt(shape.intermediate_size))
+
+
+def _start_types(shape: SmallModel) -> Any:
+    """Embeddings of the token types, of length 1 or thereabouts; where they say what is shared, sums of what they say."""
+    import torch
+
+    if not shape.shared_words:
+        return torch.randn(2, shape.hidden_size) / math.sqrt(shape.hidden_size)
+    traits = torch.from_numpy(type_traits())
+    types = traits @ torch.randn(traits.shape[1], shape.hidden_size)
+    return types / types.norm(dim=1, keepdim=True)

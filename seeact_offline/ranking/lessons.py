@@ -28,7 +28,7 @@ from seeact_offline.ranking.pair_features import (
 from seeact_offline.ranking.placed_texts import Parts, split_text
 from seeact_offline.ranking.teacher import Judged, Teacher
 
-MIXED_PAGES = 6
+MIXED_PAGES = 13
 """Pages that each query is put to."""
 MIXED_TEXTS = 100
 UNPLACED = 0.15

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import CanineTokenizer, DebertaV2Config
 
 from ranker.errors import RankerError
-from ranker.sharing import N_TYPES, QUERY_TYPES, TEXT_TYPES, Tokens, WordReader, shared_types
+from ranker.sharing import (
+    N_TYPES,
+    QUERY_PARTS,
+    QUERY_TYPES,
+    TEXT_PARTS,
+    TEXT_TYPES,
+    Tokens,
+    WordReader,
+    shared_types,
+    type_traits,
+)
 from ranker.tokenizer import train_tokenizer
 
 SHARING = DebertaV2Config(shared_words=True, type_vocab_size=N_TYPES)
@@ -27,44 +39,46 @@ def _read(tokenizer: Any, query: str, text: str) -> tuple[Tokens, Tokens]:
     return reader.read([query], query=True)[0], reader.read([text], query=False)[0]
 
 
-def test_a_querys_parts_are_its_first_line_the_last_clause_and_what_is_between(tokenizer: Any) -> None:
-    asked, _ = _read(tokenizer, "red green\nblue; black; white small", "")
-    assert tokenizer.convert_ids_to_tokens(asked.ids) == "red green blu black whit small".split()
-    assert asked.parts == [0, 0, 2, 2, 1, 1]
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("red green\nblue; black; white -> small", [0, 0, 1, 1, 2, 3]),
+        ("red\nblue -> black; white -> small large", [0, 1, 1, 2, 3, 3]),
+        ("red; green\nblue -> black", [0, 0, 2, 3]),
+        ("red; green\nblue", [0, 0, 2]),
+        ("red; green -> blue", [0, 0, 0]),
+    ],
+)
+def test_a_querys_parts_are_its_first_line_what_follows_and_its_last_clause_in_two(
+    tokenizer: Any, query: str, parts: list[int]
+) -> None:
+    assert _parts_of_words(_read(tokenizer, query, "")[0]) == parts
 
 
-def test_one_clause_after_the_first_line_is_the_last(tokenizer: Any) -> None:
-    asked, _ = _read(tokenizer, "red; green\nblue", "")
-    assert asked.parts == [0, 0, 1]
-
-
-def test_a_query_of_one_line_is_all_first(tokenizer: Any) -> None:
-    asked, _ = _read(tokenizer, "red; green", "")
-    assert asked.parts == [0, 0]
-
-
-def test_a_texts_parts_are_its_first_line_the_last_and_what_is_between(tokenizer: Any) -> None:
-    _, found = _read(tokenizer, "", "red; green\nblue; black\nwhite\nsmall")
-    assert found.parts == [0, 0, 2, 2, 2, 1]
-
-
-def test_the_second_of_two_lines_is_the_last(tokenizer: Any) -> None:
-    _, found = _read(tokenizer, "", "red green\nblue")
-    assert found.parts == [0, 0, 1]
-
-
-def test_a_text_of_one_line_is_all_first(tokenizer: Any) -> None:
-    _, found = _read(tokenizer, "", "red green")
-    assert found.parts == [0, 0]
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("red /green /blue /black\nwhite /small /large\nround / red", [0, 0, 1, 1, 2, 2, 3, 4, 4]),
+        ("red /green\nwhite\nround", [0, 1, 2, 4]),
+        ("red\n/white\nround", [0, 3, 4]),
+        ("red /green /blue\nround", [0, 1, 1, 4]),
+        ("red; green -> blue\nblack", [0, 0, 0, 4]),
+        ("red green", [0, 0]),
+    ],
+)
+def test_a_texts_parts_are_its_lines_with_the_first_ones_last_steps_apart(
+    tokenizer: Any, text: str, parts: list[int]
+) -> None:
+    assert _parts_of_words(_read(tokenizer, "", text)[1]) == parts
 
 
 def test_a_word_in_pieces_is_shared_as_a_whole(tokenizer: Any) -> None:
     asked, found = _read(tokenizer, "bold", "bolt\nbold")
     assert len(found.ids) > 2, "a word never seen is spelt out"
     _, types = shared_types(asked, found)
-    bolt, bold = types[: found.parts.index(1)], types[found.parts.index(1) :]
+    bolt, bold = types[: found.parts.index(4)], types[found.parts.index(4) :]
     assert set(bolt) == {TEXT_TYPES}
-    assert set(bold) == {TEXT_TYPES + 8 + 1}
+    assert set(bold) == {TEXT_TYPES + 4 * 16 + 1}
 
 
 def test_a_reader_that_is_not_asked_for_words_gives_none(tokenizer: Any) -> None:
@@ -73,7 +87,7 @@ def test_a_reader_that_is_not_asked_for_words_gives_none(tokenizer: Any) -> None
 
 
 def test_a_model_without_types_for_them_is_refused(tokenizer: Any) -> None:
-    with pytest.raises(RankerError, match=r"expected type_vocab_size 73 beside shared_words, its config\.json has 2"):
+    with pytest.raises(RankerError, match=r"expected type_vocab_size 337 beside shared_words, its config\.json has 2"):
         WordReader(tokenizer, DebertaV2Config(shared_words=True, type_vocab_size=2))
 
 
@@ -84,30 +98,51 @@ def test_a_tokenizer_that_knows_no_words_is_refused() -> None:
 
 def test_cutting_keeps_words_and_parts_with_their_tokens(tokenizer: Any) -> None:
     _, found = _read(tokenizer, "", "red green\nblue black")
-    assert found.cut(1, 3) == Tokens(found.ids[1:3], found.words[1:3], [0, 1])
+    assert found.cut(1, 3) == Tokens(found.ids[1:3], found.words[1:3], [0, 4])
 
 
 LINE = st.lists(st.sampled_from(WORDS), max_size=4)
 
 
-@given(st.tuples(LINE, LINE, LINE), st.tuples(LINE, LINE, LINE))
+@given(st.tuples(*[LINE] * QUERY_PARTS), st.tuples(*[LINE] * TEXT_PARTS))
 def test_types_say_where_else_a_word_stands(asked: tuple[list[str], ...], found: tuple[list[str], ...]) -> None:
     """Against the definition, word by word; parts in the order of their numbers."""
     types = shared_types(_tokens(asked), _tokens(found))
 
     expected_text = [
-        TEXT_TYPES + part * 8 + sum(2**other for other in range(3) if word in asked[other])
+        TEXT_TYPES + part * 16 + sum(2**other for other in range(4) if word in asked[other])
         for part, line in enumerate(found)
         for word in line
     ]
     expected_query = []
     for part, line in enumerate(asked):
         for word in line:
-            again = word in (asked[1] + asked[2] if part == 0 else asked[0])
-            there = sum(2**other for other in range(3) if word in found[other])
-            expected_query.append(QUERY_TYPES + part * 16 + again * 8 + there)
+            again = any(word in other for other in (asked[1:] if part == 0 else asked[:1]))
+            there = sum(2**other for other in range(5) if word in found[other])
+            expected_query.append(QUERY_TYPES + part * 64 + again * 32 + there)
     assert types == (expected_query, expected_text)
     assert all(0 < each < N_TYPES for each in expected_query + expected_text)
+
+
+def test_no_two_types_have_the_same_traits() -> None:
+    assert len(np.unique(type_traits(), axis=0)) == N_TYPES
+
+
+@given(st.integers(0, TEXT_PARTS - 1), st.integers(0, 2**QUERY_PARTS - 1), st.integers(0, QUERY_PARTS - 1))
+def test_a_types_traits_are_its_part_and_where_the_word_stands_too(part: int, there: int, more: int) -> None:
+    """A word that stands in one more part of the query has one trait more, whatever part of the text it is in."""
+    traits = type_traits()
+    of_type = TEXT_TYPES + part * 2**QUERY_PARTS
+    there &= ~(1 << more)
+    gained = traits[of_type + (there | 1 << more)] - traits[of_type + there]
+    assert traits[of_type + there].sum() == 1 + there.bit_count()
+    assert gained.sum() == 1
+    assert np.array_equal(gained, traits[TEXT_TYPES + (1 << more)] - traits[TEXT_TYPES])
+
+
+def _parts_of_words(tokens: Tokens) -> list[int]:
+    """`/green` may be several tokens, but one word."""
+    return [part for (_, part), _ in groupby(zip(tokens.words, tokens.parts, strict=True))]
 
 
 def _tokens(lines: tuple[list[str], ...]) -> Tokens:
