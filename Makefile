@@ -14,7 +14,7 @@ eval: $(VENV)/.installed
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .
