@@ -13,6 +13,7 @@ SETUP_FILES := pyproject.toml constraints.txt
 eval: $(VENV)/.installed
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
+# A file's tests run in one process. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 

@@ -92,7 +92,7 @@ TREES = st.recursive(
     lambda inner: st.tuples(st.sampled_from(["p", 'a title="u"', 'b title="v"', "i"]), st.lists(inner, max_size=4)).map(
         lambda made: f"<{made[0]}>{''.join(made[1])}</{made[0][0]}>"
     ),
-    max_leaves=8,
+    max_leaves=14,
 )
 
 
