@@ -84,7 +84,7 @@ class TrainingSettings:
 
 
 SMALL = TrainingSettings(
-    epochs=20,
+    epochs=14,
     negatives=23,
     batch=8,
     learning_rate=1e-3,

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ranker.processes import share_out
+
 SEEDS = (0, 1, 2)
 EPOCHS = 25
 PAGES = 8
@@ -39,7 +41,7 @@ class FeatureNetwork:
         wide = self._wide(features)
         self._mean, self._spread = wide.mean(axis=0), wide.std(axis=0) + LEAST_SPREAD
         inputs = [self._scaled(page) for page in pages]
-        self._networks = [_fitted(inputs, right, seed) for seed in SEEDS]
+        self._networks = share_out(lambda seed: _fitted(inputs, right, seed), SEEDS)
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Shape `(texts,)`, on no scale of its own."""

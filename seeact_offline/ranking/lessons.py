@@ -28,7 +28,7 @@ from seeact_offline.ranking.pair_features import (
 from seeact_offline.ranking.placed_texts import Parts, split_text
 from seeact_offline.ranking.teacher import Judged, Teacher
 
-MIXED_PAGES = 13
+MIXED_PAGES = 4
 """Pages that each query is put to."""
 MIXED_TEXTS = 100
 UNPLACED = 0.15
@@ -105,10 +105,10 @@ class _Teachers:
         self._weight, self._rates = weight, ClickRates(judged)
         shown: list[tuple[TaughtStep, Sequence[str]]] = [(step, step.texts) for step in judged]
         shown += [(step, _without_places(step.texts)) for step in judged[::UNPLACED_EVERY]]
-        rebuilt = [
+        rebuilt: list[tuple[TaughtStep, Sequence[str]]] = [
             (step, _rebuild(step.texts, random.Random(f"{seed}/rebuilt/{place}"))) for place, step in enumerate(judged)
         ]
-        features = [pair_features(step.group.query, texts, weight) for step, texts in shown + rebuilt]
+        features = share_out(lambda page: pair_features(page[0].group.query, page[1], weight), shown + rebuilt)
         right = [np.array([text in step.right for text in step.texts]) for step, _ in shown + rebuilt]
         more = [
             np.hstack([own, self._rates.features(texts, step.task)])

@@ -7,12 +7,15 @@ learn from as many examples as there is time for.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ranker.processes import share_out
 from seeact_offline.ranking.feature_network import FeatureNetwork
 
 ROUNDS = 200
@@ -55,7 +58,7 @@ class Teacher:
         """`naming`: see `FeatureNetwork`."""
         features = [step.features for step in steps]
         network = FeatureNetwork(features, [step.right for step in steps], naming)
-        self._parts = [*(_trees(aim, steps) for aim in OBJECTIVES), network.scores]
+        self._parts = [*_trees(steps), network.scores]
         together = np.concatenate(features)
         found = [part(together) for part in self._parts]
         self._scales = [(float(each.mean()), float(each.std()) + LEAST_SPREAD) for each in found]
@@ -71,19 +74,19 @@ class Teacher:
         return found
 
 
-def _trees(aim: str, steps: Sequence[Judged]) -> Callable[[np.ndarray], np.ndarray]:
-    """Features to scores: the mean of trees with different seeds."""
+def _trees(steps: Sequence[Judged]) -> list[Callable[[np.ndarray], np.ndarray]]:
+    """For each objective, features to scores: the mean of trees with different seeds."""
     import lightgbm
 
     data = lightgbm.Dataset(
         np.concatenate([step.features for step in steps]),
         np.concatenate([step.right for step in steps]).astype(int),
-        group=[len(step.right) for step in steps] if aim == "lambdarank" else None,
+        group=[len(step.right) for step in steps],
     )
-    models = [lightgbm.train({**TREES, "objective": aim, "seed": seed}, data, ROUNDS) for seed in SEEDS]
+    aims = list(itertools.product(OBJECTIVES, SEEDS))
+    found = share_out(lambda aim: lightgbm.train({**TREES, "objective": aim[0], "seed": aim[1]}, data, ROUNDS), aims)
+    return [partial(_mean_score, found[place : place + len(SEEDS)]) for place in range(0, len(aims), len(SEEDS))]
 
-    def scores(features: np.ndarray) -> np.ndarray:
-        found = [model.predict(features, raw_score=True, num_threads=1) for model in models]
-        return np.asarray(np.mean(found, axis=0))
 
-    return scores
+def _mean_score(models: Sequence[Any], features: np.ndarray) -> np.ndarray:
+    return np.asarray(np.mean([model.predict(features, raw_score=True, num_threads=1) for model in models], axis=0))

@@ -17,7 +17,9 @@ from seeact_offline.records import InputError
 from seeact_offline.sample import FONTS, SITES
 
 ORIGIN = "recorded.json"
-OPTIONS = RecordOptions(picture="webp", colours=24, raw_html=False, fonts=FONTS)
+OPTIONS = RecordOptions(picture="tiff", colours=24, raw_html=False, fonts=FONTS)
+ROWS_AT_ONCE = 256
+# of a row group: some 40 MB of pictures to read
 
 
 def site_names() -> list[str]:
@@ -50,7 +52,7 @@ def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: 
     for split, steps in splits.items():
         if steps:
             path = out / "data" / f"{SPLITS[split]}-00000-of-00001.parquet"
-            written = write_hub_parquet(steps, path, rows_at_once=len(steps))
+            written = write_hub_parquet(steps, path, ROWS_AT_ONCE)
             say(f"{path}: {written} steps, {path.stat().st_size / 1e6:.2f} MB")
     write_origin(out)
 
