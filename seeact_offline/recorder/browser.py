@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
+from seeact_offline.recorder.few_colours import in_few_colours
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
 from seeact_offline.records import Box, InputError, StepError
 
 if TYPE_CHECKING:
-    import PIL.Image
     from playwright.sync_api import CDPSession, Locator, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -319,34 +319,11 @@ def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]
         return png, picture.size
     out = io.BytesIO()
     if options.picture == "tiff":
-        _in_few_colours(picture, options.colours).save(out, "TIFF", compression="packbits")
+        in_few_colours(picture, options.colours).save(out, "TIFF", compression="packbits")
         return out.getvalue(), picture.size
     settings: dict[str, Any] = {"method": 6} if options.picture == "webp" else {"optimize": True}
     picture.save(out, options.picture.upper(), quality=options.quality, **settings)
     return out.getvalue(), picture.size
-
-
-def _in_few_colours(picture: PIL.Image.Image, n: int) -> PIL.Image.Image:
-    """The picture in its `n` most frequent colours: a page's flat colours stay exact, which a median cut would mix.
-
-    A colour has the same number in every picture, as far as two do not want the same one, so that what two pictures of a
-    site have in common is alike to the byte once runs are packed: a column of such pictures compresses to a fifth of what
-    they take as WebP, one by one."""
-    from PIL import Image
-
-    counted = sorted(picture.getcolors(picture.width * picture.height) or [], key=lambda pair: (-pair[0], pair[1]))[:n]
-    colours = [cast("tuple[int, int, int]", colour) for _, colour in counted]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(bytes(value for colour in colours for value in colour))
-    numbers: dict[int, tuple[int, int, int]] = {}
-    for red, green, blue in colours:
-        number = (7 * red + 31 * green + 101 * blue) % 256
-        while number in numbers:
-            number = (number + 1) % 256
-        numbers[number] = (red, green, blue)
-    flat = picture.quantize(palette=palette, dither=Image.Dither.NONE).point([*numbers, *range(256 - len(numbers))])
-    flat.putpalette(bytes(value for i in range(256) for value in numbers.get(i, (0, 0, 0))))
-    return flat
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from seeact_offline.dataset import SPLITS, load_steps, load_tasks, row_positions
 from seeact_offline.lint import Duplicates, lint_task
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.sample import ORIGIN, site_names
+from seeact_offline.recorder.script import TaskScript, load_script
 from seeact_offline.records import Step
 from seeact_offline.sample import DATA, ROOT, SITES
 from seeact_offline.screenshots import PagePicture
@@ -54,6 +55,20 @@ def test_splits_are_cut_as_in_the_data_set(splits) -> None:
 def test_no_task_is_in_two_splits(splits) -> None:
     tasks = {split: {step.task for step in steps} for split, steps in splits.items()}
     assert sum(map(len, tasks.values())) == len(set().union(*tasks.values()))
+
+
+def test_no_train_task_does_most_of_what_a_cross_task_one_does() -> None:
+    for site in site_names():
+        tasks = load_script(SITES / site / "tasks.yaml")
+        trained = [doings(task) for task in tasks if task.split == "train"]
+        for task in tasks:
+            if task.split == "cross_task":
+                assert max(len(doings(task) & each) / len(doings(task)) for each in trained) <= 0.5, task.task
+
+
+def doings(task: TaskScript) -> set[tuple[str, str, str]]:
+    """What it does to which elements, as its script says it."""
+    return {(action.operation.op, action.operation.value, action.selector.replace('"', "'")) for action in task.actions}
 
 
 def test_pages_have_the_size_of_real_ones(splits) -> None:
