@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ranker.processes import share_out
+from tests.together import run_together
 
 SHARING = """
 import json, os, sys
@@ -31,15 +29,7 @@ def test_one_process_does_all_of_it() -> None:
 def test_processes_share_the_work_and_all_get_all_of_it_in_order(n: int, tmp_path: Path) -> None:
     script = tmp_path / "sharing.py"
     script.write_text(SHARING)
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
-    repo = Path(__file__).parents[2]
-    subprocess.run(
-        [*start, script, tmp_path],
-        check=True,
-        capture_output=True,
-        cwd=repo,
-        env={**os.environ, "PYTHONPATH": str(repo)},
-    )
+    run_together(n, script, tmp_path)
 
     found = [json.loads((tmp_path / str(rank)).read_text()) for rank in range(n)]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from ranker.pairs import EpochPairs, Lesson, PairEncoder, PairGroup, TokenSwap
 from ranker.sharing import N_TYPES
 from ranker.synonyms import Synonyms
 from ranker.training import SmallModel, TrainingSettings, ranks_to_metrics, train
+from tests.together import run_together
 
 TINY = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
 QUICK = TrainingSettings(
@@ -287,9 +286,7 @@ def test_two_processes_learn_lessons_as_one_does_from_batches_twice_as_large(tmp
     from tests.ranker import train_lessons
 
     train_lessons.run(str(tmp_path / "one"), batch=4)
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command = [*start, "-m", "tests.ranker.train_lessons", str(tmp_path / "two"), "2"]
-    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
+    run_together(2, "-m", "tests.ranker.train_lessons", tmp_path / "two", "2")
 
     one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
     # the gradient of a key's bias is nothing but rounding

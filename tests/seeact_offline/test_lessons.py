@@ -6,6 +6,7 @@ import math
 import random
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from seeact_offline.ranking.lessons import TaughtStep, with_lessons
 from seeact_offline.ranking.pair_features import NAMES, TAGS, pair_features, word_weights
 from seeact_offline.ranking.placed_texts import split_text
 from seeact_offline.ranking.teacher import Judged, Teacher
+from tests.together import run_together
 
 QUERY = (
     "task is: Book 2 rooms in Norwich from 21 March\n"
@@ -267,6 +269,29 @@ def test_a_teacher_finds_what_makes_a_text_right_and_does_so_again() -> None:
     assert int(found.argmax()) in np.argsort(-pages[25].features[:, 0])[:3]
     assert found.min() >= 0
     assert np.array_equal(found, Teacher(pages[:20]).scores(pages[25].features))
+
+
+FITTING = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from ranker.processes import part
+from seeact_offline.ranking.teacher import Teacher
+from tests.seeact_offline.test_lessons import judged
+
+pages = judged()
+np.save(Path(sys.argv[1], os.environ["RANK"]), Teacher(pages[:20]).scores(pages[25].features))
+part()
+"""
+
+
+def test_processes_that_share_the_fitting_have_the_same_teacher_as_one_alone(tmp_path: Path) -> None:
+    script = tmp_path / "fitting.py"
+    script.write_text(FITTING)
+    run_together(2, script, tmp_path)
+    pages = judged()
+    alone = Teacher(pages[:20]).scores(pages[25].features)
+    assert [np.array_equal(np.load(tmp_path / f"{rank}.npy"), alone) for rank in range(2)] == [True, True]
 
 
 @pytest.fixture(scope="module")
