@@ -59,7 +59,8 @@ class StepProgress:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._began = self._spoke = time.monotonic()
-        self._done = self._fresh = 0
+        self._done = self._fresh = self._told = 0
+        # steps done, those of them that are not resumed, and how many were done when the last line was written
         self._figures = ""
 
     def __enter__(self) -> Self:
@@ -74,7 +75,7 @@ class StepProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._fresh:
+        elif self._fresh and self._told < self._done:
             self._line()
 
     def advance(self, figures: str, resumed: bool = False) -> None:
@@ -91,7 +92,7 @@ class StepProgress:
         return self._fresh / max(time.monotonic() - self._began, 1e-9)
 
     def _line(self) -> None:
-        self._spoke = time.monotonic()
+        self._spoke, self._told = time.monotonic(), self._done
         rate = self._rate()
         left = (self._total - self._done) / rate if rate else 0.0
         note(f"{self._label}: {self._done}/{self._total} steps  {rate:.1f}/s  {left:.0f} s left  {self._figures}")

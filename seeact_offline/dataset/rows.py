@@ -10,21 +10,19 @@ import base64
 import binascii
 import hashlib
 import json
-import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, RowError, Step, StepKey
 
 Row = Mapping[str, object]
-Read = TypeVar("Read")
 
 RAW_HTML = "raw_html"
 ORDER_COLUMNS = ("annotation_id", "action_uid", "target_action_index")
@@ -187,14 +185,11 @@ def _side(row: Row, name: str, is_positive: bool, log: FaultLog) -> list[Candida
     if not isinstance(raw, (list, tuple)):
         log.add("bad_candidates", f"{name} is no list: {_short(raw)}")
         return []
-    plain = _plain_candidates(raw, is_positive)
-    if plain is not None:
-        return plain
     found = [_candidate(item, name, is_positive, log) for item in raw]
     return [candidate for candidate in found if candidate is not None]
 
 
-class _Listed(msgspec.Struct, gc=False):
+class _Listed(msgspec.Struct):
     """A candidate as the released data list it."""
 
     backend_node_id: str
@@ -202,60 +197,34 @@ class _Listed(msgspec.Struct, gc=False):
     attributes: str
 
 
-class _Attributes(msgspec.Struct, gc=False):
+class _Attributes(msgspec.Struct):
     bounding_box_rect: str
     is_clickable: str | bool | None = None
 
 
-_decode_listed = msgspec.json.Decoder(_Listed).decode_lines
-_decode_attributes = msgspec.json.Decoder(_Attributes).decode_lines
+_decode_listed = msgspec.json.Decoder(_Listed).decode
+_decode_attributes = msgspec.json.Decoder(_Attributes).decode
 
 
-def _plain_candidates(raw: Sequence[object], is_positive: bool) -> list[Candidate] | None:
-    """Candidates in the released form, none of which has a fault; None for all others. A row has hundreds, so they are read
-    all at once."""
+def _plain_candidate(raw: object, is_positive: bool) -> Candidate | None:
+    """A candidate without any fault, in the released form; None for all others. A row has hundreds, so this is quick."""
+    if not isinstance(raw, str):
+        return None
     try:
-        listed = _decode_each(_decode_listed, cast("Sequence[str]", raw))
-        attributes = _decode_each(_decode_attributes, [each.attributes for each in listed])
-        boxes = _plain_boxes([each.bounding_box_rect for each in attributes])
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        listed = _decode_listed(raw)
+        attributes = _decode_attributes(listed.attributes)
+        box = parse_box(attributes.bounding_box_rect)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    if not all(each.backend_node_id for each in listed):
+    if box is None or not listed.backend_node_id:
         return None
-    return [
-        Candidate(one.backend_node_id, one.tag, box, is_positive, _is_yes(more.is_clickable))
-        for one, more, box in zip(listed, attributes, boxes, strict=True)
-    ]
-
-
-def _decode_each(decode_lines: Callable[[str], list[Read]], texts: Sequence[str]) -> list[Read]:
-    """Raises ValueError unless each text is one JSON value."""
-    lines = "\n".join(texts)
-    if lines.count("\n") >= max(len(texts), 1) or not all(map(str.strip, texts)):
-        raise ValueError("a text of several lines, or an empty one")
-    found = decode_lines(lines)
-    # each line has a value at least: as many as there are lines are one each
-    if len(found) != len(texts):
-        raise ValueError("several values in a text")
-    return found
-
-
-def _plain_boxes(rects: Sequence[str]) -> list[Box]:
-    """As `parse_box` reads them. Raises ValueError unless all are four finite numbers."""
-    lines = ",".join(rects)
-    if "_" in lines or not all(rect.count(",") == 3 for rect in rects):
-        raise ValueError("not four numbers")
-    values = list(map(float, lines.split(","))) if rects else []
-    if not all(map(math.isfinite, values)):
-        raise ValueError("a number without end")
-    sides = iter(values)
-    return list(map(Box, sides, sides, sides, sides))
+    return Candidate(listed.backend_node_id, listed.tag, box, is_positive, _is_yes(attributes.is_clickable))
 
 
 def _candidate(raw: object, name: str, is_positive: bool, log: FaultLog) -> Candidate | None:
-    plain = _plain_candidates([raw], is_positive)
+    plain = _plain_candidate(raw, is_positive)
     if plain is not None:
-        return plain[0]
+        return plain
     data = _json_object(raw)
     if data is None:
         log.add("bad_candidates", f"{name} has an entry that is no JSON object: {_short(raw)}")

@@ -24,7 +24,7 @@ from PIL import Image
 from seeact_offline.dataset import canonical_split, count_steps, fingerprint, load_steps, load_tasks
 from seeact_offline.dataset.order import in_order
 from seeact_offline.dataset.readers import JsonlFiles
-from seeact_offline.dataset.rows import FaultLog, _candidate, _plain_candidates, parse_box
+from seeact_offline.dataset.rows import FaultLog, _candidate, _plain_candidate, parse_box
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
@@ -694,52 +694,19 @@ listed = st.one_of(
 )
 
 
-released = boxes.map(
-    lambda box: json.dumps({"attributes": json.dumps({"bounding_box_rect": box}), "backend_node_id": "7", "tag": "a"})
-)
-damage = st.sampled_from(["", "", "", " ", "}", "\ud800", "\n", '\n{"backend_node_id": "8"}', " {}"])
-
-
-@settings(max_examples=1000)
-@given(parts=st.lists(st.tuples(released | listed, damage), max_size=4))
-def test_the_quick_reading_of_candidates_gives_what_the_careful_one_does(parts: list[tuple[str, str]]) -> None:
-    texts = [text + after for text, after in parts]
-    quick = _plain_candidates(texts, True)
+@settings(max_examples=500)
+@given(text=listed, after=st.sampled_from(["", " ", "}", "\ud800"]))
+def test_the_quick_reading_of_a_candidate_gives_what_the_careful_one_does(text: str, after: str) -> None:
+    quick = _plain_candidate(text + after, True)
     if quick is not None:
         log = FaultLog()
-        assert [_candidate(json.loads(text), "pos_candidates", True, log) for text in texts] == quick
+        assert _candidate(json.loads(text + after), "pos_candidates", True, log) == quick
         assert log.faults() == ()
 
 
-def released_candidate(node_id: str, rect: str = "1,2,3,4") -> str:
-    return json.dumps({"attributes": json.dumps({"bounding_box_rect": rect}), "backend_node_id": node_id, "tag": "a"})
-
-
-def test_candidates_of_the_released_form_are_read_quickly() -> None:
-    texts = [released_candidate("7"), released_candidate("8", "5,6.5,7,8")]
-    wanted = [Candidate("7", "a", Box(1, 2, 3, 4), False), Candidate("8", "a", Box(5, 6.5, 7, 8), False)]
-    assert _plain_candidates(texts, False) == wanted
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        [released_candidate("7") + "\n" + released_candidate("8"), ""],
-        [released_candidate("7") + released_candidate("8"), " "],
-        [released_candidate("7", "1,2,3"), released_candidate("8", "4,5,6,7,8")],
-        [released_candidate("7")[:-3], released_candidate("7")[-3:]],
-        [json.loads(released_candidate("7"))],
-    ],
-    ids=[
-        "two lines in one",
-        "two values in one",
-        "five numbers beside three",
-        "one torn in two",
-        "one that is decoded",
-    ],
-)
-def test_what_adds_up_to_as_many_candidates_is_read_with_care(texts: list[Any]) -> None:
-    assert _plain_candidates(texts, True) is None
+def test_a_candidate_of_the_released_form_is_read_quickly() -> None:
+    text = json.dumps({"attributes": json.dumps({"bounding_box_rect": "1,2,3,4"}), "backend_node_id": "7", "tag": "a"})
+    assert _plain_candidate(text, False) == Candidate("7", "a", Box(1, 2, 3, 4), False)
 
 
 @given(parts=st.lists(st.floats(), min_size=0, max_size=6))
