@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seeact_offline.records import InputError, Metric, Prediction, Reply, StepKey, Summary, Usage
+from seeact_offline.redaction import redact, redact_values
 
 SETTINGS = frozenset({"split", "dataset", "dataset_fingerprint", "limit", "protocol", "merge", "top_k", "seed"})
 # what scoring a run again needs of its manifest
@@ -106,11 +107,11 @@ class RunDirectory:
     def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
         _replace(self.path / "steps.jsonl", "".join(map(_line, steps)))
         _write_json(self.path / "results.json", results)
-        _replace(self.path / "report.md", report)
+        _replace(self.path / "report.md", redact(report))
 
     def write(self, name: str, text: str) -> None:
         """One more file of the run, whole or not at all."""
-        _replace(self.path / name, text)
+        _replace(self.path / name, redact(text))
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -283,11 +284,11 @@ def _git_commit() -> str | None:
 
 def _line(row: Mapping[str, Any]) -> str:
     # ASCII only: a lone surrogate in a model's text must not stop the file from being written
-    return json.dumps(row) + "\n"
+    return json.dumps(redact_values(row)) + "\n"
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    _replace(path, json.dumps(value, indent=2) + "\n")
+    _replace(path, json.dumps(redact_values(value), indent=2) + "\n")
 
 
 def _replace(path: Path, text: str) -> None:

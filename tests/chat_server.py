@@ -46,6 +46,8 @@ class ChatServer:
         # bodies, in order of arrival
         self.headers: list[dict[str, str]] = []
         # of the same requests, names in lower case
+        self.paths: list[str] = []
+        # of the same requests, with their queries
         self._answer = answer
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -70,9 +72,10 @@ class ChatServer:
 
     def reply(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Answer:
         """Keeps the request and asks the script."""
-        if path != "/v1/chat/completions":
+        if not path.partition("?")[0].endswith("/v1/chat/completions"):
             return Answer(f"no such path: {path}", status=404)
         with self._lock:
+            self.paths.append(path)
             self.requests.append(body)
             self.headers.append({name.lower(): value for name, value in headers.items()})
         answer = self._answer(body)

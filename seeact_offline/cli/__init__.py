@@ -11,6 +11,7 @@ import importlib
 import os
 import re
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -57,9 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except SeeActError as error:
-        if args.debug:
-            raise
-        return fail(spoken(error))
+        return failed(spoken(error), args.debug)
     except KeyboardInterrupt:
         note("interrupted: the same command goes on from here")
         return INTERRUPTED
@@ -68,9 +67,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if args.debug:
-            raise
-        return fail(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
+        return failed(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
+
+
+def failed(sentence: str, debug: bool) -> int:
+    """Says what went wrong, with the traceback where it is asked for. Returns the exit status 2."""
+    if debug:
+        # not Python's own way of printing it, which knows no secrets
+        note(traceback.format_exc())
+    return fail(sentence)
 
 
 def spoken(error: SeeActError) -> str:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from seeact_offline import scoring, tables, variants
 from seeact_offline.cli import options, strategies
@@ -20,6 +19,7 @@ from seeact_offline.dataset import canonical_split, fingerprint, load_steps, ste
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.lint import read_findings
 from seeact_offline.models import ModelOptions, Price, open_model
+from seeact_offline.models.address import address_of
 from seeact_offline.protocols import Protocol, find_protocol
 from seeact_offline.ranking import Scores, file_digest
 from seeact_offline.records import InputError, Model, Prediction, Step, StepKey, Truth
@@ -65,7 +65,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", default="builtin/lexical", metavar="PROVIDER/NAME",
         help="openai/NAME, replay/FILE, builtin/lexical or builtin/oracle (default: %(default)s)",
     )  # fmt: skip
-    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    model.add_argument(
+        "--base-url", metavar="URL", help="an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
+    )
     model.add_argument(
         "--temperature", type=options.non_negative_float, default=0.0, metavar="T", help="(default: %(default)s)"
     )
@@ -352,22 +354,10 @@ def _model_identity(args: argparse.Namespace) -> dict[str, Any]:
         return {"model": args.model}
     return {
         "model": args.model,
-        "base_url": _address(args.base_url),
+        "base_url": address_of(args.base_url),
         "temperature": args.temperature,
         "max_tokens": args.max_tokens,
     }
-
-
-def _address(url: str | None) -> str | None:
-    """Without what may be secret: a user's name and password, and the query."""
-    if url is None:
-        return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        # no URL at all: refused when the model is opened
-        return None
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def default_out(args: argparse.Namespace, what: str) -> Path:

@@ -1,9 +1,11 @@
-"""What reaches the terminal. Page text and model text are untrusted: control characters never pass."""
+"""What reaches the terminal. Page text and model text are untrusted: neither control characters nor secrets pass."""
 
 from __future__ import annotations
 
 import sys
 import unicodedata
+
+from seeact_offline.redaction import redact
 
 
 def say(text: str = "") -> None:
@@ -23,7 +25,8 @@ def fail(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """The text with control, format and surrogate characters made visible, so that it cannot steer a terminal."""
+    """The text without secrets; control, format and surrogate characters made visible, so that none can steer a terminal."""
     return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else f"\\u{ord(c):04x}" for c in text
+        c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else f"\\u{ord(c):04x}"
+        for c in redact(text)
     )

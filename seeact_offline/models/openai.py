@@ -14,9 +14,10 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from seeact_offline.models.address import Server, find_server
 from seeact_offline.records import CallError, Completion, Message, ModelSpecError, Picture, Request, Usage
+from seeact_offline.redaction import redact, redact_reported
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -25,22 +26,12 @@ if TYPE_CHECKING:
 
     from seeact_offline.models import ModelOptions, Price
 
-OPENAI_URL = "https://api.openai.com/v1"
 PICTURE_BYTES = 64 * 1024 * 1024
 DETAIL_CHARS = 300
 _CONNECT_S = 10.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
 # reasoning models: they refuse any temperature but their own
-_SECRETS = re.compile(
-    r"\bsk-[\w*.-]+"  # OpenAI's keys, whole or masked by the server
-    r"|(?<=://)[^/@\s]+(?=@)"  # user:password@ in a URL
-    r"|(?<=authorization)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?[^\s\"',}]+"
-    r"|(?<=bearer)\s+[^\s\"',}]+",
-    re.IGNORECASE,
-)
-_SHORTEST_KEY = 8
-# shorter ones are dummies for servers of one's own, and parts of ordinary words
 _POLICY_CODES = ("content_filter", "content_policy_violation")
 
 
@@ -51,15 +42,15 @@ class OpenAIModel:
         """Raises ModelSpecError for a base URL that is none, and where OpenAI itself is asked without a key."""
         self._name = name
         self._options = options
-        self._base_url = _checked_url(options.base_url)
-        self._key = _api_key(options.base_url)
+        self._server = find_server(options.base_url)
+        self._key = _api_key(self._server)
         self._pictures = DataUrls(PICTURE_BYTES)
         self._client: AsyncOpenAI | None = None
 
     @property
     def identity(self) -> dict[str, object]:
         """All that replies depend on beside the messages. Holds no secret."""
-        return {"model": f"openai/{self._name}", "base_url": self._base_url, **self._sampling()}
+        return {"model": f"openai/{self._name}", "base_url": self._server.address, **self._sampling()}
 
     async def complete(self, request: Request) -> Completion:
         """Asks once, retries included. Raises CallError, and the RowError of a picture that cannot be encoded."""
@@ -70,9 +61,9 @@ class OpenAIModel:
         try:
             reply = await self._opened().chat.completions.create(model=self._name, messages=messages, **settings)
         except OpenAIError as error:
-            failure = CallError(_failure_name(error), self._scrubbed(_explained(error)))
+            failure = CallError(_failure_name(error), _scrubbed(_explained(error)))
         except ValueError as error:
-            failure = CallError("api_error", self._scrubbed(f"the server's answer is not JSON: {error}"))
+            failure = CallError("api_error", _scrubbed(f"the server's answer is not JSON: {error}"))
         else:
             return self._read(reply)
         # raised outside of the handlers: a traceback must not print the SDK's own error, which may quote the key
@@ -89,11 +80,12 @@ class OpenAIModel:
             from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
             # a proxy set for the outside world does not reach this machine's own servers
-            local = urlsplit(self._base_url).hostname in _LOOPBACK
+            local = self._server.host in _LOOPBACK
             timeout = Timeout(self._options.timeout_s, connect=min(_CONNECT_S, self._options.timeout_s))
             self._client = AsyncOpenAI(
                 api_key=self._key,
-                base_url=self._base_url,
+                base_url=self._server.url,
+                default_query=dict(self._server.query),
                 timeout=timeout,
                 max_retries=self._options.max_retries,
                 http_client=DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if local else None,
@@ -102,8 +94,7 @@ class OpenAIModel:
 
     def _sampling(self) -> dict[str, object]:
         """OpenAI's newer models refuse `max_tokens`; other servers often know nothing else."""
-        at_openai = urlsplit(self._base_url).hostname == urlsplit(OPENAI_URL).hostname
-        limit = "max_completion_tokens" if at_openai else "max_tokens"
+        limit = "max_completion_tokens" if self._server.is_openai else "max_tokens"
         sampling: dict[str, object] = {limit: self._options.max_tokens, "seed": self._options.seed}
         fixed = _FIXED_TEMPERATURE.match(self._name.rpartition("/")[2])
         if self._options.temperature is not None and not fixed:
@@ -124,25 +115,17 @@ class OpenAIModel:
         choice = choices[0] if choices else None
         message = getattr(choice, "message", None)
         if choice is None or message is None:
-            detail = f"{self._base_url} answered with something that is not a chat completion: {_shown(reply)}"
-            raise CallError("api_error", self._scrubbed(detail))
+            detail = f"{self._server.address} answered with something that is not a chat completion: {reply}"
+            raise CallError("api_error", _scrubbed(detail))
         finish = choice.finish_reason
         usage = _usage(reply.usage, self._options.price)
         if message.refusal or finish == "content_filter":
-            raise CallError(
-                "refused", self._scrubbed(message.refusal or "stopped by the server's content filter"), usage
-            )
+            raise CallError("refused", _scrubbed(message.refusal or "stopped by the server's content filter"), usage)
         if finish == "length":
             raise CallError("truncated", f"the reply did not fit in --max-tokens {self._options.max_tokens}", usage)
         if not isinstance(message.content, str) or not message.content.strip():
             raise CallError("empty_reply", f"the server sent no text (finish reason {finish})", usage)
-        return Completion(message.content, usage)
-
-    def _scrubbed(self, detail: str) -> str:
-        """One line of at most DETAIL_CHARS characters without secrets: servers like to quote the key they refuse."""
-        if len(self._key) >= _SHORTEST_KEY:
-            detail = detail.replace(self._key, "***")
-        return _SECRETS.sub("***", " ".join(detail.split()))[:DETAIL_CHARS]
+        return Completion(redact(message.content), usage)
 
 
 class DataUrls:
@@ -173,22 +156,10 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _checked_url(base_url: str | None) -> str:
-    if base_url is None:
-        return OPENAI_URL
-    try:
-        parts = urlsplit(base_url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ModelSpecError(f"--base-url must be like http://localhost:8000/v1, got {base_url!r}")
-    return base_url
-
-
-def _api_key(base_url: str | None) -> str:
+def _api_key(server: Server) -> str:
     """The key from the environment. A server of one's own may need none, but the SDK insists on sending one."""
     key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and base_url is None:
+    if not key and server.is_default:
         raise ModelSpecError(
             "--model openai/... needs an API key in the environment variable OPENAI_API_KEY, or --base-url of a server "
             "that needs none; neither is set"
@@ -235,9 +206,9 @@ def _explained(error: Exception) -> str:
     body = getattr(error, "body", None)
     known = isinstance(body, dict) and bool(body.get("message"))
     causes: Sequence[object] = [error.__cause__, None if known else body]
-    return ": ".join([str(error).rstrip("."), *(_shown(cause) for cause in causes if cause)])
+    return ": ".join([str(error).rstrip("."), *(str(cause) for cause in causes if cause)])
 
 
-def _shown(thing: object) -> str:
-    """Enough of it to recognise; a web page sent in error may be long."""
-    return str(thing)[: 2 * DETAIL_CHARS]
+def _scrubbed(detail: str) -> str:
+    """One line of at most DETAIL_CHARS characters without secrets: servers like to quote what they refuse."""
+    return redact_reported(detail)[:DETAIL_CHARS]

@@ -76,6 +76,7 @@ def away(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     """A working folder of its own, so that no test can leave a file in the checkout; and no key."""
     monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 @pytest.fixture(autouse=True)

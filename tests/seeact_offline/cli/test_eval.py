@@ -336,15 +336,6 @@ def test_a_refused_key_is_not_quoted(cli: Cli, sample: Sample, tmp_path: Path, m
     assert KEY not in outcome.err
 
 
-def test_a_password_in_the_base_url_is_not_kept(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    with ChatServer(answer) as server:
-        url = server.base_url.replace("://", "://me:hunter2@")
-        outcome = ask(cli, sample, server, tmp_path / "run", "--base-url", url)
-    assert outcome.status == 0
-    assert "hunter2" not in outcome.out + outcome.err
-    assert all(b"hunter2" not in data for data in contents(tmp_path / "run").values())
-
-
 NASTY = "\x1b[31mred \x9b2J <script>alert(1)</script> **bold** | [x](http://evil.example) \u202etxt"
 
 

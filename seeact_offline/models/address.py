@@ -1,0 +1,113 @@
+"""The server that a base URL names, and what may be said of it: such a URL can hold a user's password, a key in its query,
+or one in its path.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from dataclasses import dataclass
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from seeact_offline.records import ModelSpecError
+from seeact_offline.redaction import BLOT, hide, redact_reported
+
+OPENAI_URL = "https://api.openai.com/v1"
+VARIABLE = "OPENAI_BASE_URL"
+SHORTEST_PASSWORD = 4
+_VERSION = re.compile(r"[\d.]+(-[\d.]+)*(-?(preview|beta|alpha|rc)\d*)?|v\d+|true|false")
+"""A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words too."""
+_RANDOM = re.compile(r"(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[a-zA-Z0-9]{16,}")
+"""A run of letters and digits in a path that nobody would choose as a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where requests go."""
+
+    url: str
+    """For the SDK: with user and password where there are any, without query."""
+    query: tuple[tuple[str, str], ...]
+    """Names and values that every request's URL ends with."""
+    host: str
+    address: str
+    """What may be written down: without user, password and query, secrets in the path blotted out."""
+    is_default: bool
+    """Whether no URL was named anywhere."""
+
+    @property
+    def is_openai(self) -> bool:
+        return self.host == urlsplit(OPENAI_URL).hostname
+
+
+def find_server(base_url: str | None) -> Server:
+    """The server of `--base-url`, else of the environment variable OPENAI_BASE_URL, else OpenAI's own.
+
+    Every secret of the URL, and the API key of the environment, is hidden from then on. Raises ModelSpecError for a URL that
+    is none, and for one from the command line that holds a user: others on the machine can read command lines.
+    """
+    hide(os.environ.get("OPENAI_API_KEY", "").strip())
+    from_environment = os.environ.get(VARIABLE, "").strip()
+    given = base_url if base_url is not None else from_environment or OPENAI_URL
+    parts = _split(given, "--base-url" if base_url is not None else VARIABLE)
+    if base_url is not None and "@" in parts.netloc:
+        raise ModelSpecError(
+            f"--base-url: expected a URL without user and password, which others can read off a command line; put the whole "
+            f"URL into the environment variable {VARIABLE} instead of {_safe(given)}"
+        )
+    _hide_all(parts)
+    bare = parts._replace(query="", fragment="")
+    return Server(
+        url=bare.geturl(),
+        query=tuple(parse_qsl(parts.query, keep_blank_values=True)),
+        host=parts.hostname or "",
+        address=_safe(bare._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()),
+        is_default=base_url is None and not from_environment,
+    )
+
+
+def address_of(base_url: str | None) -> str | None:
+    """`Server.address`; None where no URL was named, or one that `find_server` refuses."""
+    try:
+        server = find_server(base_url)
+    except ModelSpecError:
+        return None
+    return None if server.is_default else server.address
+
+
+def _split(url: str, argument: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    # an @ further on belongs to a password with a slash or a question mark, which ends the host too early
+    if not usable or "@" in url.partition(parts.netloc)[2]:
+        raise ModelSpecError(f"{argument} must be like http://localhost:8000/v1, got {_safe(url)!r}")
+    return parts
+
+
+def _hide_all(parts: SplitResult) -> None:
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if user or password:
+        hide(f"{user}:{password}")
+        hide(base64.b64encode(f"{user}:{password}".encode()).decode())
+        # a user alone is a token
+        hide(password or user, SHORTEST_PASSWORD)
+    for pair in filter(None, parts.query.split("&")):
+        name, _, value = pair.partition("=")
+        if value and not _VERSION.fullmatch(value):
+            hide(f"{name}={value}", 1)
+            hide(unquote(value))
+    for run in _RANDOM.findall(parts.path):
+        hide(run)
+
+
+def _safe(url: str) -> str:
+    """What can be shown of a URL, well-formed or not: nothing before its last @, nothing of its query, no key in its path."""
+    shown, mark = (re.split("[?#]", url)[0], f"?{BLOT}") if re.search("[?#]", url) else (url, "")
+    scheme = re.match(r"[\w+.-]{0,20}://", shown)
+    head = scheme[0] if scheme else ""
+    _, user, rest = shown[len(head) :].rpartition("@")
+    return head + (f"{BLOT}@" if user else "") + _RANDOM.sub(BLOT, redact_reported(rest)) + mark

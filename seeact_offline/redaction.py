@@ -1,0 +1,74 @@
+"""The secrets of this process, taken out of all that is written or printed.
+
+Whoever is given a secret (an API key, what a server's URL says of its user, the values of its query) hides it here, before it
+is used. `redact` then blots it out of any text, also where it is percent-encoded or escaped as in JSON. `redact_reported` is
+for what others report, a server's error above all: there, what looks like a secret is taken for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+BLOT = "***"
+SHORTEST = 8
+"""Characters of a secret that is looked for: shorter keys are dummies for servers of one's own, and parts of ordinary words."""
+REPORTED_CHARS = 4000
+
+_hidden: set[str] = set()
+_LIKELY = re.compile(
+    r"\bsk-[\w*.-]+"  # OpenAI's keys, whole or masked by the server
+    r"|(?<=://)[^@\s\"'<>]{1,300}(?=@)"  # user:password@ in a URL; what else stands before the @ goes with it
+    r"|(?<=authorization)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?[^\s\"',}]+"
+    r"|(?<=bearer)\s+[^\s\"',}]+"
+    r"|(?<=[?&])[\w.-]{0,40}(?:key|token|secret|password|sig|auth|code)[\w.-]{0,40}=[^&\s\"'<>]+",
+    re.IGNORECASE,
+)
+
+
+def hide(secret: str, shortest: int = SHORTEST) -> None:
+    """From now on `redact` takes this text out. One of fewer characters than `shortest` is left alone."""
+    if len(secret) >= shortest:
+        _hidden.add(secret)
+
+
+def redact(text: str) -> str:
+    """The text with every hidden secret as BLOT."""
+    return _pattern(frozenset(_hidden)).sub(BLOT, text) if _hidden else text
+
+
+def redact_reported(text: str) -> str:
+    """As `redact`, and without what looks like a secret, on one line that is cut at REPORTED_CHARS."""
+    # cut in between: half of a secret is no longer known as one, and what is likely takes long to look for
+    return _LIKELY.sub(BLOT, " ".join(redact(text).split())[:REPORTED_CHARS])
+
+
+def redact_values(value: Any) -> Any:
+    """As `redact`, for every text inside lists and dictionaries that are to become JSON; their keys are left alone."""
+    if not _hidden:
+        return value
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [redact_values(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {name: redact_values(entry) for name, entry in value.items()}
+    return value
+
+
+@cache
+def _pattern(secrets: frozenset[str]) -> re.Pattern[str]:
+    # the longest first: one secret may be the beginning of another
+    ordered = sorted(secrets, key=lambda secret: (-len(secret), secret))
+    return re.compile("|".join("".join(map(_spelled, secret)) for secret in ordered))
+
+
+def _spelled(character: str) -> str:
+    """The character as it is, percent-encoded once or more often, or escaped as in JSON."""
+    encoded = "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(rf"\\{{1,8}}u{units[i : i + 4]}" for i in range(0, len(units), 4))
+    quoted = rf"|\\{{1,8}}{re.escape(character)}" if character in "\"\\/'" else ""
+    return f"(?:{re.escape(character)}|(?i:{encoded}|{escaped}){quoted})"
