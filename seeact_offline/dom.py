@@ -13,6 +13,8 @@ elements in one are not looked at), and a candidate must be an element, never a 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -38,6 +40,15 @@ MAX_WORDS = 20
 CHOICE_WORDS = 10
 TARGET_WORDS = 100
 ANCESTOR_WORDS = 50
+
+# Limits of a page, each at least 100 times what a released page of middling size has (106 KB, 2,400 tags, 6 attributes,
+# 468 candidates described by 35,000 nodes): beyond them a row is a named failure instead of minutes and gigabytes.
+MAX_CHARACTERS = 20_000_000
+MAX_TAGS = 500_000
+# opening and closing ones
+MAX_NODE_ATTRIBUTES = 1_000
+MAX_DESCRIBED = 5_000_000
+# nodes around all candidates of a page, each as often as it is written
 
 # in MindAct's order
 ATTRIBUTES = (
@@ -91,7 +102,7 @@ class Page:
     """One parsed page. Nodes are numbered in document order; node 0 is the root."""
 
     def __init__(self, cleaned_html: str) -> None:
-        """Raises RowError `bad_html` when the text is not well-formed XML."""
+        """Raises RowError: `bad_html` when the text is not well-formed XML, `page_too_large` beyond a limit."""
         self._elements = _elements(_parse(cleaned_html))
         self._tags = _local_names(self._elements)
         self._ids = [element.get(ID, "") for element in self._elements]
@@ -100,8 +111,10 @@ class Page:
         self._ends = _ends(self._parents)
         # one past the last node of the subtree
         self._children: dict[int, list[int]] = {}
+        self._texts: dict[int, list[int]] = {}
+        self._elements_in: dict[int, list[int]] = {}
         self._content: dict[int, _Content] = {}
-        # both found when first asked for: most nodes of a page are never written
+        # all found when first asked for: most nodes of a page are never written
         self._nodes, self._twins = self._indexed()
 
     @property
@@ -173,6 +186,35 @@ class Page:
                 twins.setdefault(self._ids[node], []).append(node)
         return first, {key: nodes for key, nodes in twins.items() if len(nodes) > 1 or not key}
 
+    def check_describable(self, backend_node_ids: Iterable[str]) -> None:
+        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to describe.
+
+        Each is written with its ancestors, all their text nodes, and whatever shares an id with one of these.
+        """
+        texts = Counter(parent for parent, tag in zip(self._parents, self._tags, strict=True) if tag == TEXT)
+        above: list[int] = []
+        for node, parent in enumerate(self._parents):
+            above.append((above[parent] if parent >= 0 else 0) + 1 + texts[node])
+        around = MAX_DESCENDANTS + 2 * MAX_SIBLINGS + max(map(len, self._twins.values()), default=0)
+        written = sum(above[self._node(node)] + around for node in backend_node_ids)
+        if written > MAX_DESCRIBED:
+            raise _too_large(f"{written:,} nodes to describe its candidates", MAX_DESCRIBED)
+
+    def _texts_of(self, node: int) -> list[int]:
+        """The children that are text."""
+        texts = self._texts.get(node)
+        if texts is None:
+            texts = self._texts[node] = [child for child in self._children_of(node) if self._tags[child] == TEXT]
+        return texts
+
+    def _elements_of(self, node: int) -> list[int]:
+        """The children that are no text."""
+        elements = self._elements_in.get(node)
+        if elements is None:
+            children = self._children_of(node)
+            elements = self._elements_in[node] = [child for child in children if self._tags[child] != TEXT]
+        return elements
+
     def _children_of(self, node: int) -> list[int]:
         children = self._children.get(node)
         if children is None:
@@ -235,8 +277,8 @@ class _Pruned:
         parent = self._page._parents[node]
         if parent < 0:
             return []
-        siblings = [n for n in self._page._children_of(parent) if self._page._tags[n] != TEXT]
-        at = siblings.index(node)
+        siblings = self._page._elements_of(parent)
+        at = bisect_left(siblings, node)
         return siblings[max(0, at - MAX_SIBLINGS) : at + MAX_SIBLINGS + 1]
 
     def _descendants(self, node: int) -> Iterator[int]:
@@ -264,9 +306,9 @@ class _Pruned:
 
     def _with_texts(self, kept: set[int]) -> list[int]:
         """All nodes to write, in document order."""
-        tags, parents, children_of = self._page._tags, self._page._parents, self._page._children_of
+        tags, parents, texts_of = self._page._tags, self._page._parents, self._page._texts_of
         elements = {node for node in kept if tags[node] != TEXT or parents[node] < 0}
-        texts = [child for node in elements for child in children_of(node) if tags[child] == TEXT]
+        texts = [child for node in elements for child in texts_of(node)]
         return sorted(elements.union(texts))
 
     def _splice(self) -> tuple[set[int], dict[int, int]]:
@@ -374,6 +416,11 @@ class _Pieces:
 
 
 def _parse(cleaned_html: str) -> etree._Element:
+    # counted before they become objects of Python
+    if len(cleaned_html) > MAX_CHARACTERS:
+        raise _too_large(f"{len(cleaned_html):,} characters", MAX_CHARACTERS)
+    if (tags := cleaned_html.count("<")) > MAX_TAGS:
+        raise _too_large(f"{tags:,} tags", MAX_TAGS)
     # page HTML is untrusted: no entities, no network, no DTD
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=True
@@ -383,8 +430,14 @@ def _parse(cleaned_html: str) -> etree._Element:
     except (etree.XMLSyntaxError, ValueError) as error:
         reason = " ".join(str(error).split())[:200] or "no element in it"
         raise RowError("bad_html", f"cleaned_html is not well-formed: {reason}") from None
+    if root.xpath(f"boolean(descendant-or-self::*[count(@*) > {MAX_NODE_ATTRIBUTES}])"):
+        raise _too_large("a node of more attributes", MAX_NODE_ATTRIBUTES)
     etree.strip_tags(root, etree.Entity)
     return root
+
+
+def _too_large(found: str, limit: int) -> RowError:
+    return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
 
 
 def _without_declaration(html: str) -> str:
@@ -423,13 +476,21 @@ def _ends(parents: Sequence[int]) -> list[int]:
 
 
 def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
-    attributes = {str(name): str(value) for name, value in element.items() if name != ID}
+    attributes = _attributes(element)
     if tag == TEXT:
         text = _escape(" ".join((element.text or "").split()[:MAX_WORDS]))
     else:
         text = _between(element.text)
     tail = "" if is_root else _between(element.tail)
     return _Content(_attribute_words(attributes), text, tail, not attributes)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    """All but the id. Where there are many, of those that nobody reads the names alone."""
+    if len(element.attrib) <= len(ATTRIBUTES):
+        return {str(name): str(value) for name, value in element.items() if name != ID}
+    # `items` would take a time that grows with the square of their number
+    return {str(name): element.get(name, "") if name in ATTRIBUTES else "" for name in element.attrib if name != ID}
 
 
 def _attribute_words(attributes: dict[str, str]) -> str:

@@ -23,11 +23,12 @@ FAULTS = {
     "bad_screenshot": "the picture cannot be decoded",
     "blank_screenshot": "the picture is all of one colour, or nearly so",
     "missing_box": "a candidate has no bounding box",
-    "bad_box": "a bounding box is not four numbers",
+    "bad_box": "a bounding box is not four numbers of a page",
     "empty_box": "a candidate's box has no area",
     "box_off_page": "a candidate's box lies wholly outside the picture",
     "box_beyond_image": "a candidate's box reaches beyond the picture",
     "bad_html": "cleaned_html is empty or not well-formed",
+    "page_too_large": "cleaned_html is too large to be described",
     "target_not_in_html": "an annotated target is not in cleaned_html",
     "missing_candidate": "another candidate is not in cleaned_html",
     "no_positive": "the row lists no annotated target",
@@ -44,6 +45,8 @@ FAULTS = {
     "bad_operation": "the operation cannot be read",
     "bad_candidates": "a candidate cannot be read",
     "missing_field": "a field that every row needs is empty",
+    "bad_text": "a text holds half of a surrogate pair",
+    "text_too_long": "task, actions and operation are longer than anybody reads",
 }
 EDGE = 2.0
 # page pixels by which a box may reach over the edge: layout rounds
@@ -218,6 +221,10 @@ def _page_faults(step: Step) -> Iterator[Fault]:
         yield Fault(error.name, error.detail)
         return
     ids = page.ids
+    try:
+        page.check_describable(c.backend_node_id for c in step.candidates if c.backend_node_id in ids)
+    except RowError as error:
+        yield Fault(error.name, error.detail)
     absent = [c for c in step.candidates if c.backend_node_id not in ids]
     targets = [c for c in absent if c.is_positive]
     if targets:

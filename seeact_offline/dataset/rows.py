@@ -10,10 +10,9 @@ import base64
 import binascii
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,13 @@ LIGHT_COLUMNS = (*ORDER_COLUMNS, "confirmed_task", "website", "domain", "operati
 REQUIRED_COLUMNS = (*LIGHT_COLUMNS, "cleaned_html", "pos_candidates", "neg_candidates", "screenshot")
 OPTIONAL_COLUMNS = ("subdomain", "target_action_reprs")
 
+MAX_PICTURE_BYTES = 100_000_000
+"""Of an encoded screenshot; released ones have a few million."""
+MAX_TEXT_CHARACTERS = 1_000_000
+"""Of what a row says of its task, actions and operation together; released ones have a few thousand."""
+MAX_PIXEL = 1e9
+"""Largest number of a box, either sign. Browsers lay out no further than 2**25 pixels; sums and areas stay finite."""
+
 
 @dataclass(frozen=True)
 class StoredScreenshot:
@@ -45,10 +51,10 @@ class StoredScreenshot:
     # no picture outside of it is ever opened; None when no file may be opened at all
 
     def read(self) -> bytes:
-        """The encoded image file. Raises RowError `bad_screenshot` when it cannot be had."""
+        """The encoded image file. Raises RowError `bad_screenshot` when it cannot be had, or is too large."""
         if isinstance(self.content, bytes):
-            return self.content
-        return self._read_path() if self.content is None else _from_base64(self.content)
+            return _of_fair_size(self.content)
+        return self._read_path() if self.content is None else _of_fair_size(_from_base64(self.content))
 
     @cached_property
     def digest(self) -> str:
@@ -62,7 +68,11 @@ class StoredScreenshot:
             full = (self.folder / self.path).resolve()
             if not full.is_relative_to(self.folder.resolve()):
                 raise RowError("bad_screenshot", f"path {self.path!r} leads out of the data set's folder")
-            return full.read_bytes()
+            # a pipe or a device would be read for ever
+            if full.exists() and not full.is_file():
+                raise RowError("bad_screenshot", f"path {self.path!r} is no regular file")
+            with full.open("rb") as file:
+                return _of_fair_size(file.read(MAX_PICTURE_BYTES + 1))
         except (OSError, ValueError) as error:
             raise RowError("bad_screenshot", f"path {self.path!r} cannot be read: {error}") from error
 
@@ -108,7 +118,7 @@ def read_step(row: Row, place: RowPlace, folder: Path | None = None, raw_html: b
     for name in ("annotation_id", "action_uid", "confirmed_task"):
         if not as_text(row.get(name)):
             log.add("missing_field", f"{name} is null or empty")
-    return Step(
+    step = Step(
         annotation_id=place.step_key.annotation_id,
         action_uid=place.step_key.action_uid,
         task=as_text(row.get("confirmed_task")),
@@ -124,8 +134,37 @@ def read_step(row: Row, place: RowPlace, folder: Path | None = None, raw_html: b
         raw_html=as_text(row.get(RAW_HTML)) if raw_html else None,
         action_text=_action_text(row, place.index),
         n_actions=len(actions) if isinstance(actions := row.get("action_reprs"), (list, tuple)) else 0,
-        faults=log.faults(),
     )
+    _check_texts(step, log)
+    return replace(step, faults=log.faults())
+
+
+def _check_texts(step: Step, log: FaultLog) -> None:
+    """Whatever is to be hashed, sent or stored must be text that UTF-8 can write, and no more of it than a person reads."""
+    operation = (step.operation.op, step.operation.value, step.operation.original_op)
+    texts = {
+        "annotation_id or action_uid": step.key,
+        "confirmed_task": (step.task,),
+        "action_reprs": (*step.history, step.action_text),
+        "website or domain": (step.website, step.domain, step.subdomain),
+        "operation": operation,
+        "cleaned_html": (step.cleaned_html,),
+    }
+    for name, held in texts.items():
+        _check_text(name, "".join(held), log)
+    length = sum(map(len, (step.task, *step.history, *operation)))
+    if length > MAX_TEXT_CHARACTERS:
+        log.add(
+            "text_too_long",
+            f"{length:,} characters of task, actions and operation, expected {MAX_TEXT_CHARACTERS:,} at most",
+        )
+
+
+def _check_text(name: str, text: str, log: FaultLog) -> None:
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:
+        log.add("bad_text", f"{name}: half of a surrogate pair, {text[error.start] !a}, is no character")
 
 
 def row_key(row: Row) -> StepKey:
@@ -148,7 +187,7 @@ def as_text(value: object) -> str:
 
 
 def parse_box(rect: object) -> Box | None:
-    """`"x,y,w,h"` or four numbers; None when these are not exactly four finite numbers."""
+    """`"x,y,w,h"` or four numbers; None when these are not exactly four numbers within MAX_PIXEL."""
     parts = _box_parts(rect)
     if len(parts) != 4:
         return None
@@ -156,8 +195,8 @@ def parse_box(rect: object) -> Box | None:
         x, y, w, h = map(float, parts)
     except (TypeError, ValueError, OverflowError):
         return None
-    # comparing beats math.isfinite, and NaN compares false
-    top = sys.float_info.max
+    # NaN compares false
+    top = MAX_PIXEL
     return Box(x, y, w, h) if abs(x) <= top and abs(y) <= top and abs(w) <= top and abs(h) <= top else None
 
 
@@ -233,10 +272,11 @@ def _candidate(raw: object, name: str, is_positive: bool, log: FaultLog) -> Cand
     if not isinstance(node_id, (str, int)) or isinstance(node_id, bool) or node_id == "":
         log.add("bad_candidates", f"{name} has an entry without backend_node_id: {_short(raw)}")
         return None
-    node_id = str(node_id)
+    node_id, tag = str(node_id), as_text(data.get("tag"))
+    _check_text(f"an entry of {name}", node_id + tag, log)
     attributes = _attributes(data.get("attributes"), node_id, log)
     clickable = _is_yes(attributes.get("is_clickable"))
-    return Candidate(node_id, as_text(data.get("tag")), _box(attributes, node_id, log), is_positive, clickable)
+    return Candidate(node_id, tag, _box(attributes, node_id, log), is_positive, clickable)
 
 
 def _attributes(raw: object, node_id: str, log: FaultLog) -> Mapping[str, object]:
@@ -330,6 +370,12 @@ def _from_base64(text: str) -> bytes:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         raise RowError("bad_screenshot", f"not base64: {_short(text)}") from error
+
+
+def _of_fair_size(data: bytes) -> bytes:
+    if len(data) > MAX_PICTURE_BYTES:
+        raise RowError("bad_screenshot", f"the picture has more than {MAX_PICTURE_BYTES:,} bytes")
+    return data
 
 
 def _first_and_count(details: Sequence[str]) -> str:

@@ -68,7 +68,8 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
 
 
 def _open_file(path: Path) -> Source:
-    if path.suffix not in (".parquet", ".jsonl"):
+    # a pipe cannot be read more than once
+    if path.suffix not in (".parquet", ".jsonl") or not path.is_file():
         raise DatasetError(f"dataset: expected a .parquet or .jsonl file, got {str(path)!r}")
     return _files([path], str(path), path.parent)
 

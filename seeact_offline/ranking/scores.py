@@ -104,7 +104,7 @@ def describe(step: Step, page: Page | None = None) -> Described:
 
 
 def check_candidates(step: Step, page: Page) -> None:
-    """Raises RowError where a candidate is not in the page, or its id occurs there more than once."""
+    """Raises RowError where a candidate is not in the page or its id occurs there more than once, or describing takes too long."""
     ids = {candidate.backend_node_id for candidate in step.candidates}
     absent = ids - page.ids
     if absent:
@@ -116,6 +116,7 @@ def check_candidates(step: Step, page: Page) -> None:
         raise RowError(
             "duplicate_id", f"{len(repeated)} candidate ids occur more than once in the HTML, e.g. {min(repeated)}"
         )
+    page.check_describable(ids)
 
 
 def begin_scoring(ranker: Ranker, described: Described) -> Callable[[], np.ndarray]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import os
 import random
 import subprocess
 import sys
@@ -22,9 +23,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seeact_offline.dataset import canonical_split, count_steps, fingerprint, load_steps, load_tasks
+from seeact_offline.dataset import rows as rows_module
 from seeact_offline.dataset.order import in_order
 from seeact_offline.dataset.readers import JsonlFiles
-from seeact_offline.dataset.rows import FaultLog, _candidate, _plain_candidate, parse_box
+from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
@@ -54,6 +56,11 @@ def row_keys(rows: list[Row]) -> list[tuple[str, str]]:
 def one_step(tmp_path: Path, **changes: Any) -> Step:
     """The third step of a task, read back from JSONL after some of its fields were changed."""
     row = list(synthetic_rows(1, 4, 6, seed=1))[2] | changes
+    return next(load_steps(write_jsonl([row], tmp_path / "rows.jsonl"), "train"))
+
+
+def step_of(row: Row, tmp_path: Path) -> Step:
+    """The row read back from JSONL."""
     return next(load_steps(write_jsonl([row], tmp_path / "rows.jsonl"), "train"))
 
 
@@ -710,8 +717,8 @@ def test_a_candidate_of_the_released_form_is_read_quickly() -> None:
 
 
 @given(parts=st.lists(st.floats(), min_size=0, max_size=6))
-def test_a_box_is_four_finite_numbers_and_nothing_else(parts: list[float]) -> None:
-    good = len(parts) == 4 and all(abs(part) < float("inf") for part in parts)
+def test_a_box_is_four_numbers_of_a_page_and_nothing_else(parts: list[float]) -> None:
+    good = len(parts) == 4 and all(abs(part) <= MAX_PIXEL for part in parts)
     assert parse_box(",".join(map(repr, parts))) == (Box(*parts) if good else None)
 
 
@@ -737,3 +744,62 @@ def test_the_real_step(shared_step: Path) -> None:
     assert step.candidates[0].box == Box(587.0, 596.59375, 93.0, 54.0)
     assert step.screenshot is not None
     assert Image.open(io.BytesIO(step.screenshot.read())).size == (1280, 7412)
+
+
+# --- hostile rows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_picture_path_that_is_no_regular_file_is_not_read(tmp_path: Path, rows: list[Row], kind: str) -> None:
+    """A pipe was waited for without end."""
+    place = tmp_path / "page.png"
+    {"pipe": lambda: os.mkfifo(place), "device": lambda: place.symlink_to("/dev/zero"), "folder": place.mkdir}[kind]()
+    step = step_of({**rows[0], "screenshot": {"bytes": None, "path": "page.png"}}, tmp_path)
+    with pytest.raises(RowError) as caught:
+        step.screenshot.read()
+    assert caught.value.name == "bad_screenshot"
+
+
+def test_a_data_set_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl")
+    with pytest.raises(DatasetError, match=r"expected a .parquet or .jsonl file"):
+        load_steps(tmp_path / "rows.jsonl", "train")
+
+
+@pytest.mark.parametrize("stored", [bytes, lambda data: base64.b64encode(data).decode()], ids=["bytes", "base64"])
+def test_a_picture_of_too_many_bytes_is_a_named_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: Callable[[bytes], bytes | str]
+) -> None:
+    monkeypatch.setattr(rows_module, "MAX_PICTURE_BYTES", 99)
+    assert StoredScreenshot(stored(b"x" * 99)).read() == b"x" * 99
+    with pytest.raises(RowError, match="more than 99 bytes"):
+        StoredScreenshot(stored(b"x" * 100)).read()
+
+
+def test_a_picture_file_of_too_many_bytes_is_a_named_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "MAX_PICTURE_BYTES", 99)
+    (tmp_path / "page.png").write_bytes(b"x" * 100)
+    with pytest.raises(RowError, match="more than 99 bytes"):
+        StoredScreenshot(None, "page.png", tmp_path).read()
+
+
+HALF = "\ud83d"
+HALVES = {
+    "task": lambda row: {**row, "confirmed_task": f"tea {HALF}"},
+    "task id": lambda row: {**row, "annotation_id": f"a{HALF}"},
+    "step id": lambda row: {**row, "action_uid": f"a{HALF}"},
+    "website": lambda row: {**row, "website": HALF},
+    "action": lambda row: {**row, "action_reprs": [f"[a] {HALF} -> CLICK"] * 3, "target_action_index": "2"},
+    "value": lambda row: {**row, "operation": json.dumps({"op": "TYPE", "value": HALF})},
+    "page": lambda row: {**row, "cleaned_html": row["cleaned_html"].replace("</body>", f"{HALF}</body>")},
+    "candidate": lambda row: {
+        **row,
+        "neg_candidates": [json.dumps({"backend_node_id": HALF, "tag": "a", "attributes": "{}"})],
+    },
+}
+
+
+@pytest.mark.parametrize("change", HALVES.values(), ids=HALVES.keys())
+def test_half_a_surrogate_pair_is_a_named_fault(tmp_path: Path, rows: list[Row], change: Callable[[Row], Row]) -> None:
+    """It ended as an internal error wherever the text was hashed, sent or stored."""
+    assert [fault.name for fault in step_of(change(dict(rows[0])), tmp_path).faults] == ["bad_text"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from time import perf_counter
 from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow.parquet as pq
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seeact_offline.dom import Page
+from seeact_offline import dom
+from seeact_offline.dom import MAX_CHARACTERS, MAX_NODE_ATTRIBUTES, MAX_TAGS, Page, _Pruned
 from seeact_offline.records import RowError
 from tests.reference import dom as reference
 
@@ -190,3 +192,65 @@ def test_repeated_ids_are_reported() -> None:
 def test_namespaces_are_dropped() -> None:
     page = Page('<a backend_node_id="1" xmlns="urn:x"><b backend_node_id="2" title="t"/></a>')
     assert page.describe_group(["2"]).html == "<a> <b id=0 t /> </a>".replace("> <", "><")
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_of_many_attributes_equals_the_slow_description() -> None:
+    """Beyond those that MindAct reads, values are not looked up: it took 49 s for 100,000 of them."""
+    others = " ".join(f'data-{i}="x{i}"' for i in range(MAX_NODE_ATTRIBUTES - 4))
+    html = f'<html backend_node_id="1"><i backend_node_id="2" {others} title="Go"/><b backend_node_id="3" {others}><a backend_node_id="4"/></b></html>'
+    described = Page(html).describe_group(["2", "4"])
+    assert (described.html, [tuple(c) for c in described.choices]) == reference.describe_group(
+        html, ["2", "4"], "brackets"
+    )
+
+
+def test_candidates_of_a_very_wide_page_are_described_one_like_the_other() -> None:
+    """Each looked for itself among its siblings from the first on: 18 s where this takes one."""
+    n = 60_000
+    html = "<html>" + "".join(f'<a backend_node_id="{i}" title="t"/>' for i in range(n)) + "</html>"
+    page = Page(html)
+    begin = perf_counter()
+    texts = {page.ranker_text(str(i)) for i in range(3, n, 20) if i < n - 3}
+    assert perf_counter() - begin < 6
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<a>{'x' * MAX_CHARACTERS}</a>",
+        f"<a>{'<b/>' * MAX_TAGS}</a>",
+        "<a " + " ".join(f"a{i}=''" for i in range(MAX_NODE_ATTRIBUTES + 1)) + "/>",
+    ],
+    ids=["characters", "tags", "attributes"],
+)
+def test_a_page_beyond_a_limit_is_a_named_failure(html: str) -> None:
+    with pytest.raises(RowError) as caught:
+        Page(html)
+    assert caught.value.name == "page_too_large"
+
+
+def test_candidates_that_take_too_much_to_describe_are_a_named_failure() -> None:
+    """Every candidate is written with all text nodes of its ancestors."""
+    ids = [str(i) for i in range(1, 101)]
+    html = "<html>" + "<text>w</text>" * 60_000 + "".join(f'<a backend_node_id="{i}"/>' for i in ids) + "</html>"
+    page = Page(html)
+    page.check_describable(ids[:50])
+    with pytest.raises(RowError) as caught:
+        page.check_describable(ids)
+    assert caught.value.name == "page_too_large"
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**64), repeat_ids=st.sampled_from([0.0, 0.3]))
+def test_no_more_is_written_of_a_candidate_than_is_counted(seed: int, repeat_ids: float) -> None:
+    html, ids = build_page(random.Random(seed), 60, 0.5, repeat_ids)
+    page = Page(html)
+    with pytest.MonkeyPatch.context() as patch:
+        for node in set(ids) & page.ids:
+            patch.setattr(dom, "MAX_DESCRIBED", len(_Pruned(page, [page.position(node)])._order) - 1)
+            with pytest.raises(RowError):
+                page.check_describable([node])

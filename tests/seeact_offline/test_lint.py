@@ -12,6 +12,8 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_tasks, row_positions
+from seeact_offline.dataset.rows import MAX_TEXT_CHARACTERS
+from seeact_offline.dom import MAX_TAGS
 from seeact_offline.lint import FAULTS, Duplicates, Finding, count_by_fault, lint_task
 from seeact_offline.records import Fault
 from tests.pages import synthetic_rows, write_parquet
@@ -95,6 +97,9 @@ PLANTED: dict[str, Callable[[Row], Row]] = {
     "bad_operation": lambda row: {**row, "operation": "{"},
     "bad_candidates": lambda row: {**row, "neg_candidates": [*row["neg_candidates"], "{"]},
     "missing_field": lambda row: {**row, "confirmed_task": None},
+    "bad_text": lambda row: edited_candidate(row, "neg_candidates", 0, tag="a\ud83d"),
+    "text_too_long": lambda row: {**row, "confirmed_task": "w " * MAX_TEXT_CHARACTERS},
+    "page_too_large": lambda row: {**row, "cleaned_html": row["cleaned_html"].replace("</body>", "<p/>" * MAX_TAGS + "</body>")},
 }  # fmt: skip
 
 

@@ -37,6 +37,18 @@ def with_picture(row: Row, data: bytes) -> Row:
     return {**row, "screenshot": {"bytes": data, "path": None}}
 
 
+def with_value(row: Row, value: str) -> Row:
+    return {**row, "operation": json.dumps({"op": "TYPE", "original_op": "TYPE", "value": value})}
+
+
+def with_nodes(row: Row, nodes: str) -> Row:
+    return {**row, "cleaned_html": row["cleaned_html"].replace("</body>", f"{nodes}</body>")}
+
+
+def with_attributes(n: int) -> str:
+    return "<p " + " ".join(f"a{i}='x'" for i in range(n)) + "/>"
+
+
 def first_id(row: Row) -> str:
     return str(json.loads(row["neg_candidates"][0])["backend_node_id"])
 
@@ -73,6 +85,14 @@ BAD: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "an unknown operation": ("bad_operation", lambda row: {**row, "operation": '{"op": "HOVER", "value": ""}'}),
     "no candidates": ("no_candidates", lambda row: {**row, "pos_candidates": [], "neg_candidates": []}),
     "a candidate that is no JSON": ("bad_candidates", lambda row: {**row, "neg_candidates": ["{"]}),
+    "half of a surrogate pair as a value": ("bad_text", lambda row: with_value(row, "tea \ud83d")),
+    "half of a surrogate pair in an id": ("bad_text", lambda row: edit_candidate(row, id="12\udc00")),
+    "a box whose edges add up to infinity": ("bad_box", lambda row: edit_candidate(row, rect="1e308,1,1e308,1")),
+    "a box of infinite area": ("bad_box", lambda row: edit_candidate(row, rect="1,1,1e200,1e200")),
+    "a value of a million words": ("text_too_long", lambda row: with_value(row, "w " * 1_000_000)),
+    "a page of a million nodes": ("page_too_large", lambda row: with_nodes(row, "<p/>" * 1_000_000)),
+    "a page of 30 million characters": ("page_too_large", lambda row: with_nodes(row, "x" * 30_000_000)),
+    "a node of 100,000 attributes": ("page_too_large", lambda row: with_nodes(row, with_attributes(100_000))),
     "no task": ("missing_field", lambda row: {**row, "confirmed_task": None}),
 }
 
