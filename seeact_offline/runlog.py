@@ -67,11 +67,11 @@ class RunDirectory:
             _write_json(self.manifest, {"schema": 1, "identity": identity, "settings": settings, **_environment()})
 
     def load(self) -> dict[StepKey, Prediction]:
-        """Predictions so far, without a last line that was cut short by a crash. Raises InputError for other damage."""
+        """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
         if not self.predictions.exists():
             return {}
         data = self.predictions.read_bytes()
-        lines = data[: data.rfind(b"\n") + 1].decode(errors="replace").splitlines()
+        lines = data[: _whole(data)].decode(errors="replace").splitlines()
         read = [_read_line(line, number, self.predictions) for number, line in enumerate(lines, 1)]
         return {prediction.key: prediction for prediction in read}
 
@@ -240,9 +240,14 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
 
 def _cut_torn_line(path: Path) -> None:
     data = path.read_bytes() if path.exists() else b""
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        os.truncate(path, whole)
+    if _whole(data) < len(data):
+        os.truncate(path, _whole(data))
+
+
+def _whole(data: bytes) -> int:
+    """Bytes up to the last line that a crash has torn: it has no end, or holds NUL bytes where power was lost."""
+    last = data.rfind(b"\n", 0, -1) + 1
+    return len(data) if data.endswith(b"\n") and b"\0" not in data[last:] else last
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:

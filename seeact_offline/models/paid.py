@@ -1,12 +1,14 @@
 """What was paid for, kept in a SQLite file by key, so that no call is paid for twice.
 
 Every value is stored the moment it arrives: a run killed in the middle of a step asks again only for what never came.
-Values asked for at the same time share one call. Failures are not kept.
+Values asked for at the same time share one call. Failures are not kept. Each value lies beside a checksum: a bit that flips on
+a disk could make another answer of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sqlite3
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -73,14 +75,25 @@ class PaidCalls(Generic[T]):
 
     def _read(self, key: str) -> T | None:
         try:
-            row = self._db.execute("SELECT completion FROM completions WHERE key = ?", (key,)).fetchone()
-            return None if row is None else self._decode(row[0])
+            # as bytes, for a damaged value may be no text
+            row = self._db.execute(
+                "SELECT CAST(completion AS BLOB), CAST(checksum AS BLOB) FROM completions WHERE key = ?", (key,)
+            ).fetchone()
+            if row is None:
+                return None
+            value, checksum = row
+            if checksum not in (None, _checksum(key, value)):
+                self._db.execute("DELETE FROM completions WHERE key = ?", (key,))
+                raise ValueError("a reply is damaged; it is removed now, and the same command asks for it again")
+            return self._decode(value.decode())
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
             raise _unusable(self._path, error) from error
 
     def _write(self, key: str, value: T) -> None:
         try:
-            self._db.execute("INSERT OR REPLACE INTO completions VALUES (?, ?)", (key, self._encode(value)))
+            text = self._encode(value)
+            row = key, text, _checksum(key, text.encode()).decode()
+            self._db.execute("INSERT OR REPLACE INTO completions (key, completion, checksum) VALUES (?, ?, ?)", row)
         except sqlite3.Error as error:
             raise _unusable(self._path, error) from error
 
@@ -92,15 +105,25 @@ def _open_file(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL)")
-        verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL, checksum TEXT)"
+        )
+        # the index too: a key that is not found there would be paid for again
+        verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
+        if "checksum" not in {column[1] for column in db.execute("PRAGMA table_info(completions)")}:
+            # a file of an earlier version: what it holds has none
+            db.execute("ALTER TABLE completions ADD COLUMN checksum TEXT")
     except BaseException:
         # whatever it was goes on its way; only the file must not stay open
         db.close()
         raise
     return db
+
+
+def _checksum(key: str, value: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + value).hexdigest()[:16].encode()
 
 
 def _unusable(path: Path, error: Exception) -> InputError:

@@ -135,8 +135,8 @@ class PartFile:
         _check_header(header, self._header, self._path)
         place = file.tell()
         for number, line in enumerate(iter(file.readline, b""), 2):
-            if not line.endswith(b"\n"):
-                # cut short by a crash
+            if not line.endswith(b"\n") or b"\0" in line:
+                # torn by a crash: what comes after, if anything, is scored again
                 file.truncate(place)
                 break
             self._places[_key(line, number, self._path)] = place

@@ -153,6 +153,19 @@ def test_a_torn_part_file_loses_no_more_than_its_last_line(
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
+@pytest.mark.parametrize("zeros", [b"\0" * 300, b"\0" * 300 + b"\n"])
+def test_nul_bytes_at_the_end_of_a_part_file_are_a_torn_line(
+    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted, zeros: bytes
+) -> None:
+    rank(cli, sample.dataset, tmp_path / "a.parquet")
+    part = tmp_path / "a.parquet.partial.jsonl"
+    part.write_bytes(part.read_bytes() + zeros)
+    interrupted.left = 1000
+    assert rank(cli, sample.dataset, tmp_path / "a.parquet").status == 0
+    rank(cli, sample.dataset, tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
 def test_a_part_file_of_another_configuration_is_refused(
     cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted
 ) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,27 @@ def test_a_torn_last_line_is_repaired(cli: Cli, finished: list[object], tmp_path
     outcome = cli(*finished)
     assert outcome.status == 0
     assert "11 steps are done already" in outcome.err
+    assert contents(tmp_path / "run") == before
+
+
+LOST = {
+    "after the last line": lambda data, last: data + b"\0" * 100,
+    "in place of its end": lambda data, last: data[:-60] + b"\0" * 60,
+    "in place of all of it": lambda data, last: data[:-last] + b"\0" * last,
+    "in place of its beginning": lambda data, last: data[:-last] + b"\0" * 60 + data[60 - last :],
+}
+
+
+@pytest.mark.parametrize("lose", LOST.values(), ids=LOST.keys())
+def test_nul_bytes_at_the_end_are_a_torn_line(
+    cli: Cli, finished: list[object], tmp_path: Path, lose: Callable[[bytes, int], bytes]
+) -> None:
+    """Where power was lost, a file's last block may come back as zeros."""
+    before = contents(tmp_path / "run")
+    path = tmp_path / "run" / "predictions.jsonl"
+    data = path.read_bytes()
+    path.write_bytes(lose(data, len(data.splitlines(keepends=True)[-1])))
+    assert cli(*finished).status == 0
     assert contents(tmp_path / "run") == before
 
 
