@@ -20,7 +20,7 @@ PACKAGES = ("seeact_offline", "ranker")
 HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "supervision", "matplotlib"}
 # Lowest layer first: a module imports lower layers; its own layer only above layer 1.
 LAYERS = (
-    {"records", "sample"},
+    {"records", "redaction", "sample"},
     {
         "dataset",
         "dom",
