@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ PLAN_ONLY = ("oracle", "ungrounded")
 # groundings that ask no second turn; any grounding's first turn is theirs too
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
+
+# Most bytes of one file of a pack, and most placeholders in it. The shipped files have 1,700 and four.
+MOST_BYTES = 256 * 1024
+MOST_PLACEHOLDERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,8 @@ class PromptPack:
 def load_pack(name_or_dir: str | Path, grounding: str, *, turns: Literal[1, 2] = 2, image: bool = True) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
-    Raises PromptError: no such pack, no file for a turn, not UTF-8, an unknown, missing or unclosed placeholder.
+    Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
+    unknown, missing or unclosed placeholder.
     """
     folder = _find(name_or_dir)
     pack = folder.name or str(name_or_dir)
@@ -187,7 +193,12 @@ def _has(text: str, name: str) -> bool:
 
 def _read(file: Traversable, where: str) -> str:
     try:
-        text = file.read_bytes().decode("utf-8")
+        with file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+            size = len(data) if len(data) <= MOST_BYTES else stream.seek(0, os.SEEK_END)
+        if size > MOST_BYTES:
+            raise PromptError(f"{where}: expected at most {MOST_BYTES:,} bytes, got {size:,}")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PromptError(f"{where}: expected UTF-8 text, found the byte {error.object[error.start]:#04x}") from error
     except OSError as error:
@@ -196,6 +207,9 @@ def _read(file: Traversable, where: str) -> str:
 
 
 def _check(text: str, rule: _Rule, where: str) -> None:
+    count = sum(1 for _ in _PLACEHOLDER.finditer(text))
+    if count > MOST_PLACEHOLDERS:
+        raise PromptError(f"{where}: expected at most {MOST_PLACEHOLDERS} placeholders, got {count:,}")
     for number, line in enumerate(text.split("\n"), start=1):
         for problem in _line_problems(line, rule):
             raise PromptError(f"{where}, line {number}: {problem}")
@@ -207,12 +221,14 @@ def _check(text: str, rule: _Rule, where: str) -> None:
 
 
 def _line_problems(line: str, rule: _Rule) -> Iterator[str]:
+    if "{{" not in line:
+        return
     known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, this turn is fixed text"
     for found in _PLACEHOLDER.finditer(line):
         name, fallback = found.groups()
         if name not in rule.known:
-            yield f"unknown placeholder {found[0]}; expected: {known}"
+            yield f"unknown placeholder {found[0][:100]}; expected: {known}"
         elif fallback is not None and name not in _HISTORY:
-            yield f"{found[0]} has a text for the empty case, which only {{{{history}}}} may have"
+            yield f"{found[0][:100]} has a text for the empty case, which only {{{{history}}}} may have"
     if "{{" in _PLACEHOLDER.sub("\n", line):
         yield "`{{` opens a placeholder that `}}` does not close on this line"

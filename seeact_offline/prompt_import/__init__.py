@@ -4,6 +4,8 @@ The wording is spread over two modules: constants in `prompts.py`, and sentences
 `format_prompt_utils.py` that put the turns together. `text_code` works out what those return for stand-in texts. A
 template is read off what they return for two entries (previous actions, options) and for three, and refused unless it
 gives what they return for every other number of entries too.
+
+What a checkout can cost is bounded, whatever is in it: the size of each file, and the `Budget` of each.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from ..records import PromptError, letter
-from .text_code import COUNT, MARK, Refused, Value, call, module_names, parameters
+from .text_code import COUNT, MARK, Budget, Refused, Value, at_most, call, module_names, parameters
 
 PROMPT_FILE = "src/data_utils/prompts.py"
 FRAME_FILE = "src/data_utils/format_prompt_utils.py"
@@ -31,12 +33,19 @@ _ROLES |= {"sys": "system", "role": "system"}
 _OPTIONS, _ACTIONS = range(1, 26), range(1, 41)
 # numbers of entries that are tried; options no further than the letter Z
 
+# Most bytes of a source file, and of a file of the pack that comes out. The published sources have 21,000 and 9,000
+# bytes, the files 4,000. Python takes 0.5 s for the slowest source of this size, and 7 s for one four times as long.
+MOST_BYTES = 64 * 1024
+# Most placeholders of one turn: what a pack may have. The published turns have three.
+MOST_PLACEHOLDERS = 100
+
 
 def import_prompts(checkout: Path, out: Path, groundings: Sequence[str] = tuple(EXPERIMENTS)) -> list[Path]:
     """Write the turns of `groundings` and `ORIGIN.txt` (digests of what was read) to `out`; the paths written.
 
     Raises PromptError, before anything is written: a file, name or key that the checkout lacks, code that cannot be
-    followed, text that a pack cannot hold, or an `out` that holds something else than a pack.
+    followed or costs more than its Budget, text that a pack cannot hold, or an `out` that holds something else than a
+    pack.
     """
     prompts, frames = _read_module(Path(checkout), PROMPT_FILE), _read_module(Path(checkout), FRAME_FILE)
     published, options = _published(prompts), _options_template(frames)
@@ -60,6 +69,8 @@ def _turn2(texts: Mapping[str, str], options: str) -> str:
 def _write(out: Path, files: Mapping[str, str]) -> list[Path]:
     try:
         content = {out / name: text.encode("utf-8") for name, text in files.items()}
+        for path, data in content.items():
+            at_most(MOST_BYTES, "bytes", len(data), path.name)
         if out.is_dir() and any(out.iterdir()) and not any(out.glob("*turn[12].txt")):
             raise PromptError(f"out: expected a new folder, an empty one or a prompt pack, got {out} with other files")
         out.mkdir(parents=True, exist_ok=True)
@@ -80,30 +91,43 @@ class Module:
     # its path inside the checkout
     tree: ast.Module
     digest: str
+    budget: Budget
+
+    def names(self) -> dict[str, Value]:
+        """What its names hold: read anew each time, so that no call can leave anything to the next."""
+        return module_names(self.tree, self.budget)
 
     def function(self, name: str) -> ast.FunctionDef:
-        function = module_names(self.tree).get(name)
+        function = self.names().get(name)
         if not isinstance(function, ast.FunctionDef):
             raise PromptError(f"{self.file}: expected a function {name}, found {_described(function)}")
         return function
 
     def returned(self, name: str, given: Mapping[str, Value]) -> list[str]:
         """The texts that the function returns for the values of its parameters."""
-        names = module_names(self.tree)  # read again for every call, so that none can leave anything to the next
+        names = self.names()
         try:
-            value = call(names[name], given, names)
+            value = call(names[name], given, names, self.budget)
         except Refused as refused:
             raise PromptError(f"{self.file}, line {refused.line}, {name}: cannot follow {refused}") from refused
         entries = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+        # one text may stand there any number of times, and each is looked through
+        self.budget.charge(len(entries), sum(len(entry) for entry in entries if isinstance(entry, str)))
         return [_text(entry, f"{self.file}, {name}") for entry in entries]
 
 
 def _read_module(checkout: Path, file: str) -> Module:
+    path = checkout / file
     try:
-        source = (checkout / file).read_bytes()
+        if path.exists() and not path.is_file():
+            # a pipe would be waited for, a device read forever
+            raise PromptError(f"checkout: expected the file {file} in {checkout}, got something that is no file")
+        with path.open("rb") as stream:
+            source = stream.read(MOST_BYTES + 1)
+            at_most(MOST_BYTES, "bytes", max(len(source), path.stat().st_size), file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes in other people's strings are not ours to report
-            return Module(file, ast.parse(source), hashlib.sha256(source).hexdigest())
+            return Module(file, ast.parse(source), hashlib.sha256(source).hexdigest(), Budget(file))
     except OSError as error:
         raise PromptError(f"checkout: expected the file {file} in {checkout}, got: {error.strerror}") from error
     except SyntaxError as error:
@@ -114,7 +138,7 @@ def _read_module(checkout: Path, file: str) -> Module:
 
 def _published(module: Module) -> dict[str, dict[str, str]]:
     """The texts of the three prompt dictionaries, by experiment and key."""
-    names = module_names(module.tree)
+    names = module.names()
     for name in _CONSTANTS:
         _text(names.get(name), f"{module.file}, {name}")
     return {name: _dictionary(names, f"{name}_prompt_dict", module.file) for name in EXPERIMENTS.values()}
@@ -130,6 +154,7 @@ def _dictionary(names: Mapping[str, Value], name: str, file: str) -> dict[str, s
 def _text(value: Value, where: str) -> str:
     if not isinstance(value, str):
         raise PromptError(f"{where}: expected a text put together from texts, found {_described(value)}")
+    at_most(MOST_BYTES, "characters", len(value), where)
     return _storable(value, where)
 
 
@@ -167,11 +192,21 @@ def _template(returned: Sized, lines: Sized, count: Sized, sizes: Sequence[int])
 
 def _notation(template: str, placeholders: Mapping[str, str], where: str) -> str:
     text = _storable(template, where)
+    at_most(MOST_PLACEHOLDERS, "placeholders", sum(map(text.count, placeholders)), where)
     for mark, name in placeholders.items():
         text = text.replace(mark, f"{{{{{name}}}}}")
     if {MARK, COUNT} & set(text):
-        raise PromptError(f"{where}: puts into the text what a prompt pack has no placeholder for: {text!r}")
+        raise PromptError(f"{where}: puts into the text what a prompt pack has no placeholder for: {text[:200]!r}")
     return text
+
+
+def _inserted(template: str, texts: Mapping[str, str], where: str) -> str:
+    """The template with the texts in place of their marks."""
+    added = sum(template.count(mark) * (len(text) - len(mark)) for mark, text in texts.items())
+    at_most(MOST_BYTES, "characters", len(template) + added, where)
+    for mark, text in texts.items():
+        template = template.replace(mark, text)
+    return template
 
 
 def _options_template(module: Module) -> str:
@@ -214,7 +249,7 @@ def _query_templates(module: Module, system: str, question: str) -> tuple[str, s
     if others and not all(told in texts(size) for size in (0, *_ACTIONS)):
         raise PromptError(f"{where}: expected a system text that is the same for any number of previous actions")
     turn1, history = _history(lambda size: "".join(texts(size)[at : at + 1]), where)
-    told, turn1 = (text.replace(_SYSTEM, system).replace(_QUESTION, question) for text in (told, turn1))
+    told, turn1 = (_inserted(text, {_SYSTEM: system, _QUESTION: question}, where) for text in (told, turn1))
     return _notation(told, {}, where), _notation(turn1, {_TASK: "task", _LINES: history, COUNT: "history_count"}, where)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import re
 import string
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, import_prompts
+from seeact_offline.prompt_import.text_code import Budget, module_names
 from seeact_offline.prompting import load_pack
 from seeact_offline.records import PromptError
 
@@ -437,6 +441,191 @@ def test_any_wording_comes_back_or_is_refused(tmp_path_factory: pytest.TempPathF
     import_prompts(folder, folder / "out")
     rendered = load_pack(folder / "out", "choice").render_turn1("tea", ["a"])
     assert rendered == f"{wording}tea\n\nBefore:\na\n\n{wording}"
+
+
+# ---- sources that cost too much ------------------------------------------------------------------------------------
+
+STEPS, CHARACTERS, BITS = "300,000 steps", "10,000,000 characters", "60 bits of a whole number"
+TOO_MUCH = {
+    "a text repeated": ("x = 'x' * 1000000000", CHARACTERS),
+    "a text repeated, the number first": ("x = 1000000000 * 'x'", CHARACTERS),
+    "a text repeated after credit": ("y = 'x' * -1000000000\nx = 'x' * 1000000000", CHARACTERS),
+    "a list repeated": ("x = [0] * 1000000000", STEPS),
+    "a tuple repeated": ("x = (0,) * 1000000000", STEPS),
+    "a range as a list": ("x = list(range(1000000000000))", STEPS),
+    "a range as long as there are numbers": ("x = list(range(-1000000000000000000, 1000000000000000000))", STEPS),
+    "the length of a range": ("x = len(range(1000000000000))", STEPS),
+    "a long loop": ("for i in range(1000000000000):\n    pass", STEPS),
+    "a loop that is short, but run for each call": ("for i in range(2000):\n    pass", STEPS),
+    "nested loops": (
+        "for i in range(999):\n    for j in range(999):\n        for k in range(999):\n            pass",
+        STEPS,
+    ),
+    "a text doubled by a sum": ("x = 'x'\nfor i in range(40):\n    x = x + x", CHARACTERS),
+    "a text doubled in place": ("x = 'x'\nfor i in range(40):\n    x += x", CHARACTERS),
+    "a text doubled without a loop": ("x = 'x'\n" + "x = x + x\n" * 40, CHARACTERS),
+    "a text doubled by an f-string": ("x = 'x'\nfor i in range(40):\n    x = f'{x}{x}'", CHARACTERS),
+    "a text doubled by format": ("x = 'x'\nfor i in range(40):\n    x = '{0}{0}{0}{0}'.format(x)", CHARACTERS),
+    "a text doubled by a named format": ("x = 'x'\nfor i in range(40):\n    x = '{a}{a}'.format(a=x)", CHARACTERS),
+    "a text doubled by a function": ("def doubled(t):\n    return doubled(t + t)\n", CHARACTERS),
+    "a million fields": ("x = ('{0}' * 1000000).format('')", STEPS),
+    "a list doubled by a sum": ("x = [1]\nfor i in range(40):\n    x = x + x", STEPS),
+    "a list doubled in place": ("x = [1]\nfor i in range(40):\n    x += x", STEPS),
+    "a list that is extended by itself": ("x = [1]\nfor i in range(40):\n    x.extend(x)", STEPS),
+    "a list that a range is added to": ("x = []\nx += range(1000000000000)", STEPS),
+    "a list that is appended to itself": (
+        "x = []\nfor i in range(999):\n    for j in range(999):\n        x.append(x)",
+        STEPS,
+    ),
+    "a long text joined": ("x = ', '.join(['x' * 100000] * 1000)", CHARACTERS),
+    "a long text between joined ones": ("x = ('x' * 100000).join(['x'] * 1000)", CHARACTERS),
+    "comprehensions in each other": (
+        "x = [[[k for k in range(999)] for j in range(999)] for i in range(999)]",
+        STEPS,
+    ),
+    "a comprehension over another": ("x = [j for j in [i for i in range(1000000000)]]", STEPS),
+    "a number squared": ("x = 3\nfor i in range(40):\n    x = x * x", BITS),
+    "a number doubled": ("x = 3\nfor i in range(99999):\n    x += x", BITS),
+    "a number of 50,000 digits": ("x = 0x" + "f" * 50_000 + "\ny = x // 3", BITS),
+    "a key of a tuple of tuples": ("x = ()\nfor i in range(99):\n    x = (x, x)\ny = {x: 1}", "cannot follow"),
+    "a dictionary asked for such a key": (
+        "x = ()\nfor i in range(99):\n    x = (x, x)\ny = {}[x]",
+        "cannot follow",
+    ),
+    "a dictionary that grows": ("x = {}\nfor i in range(9999):\n    x = {**x, i: i}", STEPS),
+    "a dictionary copied": ("x = dict(enumerate([1] * 9999))\nfor i in range(9999):\n    x = dict(x)", STEPS),
+    "a long text looked into": (
+        "x = 'x' * 1000000\nfor i in range(999):\n    for j in range(999):\n        y = x[0]",
+        CHARACTERS,
+    ),
+    "a long text compared": (
+        "x = 'x' * 1000000\nfor i in range(999):\n    for j in range(999):\n        y = x == 'x'",
+        CHARACTERS,
+    ),
+    "a long text stripped of many characters": (
+        "x = ('a' * 1000000).strip('b' * 1000000 + 'a')",
+        CHARACTERS,
+    ),
+    "a long text evaluated again and again": (
+        f"for i in range(999):\n    for j in range(999):\n        '{'x' * 30_000}'",
+        CHARACTERS,
+    ),
+    "a function that calls itself twice": ("def forked(t):\n    return {0: forked(t), 1: forked(t)}\n", STEPS),
+    "a function of a thousand parameters": (
+        f"def wide({', '.join(f'p{i}=0' for i in range(1000))}):\n    return wide\n",
+        STEPS,
+    ),
+    "a text of 100 MB returned": ("return ['x', 'x' * 100000000]", CHARACTERS),
+    "a million texts returned": ("return ['x'] * 1000000", STEPS),
+    "one text returned many times": ("return ['x' * 60000] * 9999", CHARACTERS),
+    "a longer text returned than a pack can hold": ("return ['x' * 70000]", "65,536 characters, got 70,000"),
+}
+QUERY = """
+def generate_new_query_prompt(system_prompt="", task="", previous_actions=None, question_description=""):
+BODY
+    lines = "".join(f"{action}\\n" for action in previous_actions)
+    return [system_prompt, task + lines + question_description]
+"""
+
+
+def costly_frames(body: str) -> str:
+    """The module with `body` in the function; a function in it stands beside, and is called once for each action."""
+    helper = body if body.startswith("def ") else ""
+    followed = f"for action in previous_actions:\n    {helper[4 : helper.index('(')]}('x')\n" if helper else body
+    return LETTERS + PLAIN_OPTIONS + helper + QUERY.replace("BODY", textwrap.indent(followed, "    "))
+
+
+@pytest.mark.parametrize("kind", TOO_MUCH)
+def test_what_costs_too_much_inside_a_function_ends_the_import(tmp_path: Path, kind: str) -> None:
+    body, limit = TOO_MUCH[kind]
+    message = refusal(tmp_path, frames=costly_frames(body))
+    assert message.startswith(FRAME_FILE)
+    assert limit in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a text repeated",
+        "a range as a list",
+        "nested loops",
+        "a text doubled by an f-string",
+        "a list doubled in place",
+        "a number squared",
+    ],
+)
+def test_what_costs_too_much_at_the_top_level_ends_the_import(tmp_path: Path, kind: str) -> None:
+    body, limit = TOO_MUCH[kind]
+    message = refusal(tmp_path, PROMPTS + body)
+    assert message.startswith(f"{PROMPT_FILE}, line ")
+    assert limit in message
+
+
+def test_a_number_that_cannot_be_shown_is_refused_with_its_line(tmp_path: Path) -> None:
+    message = refusal(tmp_path, frames=costly_frames(f"return lambda: 0x{'f' * 50_000}"))
+    assert re.match(rf"{FRAME_FILE}, line \d+, generate_new_query_prompt: cannot follow what is nested", message)
+
+
+def test_what_is_refused_keeps_no_frames_where_a_loop_raises_it_again() -> None:
+    tree = ast.parse("lost = nowhere()\nfor i in range(9):\n    again = lost\n")
+    assert module_names(tree, Budget("file"))["again"].__traceback__ is None
+
+
+def test_too_much_is_named_with_its_line_and_both_numbers(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "x = 'x'\ny = x * 1000000000\n" + PROMPTS) == (
+        f"{PROMPT_FILE}, line 2: expected at most 10,000,000 characters to work out its texts, got 1,000,000,001"
+    )
+
+
+def test_what_is_not_followed_is_looked_through_once_however_often_the_module_is_read(tmp_path: Path) -> None:
+    unfollowed = "class Other:\n" + "    size = [1, 2]\n" * 1000
+    assert import_prompts(write_checkout(tmp_path, frames=unfollowed + PLAIN_FRAMES), tmp_path / "out")
+
+
+def test_a_text_may_be_formatted_with_any_name(tmp_path: Path) -> None:
+    frames = PLAIN_FRAMES.replace("prompt += task", "prompt += '{text}{budget}'.format(text=task, budget='!')")
+    import_prompts(write_checkout(tmp_path, frames=frames), tmp_path / "out")
+    assert load_pack(tmp_path / "out", "choice").turn1.startswith("Your task, please: {{task}}!")
+
+
+@pytest.mark.parametrize("file", [PROMPT_FILE, FRAME_FILE])
+def test_a_long_source_is_refused_by_its_size(tmp_path: Path, file: str) -> None:
+    os.truncate(write_checkout(tmp_path) / file, 100_000_000)
+    with pytest.raises(PromptError) as caught:
+        import_prompts(tmp_path, tmp_path / "out")
+    assert str(caught.value) == f"{file}: expected at most 65,536 bytes, got 100,000,000"
+
+
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "folder", "device"]
+)
+@pytest.mark.parametrize("file", [PROMPT_FILE, FRAME_FILE])
+def test_what_is_no_file_is_not_opened(tmp_path: Path, file: str, put: Callable[[Path], None]) -> None:
+    (write_checkout(tmp_path) / file).unlink()
+    put(tmp_path / file)
+    with pytest.raises(PromptError, match=f"expected the file {file} in .*, got something that is no file"):
+        import_prompts(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (edit("+ question_description", "+ question_description * 3000"), "65,536 characters, got 90,0"),
+        (edit("[system_prompt,", "[system_prompt * 5000,"), "65,536 characters, got 95,000"),
+        (edit("task +", "task * 101 +"), "100 placeholders, got 102"),
+    ],
+)
+def test_a_turn_that_no_pack_can_hold_is_refused(tmp_path: Path, change: Callable[[str], str], problem: str) -> None:
+    prompts = PROMPTS.replace('"Why {four}?"', "'w' * 30")
+    frames = change(costly_frames("pass"))
+    assert f"expected at most {problem}" in refusal(tmp_path, prompts, frames)
+
+
+def test_texts_that_make_too_long_a_turn_together_are_refused(tmp_path: Path) -> None:
+    prompts = PROMPTS.replace('"EL"', "'e' * 40000").replace('"ACT: one of {A, B}."', "'a' * 40000")
+    message = refusal(tmp_path, prompts)
+    assert re.match(r"choice\.turn2\.txt: expected at most 65,536 bytes, got 12\d,\d+$", message)
 
 
 # ---- the published prompts, read from beside the checkout ----------------------------------------------------------

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -151,6 +154,43 @@ def test_an_empty_second_turn_is_refused(tmp_path: Path) -> None:
     assert "turn2.txt" in refusal(
         write_pack(tmp_path, attributes_system="", attributes_turn1=TURN1, turn2="\n"), "attributes"
     )
+
+
+def test_a_long_file_is_refused_by_its_size(tmp_path: Path) -> None:
+    os.truncate(write_pack(tmp_path / "mine") / "choice.turn1.txt", 100_000_000)
+    assert refusal(tmp_path / "mine") == (
+        "prompt pack 'mine', choice.turn1.txt: expected at most 262,144 bytes, got 100,000,000"
+    )
+
+
+def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
+    pack = load_pack(write_pack(tmp_path, choice_turn1=TURN1.ljust(262_144, "x")), "choice")
+    assert len(pack.turn1) == 262_144
+
+
+def test_a_turn_of_many_placeholders_is_refused(tmp_path: Path) -> None:
+    assert load_pack(write_pack(tmp_path / "mine", choice_turn1=TURN1 + "{{task}}" * 97), "choice").turn1
+    assert refusal(write_pack(tmp_path / "mine", choice_turn1=TURN1 + "{{task}}" * 98)) == (
+        "prompt pack 'mine', choice.turn1.txt: expected at most 100 placeholders, got 101"
+    )
+
+
+@pytest.mark.parametrize("part", ["{", "{{a", "{{a|", "{{a}", "a", "{{|a", "\n", "{\n"])
+def test_a_long_file_of_braces_is_checked_at_once(tmp_path: Path, part: str) -> None:
+    write_pack(tmp_path, choice_turn1=TURN1 + "{{" + part * ((262_100 - len(TURN1)) // len(part)))
+    started = time.process_time()
+    assert "`{{` opens a placeholder" in refusal(tmp_path)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_long_name_is_cut_where_it_is_refused(tmp_path: Path) -> None:
+    assert len(refusal(write_pack(tmp_path, choice_turn1=TURN1 + "{{" + "a" * 100_000 + "}}"))) < 500
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_what_is_no_file_is_no_turn(tmp_path: Path, put: Callable[[Path], None]) -> None:
+    put(write_pack(tmp_path, choice_turn1=None) / "choice.turn1.txt")
+    assert "expected a file choice.turn1.txt" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["nosuchpack", "", "./nosuch/dir"])
