@@ -9,12 +9,12 @@ from seeact_offline.ranking.files import (
     check_dataset,
     check_match,
     file_digest,
-    load_plain_pickle,
     read_scores,
     write_official,
     write_scores,
 )
 from seeact_offline.ranking.opening import BACKENDS, DTYPES, bundled_folder, default_ranker, open_ranker
+from seeact_offline.ranking.score_pickles import load_plain_pickle
 from seeact_offline.ranking.scores import (
     FORMS,
     PLACED,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import os
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from seeact_offline.dataset import fingerprint
 from seeact_offline.dom import Page
+from seeact_offline.ranking.score_pickles import one_line, read_tables
 from seeact_offline.ranking.scores import Scores, StepScores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
 
@@ -79,7 +81,7 @@ class FileScores(Scores, Protocol):
 def read_scores(path: str | Path) -> FileScores:
     """A score file: `.parquet` of ours or an official pickle. Raises ScoreFileError."""
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ScoreFileError(f"--scores: expected a .parquet or .pkl file, found no file at {path}")
     if path.suffix in {".pkl", ".pickle"}:
         return PickledScores(path)
@@ -188,31 +190,41 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
             table = file.read(columns=SCHEMA.names).select(SCHEMA.names)
             origin = _origin((file.schema_arrow.metadata or {}).get(METADATA))
         table = pa.table([_typed(table[field.name], field) for field in SCHEMA], names=SCHEMA.names)
+        # texts that are not UTF-8
+        table.validate(full=True)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise ScoreFileError(
-            f"--scores: expected parquet with columns {', '.join(SCHEMA.names)} at {path}: {_one_line(error)}"
+            f"--scores: expected parquet with columns {', '.join(SCHEMA.names)} at {path}: {one_line(error)}"
         ) from None
     empty = next((name for name in SCHEMA.names[:4] if table[name].null_count), None)
     if empty is not None:
         raise ScoreFileError(f"--scores: expected a value in every row, found an empty {empty} in {path}")
     if not pc.all(pc.is_finite(table["score"]), min_count=0).as_py():
         raise ScoreFileError(f"--scores: expected finite scores, found NaN or infinity in {path}")
+    if pc.any(pc.less(table["rank"], 0)).as_py():
+        raise ScoreFileError(f"--scores: expected ranks from 0, found {pc.min(table['rank'])} in {path}")
     return table, origin
 
 
 def _origin(text: bytes | None) -> Origin | None:
     """Fields that a later version adds are left out; anything else that is not ours says nothing."""
     try:
-        values = json.loads(text or b"null")
-        return Origin(**{one.name: values[one.name] for one in fields(Origin)})
-    except (ValueError, KeyError, TypeError):
+        return msgspec.json.decode(text or b"null", type=Origin | None)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 
 def _typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The column as texts or numbers. Raises ValueError for booleans and dates, of which a cast would make either."""
+    encoded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if encoded else column.type
+    if pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+        raise ValueError(f"{field.name} holds {kind}")
     if field.name not in KEY_COLUMNS:
         return column.cast(field.type)
-    return column if pa.types.is_dictionary(column.type) else column.cast(field.type).dictionary_encode()
+    codes = column if encoded else column.cast(field.type).dictionary_encode()
+    # of texts, where the file does not say whether its bytes are
+    return codes.cast(pa.dictionary(pa.int32(), field.type))
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
@@ -231,16 +243,7 @@ class PickledScores:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        content = load_plain_pickle(path)
-        if not isinstance(content, dict) or not isinstance(content.get("scores"), dict):
-            raise ScoreFileError(
-                f"--scores: expected a pickle with a dictionary under 'scores', found {_shape(content)} in {path}"
-            )
-        self._scores: dict[str, dict[str, float]] = content["scores"]
-        self._ranks: dict[str, dict[str, int]] = content.get("ranks") or {}
-        _check_numbers(self._scores, path)
-        if self._ranks:
-            _check_numbers(self._ranks, path)
+        self._scores, self._ranks = read_tables(path)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -255,58 +258,10 @@ class PickledScores:
         if scores is None:
             return None
         ranks = self._ranks.get(str(step.key), {})
-        return {str(node): (float(score), ranks.get(node)) for node, score in scores.items()}
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    """Admits containers, text and numbers: whatever would import a name is refused."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, and only plain containers and numbers are admitted")
-
-
-def load_plain_pickle(path: Path) -> object:
-    """Reads a pickle that can run no code. Raises ScoreFileError."""
-    try:
-        with path.open("rb") as file:
-            return _PlainUnpickler(file).load()
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        ValueError,
-        TypeError,
-        IndexError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-    ) as error:
-        raise ScoreFileError(f"--scores: {path} cannot be read as a plain pickle: {_one_line(error)}") from None
+        return {node: (float(score), ranks.get(node)) for node, score in scores.items()}
 
 
 def file_digest(path: Path) -> str:
     """sha256 of a file, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _check_numbers(table: object, path: Path) -> None:
-    if not isinstance(table, dict):
-        raise ScoreFileError(f"--scores: expected a dictionary of steps, found {_shape(table)} in {path}")
-    for key, row in table.items():
-        if not isinstance(row, dict):
-            raise ScoreFileError(
-                f"--scores: expected a dictionary of candidates for step {key}, found {_shape(row)} in {path}"
-            )
-        wrong = next((v for v in row.values() if not isinstance(v, int | float) or not math.isfinite(v)), None)
-        if wrong is not None:
-            raise ScoreFileError(f"--scores: expected finite numbers for step {key}, found {wrong!r:.50} in {path}")
-
-
-def _shape(value: object) -> str:
-    return f"a {type(value).__name__}" + (
-        f" with keys {sorted(map(str, value))[:5]}" if isinstance(value, dict) else ""
-    )
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

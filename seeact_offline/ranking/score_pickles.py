@@ -1,0 +1,204 @@
+"""The official score file, a pickle: `{"scores"|"ranks": {"<annotation_id>_<action_uid>": {backend_node_id: x}}}`.
+
+A pickle is a program. It can run code, ask for memory by the gigabyte, or hash a tuple of tuples for ever, but not with the
+opcodes that dictionaries, texts and numbers take. So all opcodes are matched by one regular expression before the first is
+run. That takes two fifths as long as running them does; `pickletools.genops` would take ten times as long.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import pickletools
+import re
+from collections.abc import Callable, Iterable
+from itertools import filterfalse, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seeact_offline.records import ScoreFileError
+
+# GLOBAL, INST and STACK_GLOBAL: the unpickler goes as far as these, and names what they ask for
+IMPORTS = b"ci\x93"
+STOP = b"."
+# bytes; the ids that make up a step's key are of 36 each
+LONGEST_TEXT = 255
+# of what an error quotes, in characters
+SHOWN = 100
+
+
+class Numbers(NamedTuple):
+    """What one of the two tables holds. A rank is an int: 3.0 is refused as 1.5 is, and a boolean is no number."""
+
+    types: frozenset[type]
+    valid: Callable[[Any], bool]
+    words: str
+
+
+TABLES = {
+    "scores": Numbers(frozenset({int, float}), math.isfinite, "finite numbers"),
+    "ranks": Numbers(frozenset({int}), (0).__le__, "whole numbers from 0"),
+}
+
+
+def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
+    """Scores and ranks, the latter empty where the file has none. Raises ScoreFileError.
+
+    Of a key that is given twice the last value counts, as in any dictionary.
+    """
+    content = load_plain_pickle(path)
+    if not isinstance(content, dict) or not isinstance(content.get("scores"), dict):
+        raise ScoreFileError(
+            f"--scores: expected a pickle with a dictionary under 'scores', found {_shape(content)} in {path}"
+        )
+    scores, ranks = content["scores"], content.get("ranks", {})
+    for name, table in (("scores", scores), ("ranks", ranks)):
+        problem = _table_problem(table, TABLES[name])
+        if problem:
+            raise ScoreFileError(f"--scores: expected {problem} under {name!r} in {path}")
+    return scores, ranks
+
+
+def load_plain_pickle(path: Path) -> object:
+    """Reads dictionaries, texts, numbers of 64 bits, booleans and None; no pickle runs code. Raises ScoreFileError."""
+    try:
+        data = path.read_bytes()
+        _check_opcodes(data)
+        return _PlainUnpickler(_WholeFile(data)).load()
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        TypeError,
+        IndexError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        MemoryError,
+        OSError,
+    ) as error:
+        raise ScoreFileError(
+            f"--scores: expected a pickle of plain dictionaries, texts and numbers, but {path} cannot be read as one:"
+            f" {one_line(error)}"
+        ) from None
+
+
+def one_line(error: Exception) -> str:
+    """An error's message, in one line and not a long one."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Refuses whatever would import a name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        asked = f"{module[:SHOWN]}.{name[:SHOWN]}"
+        raise pickle.UnpicklingError(f"it asks for {asked!r}, and only plain containers and numbers are admitted")
+
+
+class _WholeFile(io.BytesIO):
+    """Shows all that is left at the first look.
+
+    An unpickler that sees a file bit by bit loses the rest of an opcode which a frame's end cuts in two. It then runs
+    others than those that were checked.
+    """
+
+    def peek(self, size: int = 0) -> bytes:
+        return self.getvalue()[self.tell() :]
+
+
+def _check_opcodes(data: bytes) -> None:
+    """Raises UnpicklingError at the first opcode that a score file does not need. Those in `IMPORTS` are let pass."""
+    found = _opcodes(len(data)).match(data)
+    end = found.end() if found else 0
+    if end == len(data):
+        raise pickle.UnpicklingError(f"it ends at byte {end}, before STOP")
+    if data[end : end + 2] == STOP or data[end] in IMPORTS:
+        return
+    name = next((known.name for known in pickletools.opcodes if known.code == chr(data[end])), f"{data[end]:#04x}")
+    raise pickle.UnpicklingError(
+        f"{name} at byte {end} has no place there, or its argument is cut off or out of bounds"
+    )
+
+
+def _opcodes(size: int) -> re.Pattern[bytes]:
+    """Matches the opcodes of a score file of `size` bytes as far as they go, each with all of its argument.
+
+    Every alternative begins with another byte, so that there is one way to match, and `*+` keeps no other in mind.
+    """
+    known = (
+        # in protocol 4, most are one of these
+        _counted(rb"\x8c", LONGEST_TEXT),
+        rb"\x94|G.{8}|h.|j.{4}|K.|M..",
+        # in protocols 1 to 3, these
+        _counted(b"X", LONGEST_TEXT, width=4),
+        b"q.|r" + _number_up_to(size, width=4),
+        # PROTO and FRAME; MARK and the opcodes of dictionaries; NEWTRUE, NEWFALSE and NONE
+        rb"\x80[\x00-\x05]|\x95.{8}|[(}dus]|[\x88\x89N]",
+        # BININT, LONG1
+        b"J.{4}|" + _counted(rb"\x8a", 8),
+        # the texts of Python 2, and those of protocol 0
+        _counted(b"U", LONGEST_TEXT),
+        rb"S[^\n\\]{0,%d}+\n|V[^\n]{0,%d}+\n" % (LONGEST_TEXT, LONGEST_TEXT),
+        # the rest of protocol 0
+        rb"F[^\n]{1,32}+\n|I-?[0-9]{1,19}\n|L-?[0-9]{1,19}L?\n|g[0-9]{1,19}\n",
+        b"p" + _digits_up_to(size) + rb"\n",
+    )
+    return re.compile(b"(?s:" + b"|".join(known) + b")*+")
+
+
+def _counted(opcode: bytes, longest: int, width: int = 1) -> bytes:
+    """An opcode whose argument begins with its own length, in `width` bytes."""
+    lengths = (re.escape(n.to_bytes(width, "little")) + b".{%d}" % n for n in range(longest + 1))
+    return opcode + b"(?:" + b"|".join(lengths) + b")"
+
+
+def _number_up_to(size: int, width: int) -> bytes:
+    """Little-endian bytes of a number no greater than about `size`: twice that at most.
+
+    A memo index is no greater than the file. The unpickler makes its table as long as the greatest index.
+    """
+    digits = min(size, 256**width - 1).to_bytes(width, "little").rstrip(b"\x00") or b"\x00"
+    top = b"[\\x00-\\x%02x]" % digits[-1]
+    return b"." * (len(digits) - 1) + top + rb"\x00" * (width - len(digits))
+
+
+def _digits_up_to(size: int) -> bytes:
+    """The same as decimal digits."""
+    digits = str(size)
+    return b"(?:[0-9]{0,%d}|[0-%d][0-9]{%d})" % (len(digits) - 1, int(digits[0]), len(digits) - 1)
+
+
+def _table_problem(table: object, numbers: Numbers) -> str:
+    """What was expected and what came, or nothing. Looks at a row once, however many steps share it."""
+    if not isinstance(table, dict):
+        return f"a dictionary of steps, found {_shape(table)}"
+    if stranger := _other_than({str}, table):
+        return f"texts as the names of steps, found a {stranger}"
+    rows = {id(row): (step, row) for step, row in table.items()}
+    problems = ((step, _row_problem(row, numbers)) for step, row in rows.values())
+    return next((f"{problem} for step {step[:SHOWN]!r}" for step, problem in problems if problem), "")
+
+
+def _row_problem(row: object, numbers: Numbers) -> str:
+    if not isinstance(row, dict):
+        return f"a dictionary of candidates, found {_shape(row)}"
+    if stranger := _other_than({str}, row):
+        return f"texts as the ids of candidates, found a {stranger}"
+    if stranger := _other_than(numbers.types, row.values()):
+        return f"{numbers.words}, found a {stranger}"
+    wrong = next(filterfalse(numbers.valid, row.values()), None)
+    return "" if wrong is None else f"{numbers.words}, found {wrong}"
+
+
+def _other_than(types: set[type] | frozenset[type], values: Iterable[object]) -> str:
+    """The name of a type that is none of these, or nothing."""
+    return min((other.__name__ for other in set(map(type, values)) - types), default="")
+
+
+def _shape(value: object) -> str:
+    """A value by its type, for what lies within may be beyond printing."""
+    if not isinstance(value, dict):
+        return f"a {type(value).__name__}"
+    return f"a dict with keys {[str(key)[:SHOWN] for key in islice(value, 5)]}"
