@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranker.checkpoint import PairOrder
+from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Example, PairEncoder, PairGroup, TokenSwap
 from ranker.processes import n_processes
@@ -216,19 +216,12 @@ def _open_base(
         texts = (text for group in groups for text in (group.query, *group.texts))
         tokenizer = train_tokenizer(texts, base.vocab_size, base.max_tokens, synonyms)
         return build_small(base, tokenizer), tokenizer
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(base))
-        model = AutoModelForSequenceClassification.from_pretrained(
-            str(base), num_labels=1, dtype="float32", ignore_mismatched_sizes=True
-        )
-    except (OSError, ValueError, ImportError) as error:
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".:")
+        return open_base(base)
+    except RankerError as error:
         raise RankerError(
-            f"base: expected a folder or hub id of a model and its tokenizer, {base}: {reason}"
+            f"base: expected a folder or hub id of a model and its tokenizer, {str(error).removeprefix('model: ')}"
         ) from error
-    return model, tokenizer
 
 
 def _make_trainer(

@@ -185,13 +185,13 @@ def _tiktoken(name: str) -> Callable[[str], int]:
 
 
 def _hugging_face(name: str) -> Callable[[str], int]:
+    from seeact_offline.ranking.opening import open_tokenizer as open_checked
+
     try:
-        from transformers import AutoTokenizer
+        tokenizer = open_checked(name)
     except ImportError:
         raise InputError(f"--tokenizer: hf:{name} needs a package: pip install transformers") from None
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"--tokenizer: no tokenizer in {name!r}: {_first_line(error)}") from None
     # verbose: a page longer than the model's window is no mistake here
     return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])

@@ -164,7 +164,7 @@ def _check_text(name: str, text: str, log: FaultLog) -> None:
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError as error:
-        log.add("bad_text", f"{name}: half of a surrogate pair, {text[error.start] !a}, is no character")
+        log.add("bad_text", f"{name}: half of a surrogate pair, {text[error.start]!a}, is no character")
 
 
 def row_key(row: Row) -> StepKey:

@@ -6,6 +6,7 @@ import re
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from seeact_offline.ranking.scores import Ranker, text_form
 from seeact_offline.records import InputError
@@ -39,6 +40,13 @@ def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker
 
         return LexicalRanker()
     return _cross_encoder(name, _checkpoint(name), dtype, backend)
+
+
+def open_tokenizer(name: str) -> Any:
+    """transformers' tokenizer of a folder or hub id. Raises ImportError without transformers, ValueError for any other reason."""
+    from ranker.checkpoint import open_tokenizer as open_checked
+
+    return open_checked(name)
 
 
 def model_threads(name: str) -> int | None:
