@@ -17,15 +17,12 @@ import numpy as np
 
 from ranker.checkpoint import MIXED, Checkpoint, PairOrder, open_checkpoint
 from ranker.errors import RankerError
+from ranker.exact_top_k import rescore_near_cut
 from ranker.packed import PackedDeberta, can_pack
-from ranker.padded import PaddedModel, batch_bounds
-from ranker.settling import settle
-from ranker.sharing import Tokens, WordReader, shared_types
+from ranker.padded import PaddedModel
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-__all__ = ["BACKENDS", "MIN_TEXT_TOKENS", "CrossEncoderRanker", "EncodedPairs", "Row", "batch_bounds", "find_template"]
 
 MIN_TEXT_TOKENS = 8
 """A query that leaves fewer tokens than these for the text is refused."""
@@ -45,8 +42,6 @@ class Row(NamedTuple):
     """Token ids, special tokens included."""
     split: int
     """Tokens of the first text, special tokens not counted."""
-    types: tuple[int, ...] = ()
-    """Of each token, where it is not the tokenizer that decides."""
 
 
 @dataclass(frozen=True)
@@ -63,34 +58,13 @@ class PairTemplate:
     def n_special(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
 
-    def join(
-        self, first: Sequence[int], second: Sequence[int], types: tuple[Sequence[int], Sequence[int]] | None = None
-    ) -> Row:
-        """`types`: of the tokens of both, where it is not the tokenizer that decides; the special ones are of type 0 then."""
-        ids = (*self.before, *first, *self.between, *second, *self.after)
-        if types is None:
-            return Row(ids, len(first))
-        before, between, after = ([0] * len(part) for part in (self.before, self.between, self.after))
-        return Row(ids, len(first), (*before, *types[0], *between, *types[1], *after))
+    def join(self, first: Sequence[int], second: Sequence[int]) -> Row:
+        return Row((*self.before, *first, *self.between, *second, *self.after), len(first))
 
     def token_types(self, row: Row) -> Sequence[int]:
-        if row.types:
-            return row.types
         before, first, between, second, after = self.types
         n_second = len(row.ids) - row.split - self.n_special
         return [*before, *first * row.split, *between, *second * n_second, *after]
-
-
-def join_pair(
-    template: PairTemplate,
-    order: PairOrder,
-    pair: tuple[Sequence[int], Sequence[int]],
-    types: tuple[Sequence[int], Sequence[int]] | None,
-) -> Row:
-    """`pair`: tokens of the query and of the text, in whatever order they are to be joined; `types`: see `PairTemplate.join`."""
-    if order == "query-text":
-        return template.join(*pair, types)
-    return template.join(*pair[::-1], types and types[::-1])
 
 
 @dataclass(frozen=True)
@@ -140,9 +114,8 @@ class CrossEncoderRanker:
             if number is not None and number < 1:
                 raise RankerError(f"{name}: expected a positive number, got {number}")
         self._checkpoint = open_checkpoint(model, device, dtype, pair_order)
-        self._template = find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
-        self._reader = WordReader(self._checkpoint.tokenizer, self._checkpoint.model.config)
-        self._typed = self._reader.shares or _reads_types(self._checkpoint.model, self._checkpoint.tokenizer)
+        self._template = _find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
+        self._typed = _reads_types(self._checkpoint.model, self._checkpoint.tokenizer)
         self._exact_top = exact_top if dtype == MIXED else None
         self._exact = _forward(self._checkpoint, backend)
         self._rough = _forward(self._checkpoint, backend, "bfloat16") if self._exact_top else self._exact
@@ -150,7 +123,7 @@ class CrossEncoderRanker:
         self._batch_tokens = batch_tokens or BATCH_TOKENS.get(kind, OTHER_BATCH_TOKENS)
         self.truncated = 0
         """Texts that were cut so far, to the room their query leaves."""
-        self.settled = 0
+        self.rescored = 0
         """Rows that were scored a second time so far, with dtype mixed."""
 
     @property
@@ -167,11 +140,6 @@ class CrossEncoderRanker:
     def pair_order(self) -> PairOrder:
         """Which of the two texts comes first."""
         return self._checkpoint.pair_order
-
-    @property
-    def text_form(self) -> str:
-        """What the texts were like that it was trained on, as its config says; plain where it does not."""
-        return str(getattr(self._checkpoint.model.config, "text_form", "plain"))
 
     @property
     def dtype(self) -> str:
@@ -195,9 +163,8 @@ class CrossEncoderRanker:
 
     def encode(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> EncodedPairs:
         """The pairs as rows, without the model: may run in a thread while `predict` works on the rows before."""
-        asked = self._read({query for query, texts in pairs if texts}, query=True)
-        read = self._read({text for _, texts in pairs for text in texts}, query=False)
-        given = [self._rows_of(query, texts, asked, read) for query, texts in pairs]
+        read = self._tokens({text for query, texts in pairs if texts for text in (query, *texts)})
+        given = [self._rows_of(query, texts, read) for query, texts in pairs]
         # Sorted by content, not by order of arrival: the same texts make the same batches, so the same scores to the bit.
         rows = sorted({row for rows in given for row in rows}, key=lambda row: (-len(row.ids), row))
         index = {row: place for place, row in enumerate(rows)}
@@ -212,12 +179,14 @@ class CrossEncoderRanker:
         self._refuse_non_finite(found)
         if self._exact_top is None:
             return found
-        found = settle(scores, encoded.places, self._exact_top, lambda places: self._settle([rows[i] for i in places]))
+        found = rescore_near_cut(
+            scores, encoded.places, self._exact_top, lambda places: self._rescore_near_cut([rows[i] for i in places])
+        )
         self._refuse_non_finite(found)
         return found
 
-    def _settle(self, rows: Sequence[Row]) -> np.ndarray:
-        self.settled += len(rows)
+    def _rescore_near_cut(self, rows: Sequence[Row]) -> np.ndarray:
+        self.rescored += len(rows)
         return self._score_rows(self._exact, rows)
 
     def _score_rows(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
@@ -227,34 +196,34 @@ class CrossEncoderRanker:
             scores[start:stop] = self._score_batch(forward, rows[start:stop])
         return scores
 
-    def _read(self, texts: set[str], *, query: bool) -> dict[str, Tokens]:
+    def _tokens(self, texts: set[str]) -> dict[str, list[int]]:
+        if not texts:
+            return {}
         ordered = sorted(texts)
-        return dict(zip(ordered, self._reader.read(ordered, query=query), strict=True))
+        encoded = self._checkpoint.tokenizer(
+            ordered, add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False, verbose=False
+        )
+        return dict(zip(ordered, encoded["input_ids"], strict=True))
 
-    def _rows_of(
-        self, query: str, texts: Sequence[str], queries: Mapping[str, Tokens], read: Mapping[str, Tokens]
-    ) -> list[Row]:
+    def _rows_of(self, query: str, texts: Sequence[str], read: Mapping[str, list[int]]) -> list[Row]:
         if not texts:
             return []
-        asked = queries[query]
-        room = self._checkpoint.max_tokens - self._template.n_special - len(asked.ids)
+        asked = read[query]
+        room = self._checkpoint.max_tokens - self._template.n_special - len(asked)
         if room < MIN_TEXT_TOKENS:
             raise RankerError(
-                f"query: expected at most {len(asked.ids) + room - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} "
-                f"are left for a text, got {len(asked.ids)}: {query[:60]!r}"
+                f"query: expected at most {len(asked) + room - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} "
+                f"are left for a text, got {len(asked)}: {query[:60]!r}"
             )
-        self.truncated += sum(len(read[text].ids) > room for text in texts)
+        self.truncated += sum(len(read[text]) > room for text in texts)
         rows = {text: self._row(asked, self._cut(read[text], room)) for text in set(texts)}
         return [rows[text] for text in texts]
 
-    def _cut(self, text: Tokens, room: int) -> Tokens:
-        if len(text.ids) <= room:
-            return text
-        return text.cut(-room, None) if self._checkpoint.tokenizer.truncation_side == "left" else text.cut(0, room)
+    def _cut(self, text: list[int], room: int) -> list[int]:
+        return text[-room:] if self._checkpoint.tokenizer.truncation_side == "left" else text[:room]
 
-    def _row(self, asked: Tokens, found: Tokens) -> Row:
-        types = shared_types(asked, found) if self._reader.shares else None
-        return join_pair(self._template, self.pair_order, (asked.ids, found.ids), types)
+    def _row(self, asked: list[int], text: list[int]) -> Row:
+        return self._template.join(*((asked, text) if self.pair_order == "query-text" else (text, asked)))
 
     def _score_batch(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
         import torch
@@ -292,7 +261,7 @@ def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> 
     return PaddedModel(own, checkpoint.tokenizer.pad_token_id, checkpoint.max_tokens)
 
 
-def find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
+def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
     """Read off how the tokenizer joins two texts; RankerError where it does not, or leaves no mark between them."""
     first, second = _plain_ids(tokenizer, "alpha one"), _plain_ids(tokenizer, "two beta gamma")
     pair = tokenizer("alpha one", "two beta gamma", return_token_type_ids=True)

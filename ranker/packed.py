@@ -51,7 +51,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Norm:
-    """A layer norm, in its weights' number format: float32 wherever texts are scored."""
+    """A layer norm, in float32."""
 
     weight: Tensor
     bias: Tensor
@@ -96,10 +96,11 @@ class Distances:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
-    """What a layer has, whether it scores or learns: all but how distances enter."""
+class Layer:
+    """One layer of the encoder: packed tokens in float32, shape (tokens, hidden size), to the same."""
 
     heads: int
+    distances: Distances
     project: Linear
     """Queries (scaled), keys and values, one after the other."""
     merge: Linear
@@ -108,31 +109,13 @@ class Block:
     activation: Any
     narrow: Linear
     last_norm: Norm
-    dropout: float = 0.0
-
-    def finish(self, hidden: Tensor, context: Tensor) -> Tensor:
-        """`context`: what attention found, of the same shape."""
-        hidden = self.norm(hidden + self._drop(self.merge(context)))
-        return self.last_norm(hidden + self._drop(self.narrow(self.activation(self.widen(hidden)))))
-
-    def _drop(self, values: Tensor) -> Tensor:
-        from torch.nn.functional import dropout
-
-        return dropout(values, self.dropout) if self.dropout else values
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layer(Block):
-    """One layer of the encoder: packed tokens in float32, shape (tokens, hidden size), to the same."""
-
-    distances: Distances
 
     def __call__(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:
         import torch
 
         projected = self.project(hidden)
         context = torch.cat([self._attend(projected[span.start : span.stop], span) for span in spans])
-        return self.finish(hidden, context)
+        return self._finish(hidden, context)
 
     def first(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:
         """The first token of each row alone, shape (rows, hidden size)."""
@@ -147,7 +130,12 @@ class Layer(Block):
             self._attend_first(q, projected[span.start : span.stop], span)
             for q, span in zip(queries, spans, strict=True)
         ]
-        return self.finish(first, torch.cat(context))
+        return self._finish(first, torch.cat(context))
+
+    def _finish(self, hidden: Tensor, context: Tensor) -> Tensor:
+        """`context`: what attention found, of the same shape."""
+        hidden = self.norm(hidden + self.merge(context))
+        return self.last_norm(hidden + self.narrow(self.activation(self.widen(hidden))))
 
     def _attend(self, projected: Tensor, span: Span) -> Tensor:
         import torch
@@ -198,7 +186,7 @@ class PackedDeberta:
     def __init__(self, model: Any, dtype: Any, longest: int) -> None:
         """`dtype`: torch's; `longest`: tokens of the longest row that will come."""
         encoder = model.deberta.encoder
-        table = distance_table(encoder, longest)
+        table = _distance_table(encoder, longest)
         self._model = model
         self._layers = [_pack_layer(layer, table, dtype) for layer in encoder.layer]
 
@@ -251,7 +239,7 @@ def _slanted(values: Tensor, table: Tensor, span: Span) -> Tensor:
     return product.as_strided((len(values), span.rows, width, width), steps, width - 1)
 
 
-def distance_table(encoder: Any, longest: int) -> Tensor | None:
+def _distance_table(encoder: Any, longest: int) -> Tensor | None:
     """The (normed) embedding of each distance in float32; row `longest - 1 - d` is for a query `d` tokens after its key."""
     import torch
     from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
@@ -269,24 +257,18 @@ def distance_table(encoder: Any, longest: int) -> Tensor | None:
 
 
 def _pack_layer(layer: Any, table: Tensor | None, dtype: Any) -> Layer:
-    import torch
-
-    distances = _pack_distances(layer.attention.self, table, dtype)
-    return Layer(distances=distances, **block_parts(layer, dtype, torch.float32))
-
-
-def block_parts(layer: Any, dtype: Any, norm_dtype: Any) -> dict[str, Any]:
-    """The fields of `Block`, products in `dtype`, norms in `norm_dtype`."""
-    return {
-        "heads": layer.attention.self.num_attention_heads,
-        "project": _pack_projections(layer.attention.self, dtype),
-        "merge": _pack_linear(layer.attention.output.dense, dtype),
-        "norm": pack_norm(layer.attention.output.LayerNorm, norm_dtype),
-        "widen": _pack_linear(layer.intermediate.dense, dtype),
-        "activation": layer.intermediate.intermediate_act_fn,
-        "narrow": _pack_linear(layer.output.dense, dtype),
-        "last_norm": pack_norm(layer.output.LayerNorm, norm_dtype),
-    }
+    """Products in `dtype`."""
+    return Layer(
+        heads=layer.attention.self.num_attention_heads,
+        distances=_pack_distances(layer.attention.self, table, dtype),
+        project=_pack_projections(layer.attention.self, dtype),
+        merge=_pack_linear(layer.attention.output.dense, dtype),
+        norm=_pack_norm(layer.attention.output.LayerNorm),
+        widen=_pack_linear(layer.intermediate.dense, dtype),
+        activation=layer.intermediate.intermediate_act_fn,
+        narrow=_pack_linear(layer.output.dense, dtype),
+        last_norm=_pack_norm(layer.output.LayerNorm),
+    )
 
 
 def _scale(attention: Any) -> float:
@@ -327,5 +309,5 @@ def _pack_linear(linear: Any, dtype: Any) -> Linear:
     return Linear(linear.weight.to(dtype), linear.bias.to(dtype))
 
 
-def pack_norm(norm: Any, dtype: Any) -> Norm:
-    return Norm(norm.weight.to(dtype), norm.bias.to(dtype), norm.eps)
+def _pack_norm(norm: Any) -> Norm:
+    return Norm(norm.weight.float(), norm.bias.float(), norm.eps)

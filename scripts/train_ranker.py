@@ -1,6 +1,6 @@
-"""Train a ranker on the steps of a split; without a card, the small one.
+"""Train a ranker on the steps of a split by the published recipe; without a GPU, the small one.
 
-torchrun --nproc-per-node 2 scripts/train_ranker.py --dataset sample --split train --small --threads 1 --out runs/ranker
+python scripts/train_ranker.py --dataset sample --split train --small --out runs/ranker
 torchrun --nproc-per-node 4 scripts/train_ranker.py --dataset osunlp/Multimodal-Mind2Web --bf16 --batch 8 --out runs/deberta
 """
 

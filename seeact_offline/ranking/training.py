@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
-from ranker.processes import part
-from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, check, train
-from seeact_offline.ranking.lessons import TaughtStep, with_lessons
-from seeact_offline.ranking.scores import PLAIN, describe
-from seeact_offline.ranking.senses import SENSES
+from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, train
+from seeact_offline.ranking.scores import describe
 from seeact_offline.records import Step
 
-__all__ = [
-    "SENSES",
-    "SMALL",
-    "PairGroup",
-    "RankerError",
-    "SmallModel",
-    "TaughtStep",
-    "TrainingResult",
-    "TrainingSettings",
-    "check",
-    "part",
-    "to_group",
-    "train",
-    "with_lessons",
-]
+__all__ = ["SMALL", "PairGroup", "RankerError", "SmallModel", "TrainingResult", "TrainingSettings", "to_group", "train"]
 
 
-def to_group(step: Step, form: str = PLAIN) -> PairGroup:
-    """The texts of the step's candidates, by whether they are right. `form`: one of `ranking.FORMS`."""
+def to_group(step: Step) -> PairGroup:
+    """The texts of the step's candidates, by whether they are right."""
     described = describe(step)
-    texts = described.in_form(form)
-    right = [texts[c.backend_node_id] for c in step.candidates if c.is_positive]
-    wrong = [texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
+    right = [described.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
+    wrong = [described.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
     return PairGroup(described.query, tuple(right), tuple(wrong))

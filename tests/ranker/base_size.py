@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 WEIGHT_STD = 0.04
-# twice the usual: with 0.02 attention is all but uniform, and the first token hardly knows what it has read
+"""Twice the usual: with 0.02 attention is all but uniform, and the first token hardly knows what it has read."""
 LOGIT_SCALE = 16
-# of the classifier: the logits of a page then spread by about 2, as a trained ranker's do; it changes no order
+"""Of the classifier: the logits of a page then spread by about 2, as a trained ranker's do; it changes no order."""
 MAX_TOKENS = 512
 VOCABULARY = 8000
 

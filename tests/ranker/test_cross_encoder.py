@@ -29,9 +29,8 @@ from transformers import (
 )
 
 from ranker import CrossEncoderRanker, RankerError
-from ranker.checkpoint import find_folder
-from ranker.cross_encoder import batch_bounds
-from ranker.sharing import N_TYPES
+from ranker.checkpoint import find_folder, open_base
+from ranker.padded import batch_bounds
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = ["alpha", "one", "two", "beta", "gamma", "search", "flight", "cart", "button", "a", "task", "is", "(", ")", "/"]
@@ -176,22 +175,14 @@ def test_a_model_with_token_types_gets_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["packed", "transformers"])
 @pytest.mark.parametrize("order", ["query-text", "text-query"])
-def test_a_model_that_is_told_shared_words_gets_their_types(tmp_path: Path, order: str, backend: str) -> None:
-    folder = make_checkpoint(tmp_path, shared_words=True, type_vocab_size=N_TYPES, pair_order=order)
-    query, text = "search flight\ncart", "a cart\nsearch button"
-    given = [("query", query), ("text", text)]
-    types = {"query": [97, 81, 210], "text": [1, 5, 66, 65]}
-    # search: of the first line, and in the text's last one; cart: of the last clause, and in the text's first line
-    ids = {name: make_tokenizer()(words, add_special_tokens=False)["input_ids"] for name, words in given}
-    one, other = order.split("-")
-    model = DebertaV2ForSequenceClassification.from_pretrained(folder).eval()
-    with torch.no_grad():
-        expected = model(
-            input_ids=torch.tensor([[2, *ids[one], 3, *ids[other], 3]]),
-            token_type_ids=torch.tensor([[0, *types[one], 0, *types[other], 0]]),
-        ).logits[0, 0]
-    scores = CrossEncoderRanker(folder, device="cpu", backend=backend).score(query, [text])
-    assert scores[0] == pytest.approx(float(expected), abs=1e-4)
+def test_the_types_are_the_tokenizers_in_either_order_and_backend(tmp_path: Path, order: str, backend: str) -> None:
+    folder = make_checkpoint(tmp_path, type_vocab_size=2, pair_order=order)
+    texts = ["a cart\nsearch button", "one"]
+    pairs = [(QUERY, text) if order == "query-text" else (text, QUERY) for text in texts]
+    model = DebertaV2ForSequenceClassification.from_pretrained(folder)
+    expected = one_by_one(model, make_tokenizer(), pairs)[:, 0]
+    scores = CrossEncoderRanker(folder, device="cpu", backend=backend).score(QUERY, texts)
+    assert scores == pytest.approx(expected, abs=1e-4)
 
 
 def test_scores_are_float32_one_a_text(ranker: CrossEncoderRanker) -> None:
@@ -324,17 +315,6 @@ def test_an_unknown_order_is_refused(copy: Path) -> None:
         CrossEncoderRanker(edit_config(copy, pair_order="sideways"), device="cpu")
 
 
-# Form of the texts
-
-
-def test_a_checkpoint_that_does_not_say_reads_plain_texts(ranker: CrossEncoderRanker) -> None:
-    assert ranker.text_form == "plain"
-
-
-def test_the_config_states_the_form_of_the_texts(copy: Path) -> None:
-    assert CrossEncoderRanker(edit_config(copy, text_form="placed"), device="cpu").text_form == "placed"
-
-
 # Labels
 
 
@@ -438,6 +418,22 @@ def test_a_tokenizer_without_padding_is_refused(copy: Path) -> None:
     tokenizer.save_pretrained(copy)
     with pytest.raises(RankerError, match="names no padding token"):
         CrossEncoderRanker(copy)
+
+
+@pytest.mark.parametrize("stated", [{"text_form": "placed"}, {"shared_words": True}])
+def test_a_checkpoint_of_texts_that_are_no_longer_made_is_refused(copy: Path, stated: dict[str, object]) -> None:
+    with pytest.raises(RankerError, match=r"model: expected a checkpoint trained on the published texts, .* again$"):
+        CrossEncoderRanker(edit_config(copy, **stated))
+
+
+def test_nothing_is_trained_from_a_checkpoint_of_texts_that_are_no_longer_made(copy: Path) -> None:
+    with pytest.raises(RankerError, match="model: expected a checkpoint trained on the published texts"):
+        open_base(edit_config(copy, text_form="placed"))
+
+
+@pytest.mark.parametrize("stated", [{"text_form": "plain"}, {"shared_words": False}])
+def test_a_checkpoint_that_says_it_reads_the_published_texts_is_opened(copy: Path, stated: dict[str, object]) -> None:
+    assert CrossEncoderRanker(edit_config(copy, **stated), device="cpu").score(QUERY, ["cart"]).shape == (1,)
 
 
 # Pickled weights

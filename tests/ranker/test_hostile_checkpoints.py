@@ -18,8 +18,9 @@ from safetensors.torch import load_file, save_file
 from transformers import AlbertConfig, AlbertForSequenceClassification
 
 from ranker import CrossEncoderRanker, RankerError
-from ranker.checkpoint import MAX_SETTINGS_BYTES, open_base, open_tokenizer
+from ranker.checkpoint import open_base, open_tokenizer
 from ranker.training import PairGroup, TrainingSettings, train
+from ranker.untrusted import MAX_SETTINGS_BYTES
 from tests.pages import synthetic_rows, write_parquet
 from tests.ranker.test_cross_encoder import QUERY, edit_config, make_checkpoint, save
 
@@ -479,7 +480,7 @@ def test_a_base_too_large_for_its_weights_is_refused(copy: Path) -> None:
 
 
 def test_parts_are_counted_whatever_asks_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranker.checkpoint.MAX_MODULES", 500)
+    monkeypatch.setattr("ranker.untrusted.MAX_MODULES", 500)
     shape = {"embedding_size": 8, "hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 19}
     folder = save(tmp_path / "albert", AlbertForSequenceClassification(AlbertConfig(**shape, num_labels=1)))
     assert "asks for a model of more than 500 parts" in refusal(edit_config(folder, inner_group_num=10**7))

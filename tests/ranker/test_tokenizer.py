@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ranker.synonyms import Synonyms
 from ranker.tokenizer import train_tokenizer
 
 WORDS = "red green blue black white small large round square flat soft hard cold warm old new find and box".split()
@@ -14,36 +13,46 @@ WORDS = "red green blue black white small large round square flat soft hard cold
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return train_tokenizer([" ".join(WORDS)], 400, 40, Synonyms({"find": "seek, look for"}))
+    return train_tokenizer([" ".join(WORDS)] * 3 + WORDS, 400, 40)
 
 
-def test_a_tag_and_a_word_spelt_alike_are_two_tokens(tokenizer: Any) -> None:
-    box = tokenizer("(box id=3 box)", add_special_tokens=False)["input_ids"]
-    assert box[-1] == tokenizer("box", add_special_tokens=False)["input_ids"][0]
-    assert box[0] != box[-1]
+def test_same_texts_in_any_order_and_number_give_the_same_tokenizer() -> None:
+    def bytes_of(texts: list[str]) -> str:
+        return train_tokenizer(texts, 160, 40).backend_tokenizer.to_str()
+
+    assert bytes_of(WORDS) == bytes_of(WORDS[::-1]) == bytes_of(WORDS * 2)
 
 
-def test_running_numbers_and_stops_are_dropped(tokenizer: Any) -> None:
-    assert tokenizer.tokenize("Box id=3: RED, new.") == ["box", "red", "new"]
+def test_it_has_no_more_tokens_than_asked_for() -> None:
+    assert len(train_tokenizer(WORDS, 110, 40)) == 110
 
 
-def test_words_are_cut_after_six_letters(tokenizer: Any) -> None:
-    assert tokenizer.tokenize("marketplace") == tokenizer.tokenize("market")
+def test_words_of_the_texts_are_tokens(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("Find Green, BOX") == ["find", "green", ",", "box"]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("21st", ["21"]),
-        ("08:00", ["8", "0"]),
-        ("10", ["10"]),
-        ("2026", ["20", "26"]),
-        ("$1,499", ["$", "1", "49", "9"]),
-    ],
-)
-def test_a_number_under_100_is_one_token_seen_or_not(tokenizer: Any, text: str, tokens: list[str]) -> None:
-    assert tokenizer.tokenize(text)[: len(tokens)] == tokens
+def test_an_unseen_word_is_spelt_alike_in_both_texts(tokenizer: Any) -> None:
+    ids = tokenizer("quizjvp", "box quizjvp")["input_ids"]
+    first = ids[1 : ids.index(tokenizer.sep_token_id)]
+    assert len(first) > 1
+    assert tokenizer.unk_token_id not in first
+    assert ids[-1 - len(first) : -1] == first
 
 
-def test_synonyms_are_one_word(tokenizer: Any) -> None:
-    assert tokenizer.tokenize("Looking for") == tokenizer.tokenize("seek") == ["find"]
+def test_every_printable_character_is_known(tokenizer: Any) -> None:
+    everything = " ".join(map(chr, range(33, 127)))
+    assert tokenizer.unk_token_id not in tokenizer(everything)["input_ids"]
+
+
+def test_digits_are_read_one_by_one(tokenizer: Any) -> None:
+    assert tokenizer.tokenize("2026") == ["2", "0", "2", "6"]
+
+
+def test_a_pair_has_token_types_0_and_1(tokenizer: Any) -> None:
+    pair = tokenizer("red", "green box")
+    assert tokenizer.convert_ids_to_tokens(pair["input_ids"]) == ["[CLS]", "red", "[SEP]", "green", "box", "[SEP]"]
+    assert pair["token_type_ids"] == [0, 0, 0, 1, 1, 1]
+
+
+def test_it_states_how_long_a_pair_may_be(tokenizer: Any) -> None:
+    assert tokenizer.model_max_length == 40

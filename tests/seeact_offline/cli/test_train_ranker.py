@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seeact_offline.cli import main, train_ranker
-from seeact_offline.cli.train_ranker import TrainingStep, held_out_tasks
 from seeact_offline.dataset import load_steps
-from seeact_offline.ranking import PLACED
-from seeact_offline.ranking.placed_texts import split_text
-from seeact_offline.ranking.training import to_group
-from seeact_offline.records import InputError
+from seeact_offline.ranking import candidate_texts
+from seeact_offline.ranking.training import SMALL, TrainingSettings, to_group
 
 
-def steps() -> list[TrainingStep]:
-    from ranker.pairs import PairGroup
-
-    group = PairGroup("find", ("button",), ("div",))
-    return [TrainingStep(f"task {i // 2}", f"site {i // 10}", group) for i in range(40)]
+def settings(words: str) -> TrainingSettings:
+    parser = argparse.ArgumentParser()
+    train_ranker.add_arguments(parser)
+    return train_ranker._settings(parser.parse_args(["--out", "ranker", *words.split()]))
 
 
 def test_group_of_a_step_holds_each_candidate_once() -> None:
@@ -32,55 +30,72 @@ def test_group_of_a_step_holds_each_candidate_once() -> None:
     assert group.query.startswith(f"task is: {step.task}")
 
 
-def test_group_of_placed_texts_says_where_each_candidate_lies() -> None:
+def test_group_of_a_step_holds_the_texts_that_are_scored() -> None:
     step = next(step for step in load_steps("sample", "train", limit=1) if step.truth.positives)
-    plain, placed = to_group(step), to_group(step, PLACED)
-    assert all(text.startswith("[x") for text in placed.texts)
-    assert [split_text(text).published for text in placed.texts] == list(plain.texts)
+    texts = candidate_texts(step)
+    assert set(to_group(step).positives) == {texts[node] for node in step.truth.positives}
+    assert sorted(to_group(step).texts) == sorted(texts.values())
 
 
-def test_held_out_share_is_of_whole_tasks_and_the_same_each_time() -> None:
-    held = held_out_tasks(steps(), 0.25, ())
-    assert len(held) == 5
-    assert held == held_out_tasks(reversed(steps()), 0.25, ())
+def test_what_is_left_out_is_as_published() -> None:
+    assert settings("") == TrainingSettings()
 
 
-def test_held_out_websites_are_left_out_whole() -> None:
-    assert held_out_tasks(steps(), 0.0, ("site 1",)) == {f"task {i}" for i in range(5, 10)}
+def test_what_is_left_out_of_a_small_one_is_its_own_recipe() -> None:
+    assert settings("--small") == SMALL
 
 
-def test_unknown_website_is_refused() -> None:
-    with pytest.raises(InputError, match="--hold-out-sites: expected websites of the split"):
-        held_out_tasks(steps(), 0.0, ("nowhere",))
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (
+            "--epochs 2 --negatives 9 --batch 8 --accumulate 4",
+            {"epochs": 2, "negatives": 9, "batch": 8, "accumulate": 4},
+        ),
+        ("--learning-rate 1e-4 --max-tokens 128", {"learning_rate": 1e-4, "max_tokens": 128}),
+        (
+            "--pair-order text-query --bf16 --seed 0 --threads 2",
+            {"pair_order": "text-query", "bf16": True, "threads": 2},
+        ),
+    ],
+)
+@pytest.mark.parametrize(("start", "usual"), [("", TrainingSettings()), ("--small ", SMALL)])
+def test_options_change_the_recipe(start: str, usual: TrainingSettings, words: str, changed: dict[str, Any]) -> None:
+    assert settings(start + words) == dataclasses.replace(usual, **changed)
 
 
-def test_command_trains_a_small_ranker(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("seeact_offline.ranking.teacher.ROUNDS", 5)
+def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "train-ranker --small --limit 1 --epochs 1 --negatives 2 --max-tokens 160 --threads 1 --out"
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
-    assert "trained on" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "trained on" in out
+    assert [line.partition(" ")[2] for line in err.splitlines()][:1] == ["steps to train on"]
     assert {path.name for path in (tmp_path / "ranker").iterdir()} >= {
         "config.json",
         "model.safetensors",
         "tokenizer.json",
         "tokenizer_config.json",
     }
-    assert json.loads((tmp_path / "ranker" / "config.json").read_text())["text_form"] == "placed"
 
 
-@pytest.mark.parametrize(
-    ("words", "form"),
-    [("", "plain"), ("--texts placed", "placed"), ("--small", "placed"), ("--small --texts plain", "plain")],
-)
-def test_texts_are_the_published_ones_unless_small_or_asked_for(words: str, form: str) -> None:
-    parser = argparse.ArgumentParser()
-    train_ranker.add_arguments(parser)
-    assert train_ranker._form(parser.parse_args(["--out", "ranker", *words.split()])) == form
+def test_a_trained_ranker_ranks(tmp_path: Path) -> None:
+    """Left to the published texts and types: nothing in its config asks for others."""
+    words = "train-ranker --small --limit 1 --epochs 1 --negatives 1 --max-tokens 160 --threads 1 --out"
+    main([*words.split(), str(tmp_path / "ranker")])
+    config = json.loads((tmp_path / "ranker" / "config.json").read_text())
+    assert (config["model_type"], config["type_vocab_size"]) == ("deberta-v2", 2)
+    ranked = ["rank", "--split", "cross_task", "--limit", "1", "--ranker", str(tmp_path / "ranker")]
+    assert main([*ranked, "--out", str(tmp_path / "scores.parquet")]) == 0
 
 
 def test_folder_that_holds_a_model_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "model.safetensors").touch()
     assert main(["train-ranker", "--small", "--limit", "1", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("error: --out: expected a folder without a model")
+
+
+def test_a_base_that_is_no_model_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    words = ["train-ranker", "--limit", "1", "--base", str(tmp_path / "empty"), "--out", str(tmp_path / "ranker")]
+    assert main(words) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("error: --base: expected a folder or hub id of a model")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import CrossEncoderRanker, RankerError
-from ranker.settling import FIRST_LOOK, settle
+from ranker.exact_top_k import FIRST_LOOK, rescore_near_cut
 from tests.ranker.test_cross_encoder import QUERY, WORDS, make_checkpoint
 
 K = 5
@@ -39,27 +39,27 @@ def test_the_best_are_those_of_exact_scores(seed: int, n: int, error: float) -> 
     random = np.random.default_rng(seed)
     exact = random.normal(size=n).astype(np.float32)
     rough = exact + (error * random.choice([-1, 1], size=n)).astype(np.float32)
-    (scores,) = settle(rough, [np.arange(n)], K, Exact(exact))
+    (scores,) = rescore_near_cut(rough, [np.arange(n)], K, Exact(exact))
     assert best(scores) == best(exact)
 
 
 def test_only_rows_near_the_cut_are_scored_again() -> None:
     exact = np.arange(1000, dtype=np.float32)
     asked = Exact(exact)
-    settle(exact + 0.25, [np.arange(1000)], K, asked)
+    rescore_near_cut(exact + 0.25, [np.arange(1000)], K, asked)
     assert sorted(asked.asked) == list(range(1000 - FIRST_LOOK, 1000))
 
 
 def test_few_texts_are_not_scored_again() -> None:
     rough, asked = np.zeros(K, dtype=np.float32), Exact(np.ones(K, dtype=np.float32))
-    (scores,) = settle(rough, [np.arange(K)], K, asked)
+    (scores,) = rescore_near_cut(rough, [np.arange(K)], K, asked)
     assert (scores.tolist(), asked.asked) == ([0.0] * K, [])
 
 
 def test_no_row_is_scored_exactly_twice() -> None:
     exact = np.random.default_rng(0).normal(size=60).astype(np.float32)
     asked = Exact(exact)
-    settle(exact + 0.1, [np.arange(40), np.arange(20, 60)], K, asked)
+    rescore_near_cut(exact + 0.1, [np.arange(40), np.arange(20, 60)], K, asked)
     assert len(asked.asked) == len(set(asked.asked))
 
 
@@ -68,15 +68,15 @@ def test_other_queries_change_no_score() -> None:
     exact = random.normal(size=60).astype(np.float32)
     rough = exact + random.normal(size=60, scale=0.1).astype(np.float32)
     places = [np.arange(40), np.arange(20, 60)]
-    together = settle(rough, places, K, Exact(exact))
-    alone = [settle(rough, [each], K, Exact(exact))[0] for each in places]
+    together = rescore_near_cut(rough, places, K, Exact(exact))
+    alone = [rescore_near_cut(rough, [each], K, Exact(exact))[0] for each in places]
     assert [values.tolist() for values in together] == [values.tolist() for values in alone]
 
 
 def test_equal_texts_count_as_often_as_they_occur() -> None:
     exact = np.arange(30, dtype=np.float32)
     places = np.array([29] * 4 + list(range(29)))
-    (scores,) = settle(exact + 0.25, [places], K, Exact(exact))
+    (scores,) = rescore_near_cut(exact + 0.25, [places], K, Exact(exact))
     assert sorted(scores)[-K:] == [28.0, *[29.0] * 4]
 
 
@@ -97,7 +97,7 @@ def test_mixed_gives_the_best_of_float32(tmp_path: Path, backend: str) -> None:
     full = CrossEncoderRanker(folder, device="cpu", backend=backend).score(QUERY, TEXTS)
     mixed = CrossEncoderRanker(folder, device="cpu", dtype="mixed", backend=backend, exact_top=20)
     assert best(mixed.score(QUERY, TEXTS), 20) == best(full, 20)
-    assert FIRST_LOOK <= mixed.settled < len(TEXTS)
+    assert FIRST_LOOK <= mixed.rescored < len(TEXTS)
 
 
 def test_mixed_scores_do_not_depend_on_the_order(tmp_path: Path) -> None:
@@ -106,10 +106,10 @@ def test_mixed_scores_do_not_depend_on_the_order(tmp_path: Path) -> None:
     assert forwards.tolist() == backwards[::-1].tolist()
 
 
-def test_mixed_names_what_it_settles(tmp_path: Path) -> None:
+def test_mixed_names_how_many_are_exact(tmp_path: Path) -> None:
     assert CrossEncoderRanker(make_checkpoint(tmp_path), device="cpu", dtype="mixed", exact_top=20).dtype == "mixed-20"
 
 
-def test_nothing_to_settle_is_refused(tmp_path: Path) -> None:
+def test_nothing_to_rescore_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RankerError, match="exact_top: expected a positive number, got 0"):
         CrossEncoderRanker(make_checkpoint(tmp_path), dtype="mixed", exact_top=0)

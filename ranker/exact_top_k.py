@@ -1,0 +1,67 @@
+"""The exact best k from rough scores: only the texts that the rough ones leave in doubt are scored exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+FIRST_LOOK = 12
+"""Rows nearest the cut that are scored exactly in any case: how far rough scores are off is learnt from them."""
+
+CAUTION = 1.5
+"""Some row not looked at may be off by more than the worst of those that were."""
+
+
+@dataclass
+class Cut:
+    """One query's texts and the line between its best k and the rest."""
+
+    places: np.ndarray
+    """The row of each text; equal texts share one."""
+    rough: np.ndarray
+    """Rough score of every row, of this query or another."""
+    k: int
+    exact: dict[int, float] = field(default_factory=dict)
+    """Rows scored exactly for this query so far."""
+
+    def doubtful(self) -> list[int]:
+        """Rows whose side of the cut is not sure yet, in ascending order: those no further from it than the largest error seen.
+
+        The cut is the k-th best score, of exact scores where they are known. When no rough score that is left is off by more
+        than its distance from the cut, each row is on the side that its exact score puts it on, so the best k are right.
+        """
+        if len(self.places) <= self.k:
+            return []
+        rows = np.unique(self.places)
+        distance = np.abs(self.rough[rows] - np.sort(self.scores())[-self.k])
+        margin = CAUTION * self._error() if self.exact else np.sort(distance)[:FIRST_LOOK][-1]
+        return [row for row in rows[distance <= margin].tolist() if row not in self.exact]
+
+    def scores(self) -> np.ndarray:
+        """Of each text: exact where it was asked for, rough elsewhere."""
+        return np.array([self.exact.get(row, self.rough[row]) for row in self.places.tolist()], dtype=np.float32)
+
+    def _error(self) -> float:
+        return max(abs(score - float(self.rough[row])) for row, score in self.exact.items())
+
+
+def rescore_near_cut(
+    rough: np.ndarray, places: Sequence[np.ndarray], k: int, score_rows: Callable[[list[int]], np.ndarray]
+) -> list[np.ndarray]:
+    """Scores of each query's texts, whose k best are those of exact scores. `score_rows`: exact scores of some rows.
+
+    What is scored exactly depends on the query's own texts alone, not on the other queries.
+    """
+    cuts = [Cut(each, rough, k) for each in places]
+    known: dict[int, float] = {}
+    while True:
+        wanted = [cut.doubtful() for cut in cuts]
+        new = sorted({row for rows in wanted for row in rows} - known.keys())
+        if new:
+            known.update(zip(new, score_rows(new).tolist(), strict=True))
+        for cut, rows in zip(cuts, wanted, strict=True):
+            cut.exact.update((row, known[row]) for row in rows)
+        if not any(wanted):
+            return [cut.scores() for cut in cuts]

@@ -1,0 +1,342 @@
+"""What anyone may have written into a checkpoint's folder, read with distrust.
+
+What the files say is checked by type and size before transformers sees them: whatever would run code, read a file that the
+folder does not hold, or fill the memory is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ranker.errors import RankerError
+
+MAX_SHOWN = 200
+"""Characters of a file's contents in a sentence."""
+
+SETTINGS_FILES = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "*.model",
+)
+VOCABULARY_FILES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+SAFE_WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
+PICKLED_WEIGHTS = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
+OTHER_WEIGHTS = ("adapter_config.json", "shard-*.safetensors")
+"""Files that make transformers load other weights than those above, or more."""
+
+MAX_SETTINGS_BYTES = 4 * 2**20
+"""Of config.json and of tokenizer_config.json: real ones have some thousand, and with ten thousand labels under a million."""
+
+MAX_LAYERS = 4096
+"""Of any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
+
+MAX_LABELS = 10_000
+"""A ranker has one label or two."""
+
+MAX_NUMBER = 2**30
+"""Of any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary ones."""
+
+MAX_MODULES = 50_000
+"""Parts that a model is made of: DeBERTa-v3-large has some 500, mixtures of experts up to 30,000."""
+
+NUMBERS_A_BYTE = 4
+"""A model has no more numbers than these for each byte of its weights: real weights take one byte or more each, and an
+embedding that is shared is counted up to three times."""
+
+EXTRA_NUMBERS = 2**22
+"""So many numbers (16 MB) need not be in the weights: the head of a base that has none yet, masks, position tables."""
+
+SAFE_FORWARDS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
+"""Ways of computing that are transformers' own; by other names it may fetch and run code from the hub."""
+
+OTHER_FILES = ("fast_tokenizer_files", "gguf_file", "init_inputs", "merges", "merges_file", "vocab")
+"""Settings of a tokenizer that make transformers read other files than those above."""
+
+Count = Annotated[int, Meta(ge=1)]
+
+
+class Settings(msgspec.Struct):
+    """Those entries of a config.json that are read here, or that anyone would get wrong in one; the others are transformers'."""
+
+    model_type: str | None = None
+    architectures: list[str] | None = None
+    auto_map: dict[str, Any] | None = None
+    tokenizer_class: str | None = None
+    pair_order: str | None = None
+    text_form: str | None = None
+    """Other than plain, in checkpoints of an unreleased version: trained on texts that are no longer made."""
+    shared_words: bool | None = None
+    """True in the same checkpoints: trained with token types that are no longer made."""
+    id2label: Annotated[dict[int, str | int | float | None], Meta(min_length=1, max_length=MAX_LABELS)] | None = None
+    num_labels: Count | None = None
+    hidden_size: Count | None = None
+    num_hidden_layers: Count | None = None
+    num_attention_heads: Count | None = None
+    vocab_size: Count | None = None
+    type_vocab_size: Annotated[int, Meta(ge=0)] | None = None
+    max_position_embeddings: Annotated[int, Meta(ge=0)] | None = None
+
+
+class TokenizerSettings(msgspec.Struct):
+    """Those entries of a tokenizer_config.json, or of the config.json beside it, that decide which tokenizer it is."""
+
+    model_type: str | None = None
+    auto_map: Any = None
+    tokenizer_class: str | None = None
+    model_max_length: int | float | None = None
+
+
+class WeightIndex(msgspec.Struct):
+    """Which file holds which weight."""
+
+    weight_map: dict[str, str]
+
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def read_settings(folder: Path, model: str | Path) -> Settings:
+    """config.json, once nothing in it is malformed, huge, or makes transformers run or read what is not in the checkpoint."""
+    content = _read_json(folder / "config.json", model)
+    for key, value in _entries(content):
+        _refuse_huge(key, value, model)
+        _refuse_elsewhere(key, value, model)
+    settings = _as_record(content, Settings, "config.json", model)
+    _refuse_own_code(settings, model)
+    _refuse_other_texts(settings, model)
+    return settings
+
+
+def check_weights(folder: Path, model: str | Path) -> None:
+    """There are weights, in files of the names that the digest covers, and no others that transformers would load."""
+    files = weight_files(folder)
+    if not files:
+        raise RankerError(f"model: {model} has no weights (model.safetensors or pytorch_model.bin)")
+    for path in matching(folder, OTHER_WEIGHTS):
+        raise RankerError(f"model: expected weights in {files[0].name} alone, {model} holds {path.name} beside it")
+    for index in files:
+        whole = index.with_name(index.name.removesuffix(".index.json"))
+        # Where there is the whole in one file, the index is not read.
+        if whole == index or whole.is_file():
+            continue
+        for name in _index_files(index, model) - {path.name for path in files}:
+            raise RankerError(
+                f"model: expected {index.name} to name files beside it, that of {model} names {shown(repr(name))}"
+            )
+
+
+def check_tokenizer(folder: Path, model: str | Path) -> None:
+    """The settings of a tokenizer name one of transformers', and no files of their own."""
+    content = _read_json(folder / "tokenizer_config.json", model) if (folder / "tokenizer_config.json").exists() else {}
+    settings = _as_record(content, TokenizerSettings, "tokenizer_config.json", model)
+    for key in OTHER_FILES:
+        if content.get(key):
+            raise RankerError(
+                f"model: the tokenizer_config.json of {model} names other files to load ({key}), which are never read"
+            )
+    config = _read_json(folder / "config.json", model) if (folder / "config.json").exists() else {}
+    kind = _as_record(config, TokenizerSettings, "config.json", model)
+    known = _is_tokenizer(settings.tokenizer_class, model) or _is_tokenizer(kind.tokenizer_class, model)
+    if settings.auto_map and not known and not _has_tokenizer(kind.model_type):
+        raise _own_code("tokenizer_config.json", model)
+
+
+@contextmanager
+def bounded(folder: Path, model: str | Path) -> Iterator[None]:
+    """A model that is made in here is refused while it has no memory yet, once it is larger than its weights can fill."""
+    from torch.nn.modules import module as hooks
+
+    limit = NUMBERS_A_BYTE * sum(path.stat().st_size for path in weight_files(folder)) + EXTRA_NUMBERS
+    # By owner and name, as a tensor gets its place twice: when it is made, and when it is filled.
+    sizes: dict[tuple[int, str], int] = {}
+    n_modules = n_numbers = 0
+
+    def count_tensor(owner: Any, name: str, tensor: Any) -> None:
+        nonlocal n_numbers
+        size = 0 if tensor is None else tensor.numel()
+        n_numbers += size - sizes.get((id(owner), name), 0)
+        sizes[id(owner), name] = size
+        if n_numbers > limit:
+            raise RankerError(f"model: the config.json of {model} asks for a larger model than its weights can fill")
+
+    def count_module(owner: Any, name: str, part: Any) -> None:
+        nonlocal n_modules
+        n_modules += 1
+        if n_modules > MAX_MODULES:
+            raise RankerError(f"model: the config.json of {model} asks for a model of more than {MAX_MODULES:,} parts")
+
+    handles = [
+        hooks.register_module_parameter_registration_hook(count_tensor),
+        hooks.register_module_buffer_registration_hook(count_tensor),
+        hooks.register_module_module_registration_hook(count_module),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold the weights: safetensors, or pickles where there are no others."""
+    return matching(folder, SAFE_WEIGHTS) or matching(folder, PICKLED_WEIGHTS)
+
+
+def matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+
+
+@contextmanager
+def one_sentence(problem: str) -> Iterator[None]:
+    """Whatever transformers raises in here becomes a RankerError that begins with the problem."""
+    try:
+        yield
+    except RankerError:
+        raise
+    # Everything: this is other people's code on other people's files, it fails in ways that nobody has listed, and nothing
+    # is kept back. A panic of the tokenizers library is not even an Exception.
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise RankerError(f"model: {problem} ({type(error).__name__}: {first_line(error)})") from error
+
+
+def first_line(error: BaseException) -> str:
+    return shown(next(iter(str(error).strip().splitlines()), "no reason given").rstrip(".:"))
+
+
+def shown(text: str) -> str:
+    """What a file holds, for a sentence: not too long, and without characters that a terminal obeys."""
+    text = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def _read_json(path: Path, model: str | Path) -> Any:
+    try:
+        # Not a pipe or a device, which would be read for ever.
+        if not path.is_file():
+            raise FileNotFoundError("no such file")
+        if path.stat().st_size > MAX_SETTINGS_BYTES:
+            raise ValueError(f"expected at most {MAX_SETTINGS_BYTES:,} bytes, found {path.stat().st_size:,}")
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RankerError(
+            f"model: expected a readable {path.name} in {model} ({type(error).__name__}: {first_line(error)})"
+        ) from error
+
+
+def _as_record(content: object, kind: type[Record], file: str, model: str | Path) -> Record:
+    try:
+        return msgspec.convert(content, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise RankerError(f"model: the {file} of {model} is malformed: {first_line(error)}") from error
+
+
+def _entries(content: object) -> Iterator[tuple[str, object]]:
+    """Every value in an object, however deep, with the name of its entry; that of a list for what is in it."""
+    rest = [("config.json", content)]
+    while rest:
+        key, value = rest.pop()
+        yield key, value
+        if isinstance(value, dict):
+            rest.extend((str(name), inner) for name, inner in value.items())
+        elif isinstance(value, list):
+            rest.extend((key, inner) for inner in value)
+
+
+def _refuse_huge(key: str, value: object, model: str | Path) -> None:
+    # Most are below the least of the limits.
+    if not isinstance(value, int) or abs(value) <= MAX_LAYERS:
+        return
+    limit = MAX_NUMBER
+    if key == "num_labels":
+        limit = MAX_LABELS
+    elif re.search("layer|depth|block", key):
+        limit = MAX_LAYERS
+    if abs(value) > limit:
+        raise RankerError(
+            f"model: expected at most {limit:,} as {shown(key)} in the config.json of {model}, found {shown(str(value))}"
+        )
+
+
+def _refuse_elsewhere(key: str, value: object, model: str | Path) -> None:
+    """Nothing that leads transformers to other files, or to code that is neither its own nor this project's."""
+    if key.endswith(("attn_implementation", "experts_implementation")) and value not in SAFE_FORWARDS:
+        raise RankerError(
+            f"model: expected {key} to be eager or sdpa in the config.json of {model}, found {shown(repr(value))}"
+        )
+    if key in ("configuration_files", "transformers_weights") and value is not None:
+        raise RankerError(f"model: the config.json of {model} names other files to load ({key}), which are never read")
+    if key == "quantization_config" and value is not None:
+        raise RankerError(f"model: expected weights that are not quantized, {model} has a quantization_config")
+
+
+def _refuse_own_code(settings: Settings, model: str | Path) -> None:
+    """A known kind with an `auto_map` is loaded by transformers' own class; others would need the code that it names."""
+    if not settings.auto_map:
+        return
+    from transformers import CONFIG_MAPPING, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+
+    kind = settings.model_type
+    if kind not in CONFIG_MAPPING or CONFIG_MAPPING[kind] not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        raise _own_code("config.json", model)
+
+
+def _refuse_other_texts(settings: Settings, model: str | Path) -> None:
+    if settings.shared_words or settings.text_form not in (None, "plain"):
+        raise RankerError(
+            f"model: expected a checkpoint trained on the published texts, {model} was trained on others "
+            "(text_form or shared_words in its config.json), which are no longer made: train it again"
+        )
+
+
+def _own_code(file: str, model: str | Path) -> RankerError:
+    return RankerError(f"model: {model} asks for code of its own (auto_map in its {file}), which is never run")
+
+
+def _index_files(index: Path, model: str | Path) -> set[str]:
+    try:
+        return set(msgspec.json.decode(index.read_bytes(), type=WeightIndex).weight_map.values())
+    except (msgspec.DecodeError, OSError, RecursionError, UnicodeDecodeError) as error:
+        raise RankerError(f"model: the {index.name} of {model} is malformed: {first_line(error)}") from error
+
+
+def _is_tokenizer(name: str | None, model: str | Path) -> bool:
+    """Whether transformers has a tokenizer of that name. Of what else it has, it would load a model by that name instead."""
+    from transformers import PreTrainedTokenizerBase
+    from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+    from transformers.utils import DummyObject
+
+    if not name:
+        return False
+    # The names that are tried in turn.
+    names = (name, name.removesuffix("Fast"), f"{name}Fast")
+    with one_sentence(f"the tokenizer of {model} cannot be loaded"):
+        found = [tokenizer_class_from_name(tried) for tried in names]
+    # What stands in for a class whose package is missing says so itself, and opens nothing.
+    classes = [one for one in found if one is not None and not isinstance(one, DummyObject)]
+    if not all(isinstance(one, type) and issubclass(one, PreTrainedTokenizerBase) for one in classes):
+        raise RankerError(
+            f"model: expected a tokenizer of transformers as tokenizer_class of {model}, found {shown(repr(name))}"
+        )
+    return any(one is not None for one in found)
+
+
+def _has_tokenizer(kind: str | None) -> bool:
+    from transformers import CONFIG_MAPPING, TOKENIZER_MAPPING
+
+    return kind in CONFIG_MAPPING and CONFIG_MAPPING[kind] in TOKENIZER_MAPPING

@@ -1,0 +1,19 @@
+"""Run as one of several processes by `test_training`: trains into the folder named, in batches of so many pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+from ranker.training import train
+from tests.ranker.test_training import QUICK, TINY, groups
+
+
+def run(out: Path, batch: int) -> None:
+    settings = dataclasses.replace(QUICK, epochs=3, batch=batch, learning_rate=1e-3)
+    train(groups(8), out, settings, base=TINY)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), int(sys.argv[2]))
