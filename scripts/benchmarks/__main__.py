@@ -1,0 +1,82 @@
+"""Measure speed and memory on made-up data; every such claim of this project is a line that this prints.
+
+python scripts/benchmarks help | steps | describe | sample | stream | lint | marks | scoring | ranker | all
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+# this file's own folder goes, for its names would hide others; in its place the folder of `benchmarks`, and the checkout, for
+# the claims need the tests' page generator and reference implementation
+sys.path.pop(0)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.data import make_data
+from benchmarks.describe import bench_describe
+from benchmarks.help import bench_help
+from benchmarks.lint import bench_lint
+from benchmarks.marks import bench_marks
+from benchmarks.measuring import Line, print_lines
+from benchmarks.sample import bench_sample
+from benchmarks.scoring import bench_scoring
+from benchmarks.steps import bench_steps
+from benchmarks.stream import bench_stream
+
+# a later claim is a file beside this one and a line here
+CLAIMS: dict[str, Callable[[argparse.Namespace], list[Line]]] = {
+    "help": lambda args: bench_help(),
+    "describe": lambda args: bench_describe(),
+    "marks": lambda args: bench_marks(*(args.also or ("sample", "cross_website"))),
+    "sample": lambda args: bench_sample(),
+    "lint": lambda args: bench_lint(),
+    "stream": lambda args: bench_stream(args.dir),
+    "steps": lambda args: bench_steps(args.n, args.dir),
+    "scoring": lambda args: bench_scoring(args.ranker_steps, args.candidates, args.also, args.dtype, args.dir),
+}
+GROUPS = {"ranker": ("describe", "scoring"), "all": tuple(CLAIMS)}
+
+
+def main() -> int:
+    args = _arguments()
+    if args.what == "make-data":
+        make_data(args.n, args.dir)
+        return 0
+    load = f"load {os.getloadavg()[0]:.1f} before"
+    print(f"{platform.platform()}, {os.cpu_count()} cores, {load}, Python {platform.python_version()}")
+    lines = [line for name in GROUPS.get(args.what, (args.what,)) for line in CLAIMS[name](args)]
+    print_lines(lines)
+    return int(any(line.missed for line in lines))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks", description="Speed and memory on made-up data; exit status 1 when a bar is missed."
+    )
+    parser.add_argument("what", choices=[*CLAIMS, *GROUPS, "make-data"])
+    parser.add_argument("--n", type=int, default=2000, help="steps: how many (default: %(default)s)")
+    parser.add_argument(
+        "--dir", type=Path, help="steps, stream: folder for some 3 GB of scratch files (default: the system's)"
+    )
+    parser.add_argument("--ranker-steps", type=int, default=20, help="scoring: steps (default: %(default)s)")
+    parser.add_argument(
+        "--candidates", type=int, default=60, help="scoring: of each step; 0 for all (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--also",
+        nargs=2,
+        metavar=("DATASET", "SPLIT"),
+        help="scoring: steps to score beside those; marks: in their place",
+    )
+    parser.add_argument("--dtype", default="mixed", help="scoring: of ours (default: %(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
