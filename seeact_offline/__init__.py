@@ -1,23 +1,45 @@
 """Rank a page's elements, ask a multimodal model for the next action, ground its answer, score it.
 
-`load_steps` is loaded on first use, so that importing the package costs nothing.
+    import seeact_offline as so
+    run = so.evaluate(dataset="sample", split="cross_website", grounding="choice", model="builtin/lexical", out="runs/a")
+    run.to_pandas("steps").groupby("website").success.mean()
+
+The names below are loaded on first use, so that importing the package costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seeact_offline.dataset import load_steps
+    from seeact_offline.runs.config import EvalConfig
+    from seeact_offline.runs.evaluation import evaluate
+    from seeact_offline.runs.questions import questions
+    from seeact_offline.runs.ranking import rank
+    from seeact_offline.runs.run import Run, load_run
 
-__all__ = ["__version__", "load_steps"]
+__all__ = ["EvalConfig", "Run", "__version__", "evaluate", "load_run", "load_steps", "questions", "rank"]
 __version__ = "0.1.0"
 
+_MODULES = {
+    "EvalConfig": "runs.config",
+    "Run": "runs.run",
+    "evaluate": "runs.evaluation",
+    "load_run": "runs.run",
+    "load_steps": "dataset",
+    "questions": "runs.questions",
+    "rank": "runs.ranking",
+}
 
-def __getattr__(name: str) -> object:
-    """Fetches `load_steps` from `dataset`. Raises AttributeError for any other name."""
-    if name == "load_steps":
-        from seeact_offline.dataset import load_steps
 
-        return load_steps
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    """Fetches a public name from its module. Raises AttributeError for any other."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

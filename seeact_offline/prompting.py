@@ -31,7 +31,7 @@ from seeact_offline.records import PromptError, letter
 
 TURNS = ("system", "turn1", "turn2")
 PLAN_ONLY = ("oracle", "ungrounded")
-# groundings that ask no second turn; any grounding's first turn is theirs too
+"""Groundings that ask no second turn; any grounding's first turn is theirs too."""
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
 
@@ -46,7 +46,7 @@ class _Rule:
 
     known: tuple[str, ...] = ()
     required: tuple[tuple[str, ...], ...] = ()
-    # of each inner tuple one must be there
+    """Of each inner tuple one must be there."""
 
 
 _TURN1 = _Rule(("task", *_HISTORY, "history_count"), (("task",), _HISTORY))
@@ -68,11 +68,11 @@ class PromptPack:
     system: str
     turn1: str
     turn2: str
-    # empty where a grounding asks no second turn
+    """Empty where a grounding asks no second turn."""
     digest: str
-    # sha256 over the three texts
+    """Sha256 over the three texts."""
     turns: Literal[1, 2] = 2
-    # 1: both turns go into one message
+    """1: both turns go into one message."""
 
     def render_system(self) -> str:
         return self.system

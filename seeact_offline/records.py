@@ -23,7 +23,7 @@ OPERATIONS = ("CLICK", "TYPE", "SELECT")
 
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
 MERGE_RULES: tuple[MergeRule, ...] = ("final-round", "first", "best-rank", "single")
-# how the answers of a step's groups become one
+"""How the answers of a step's groups become one."""
 
 
 def letter(index: int) -> str:
@@ -81,7 +81,7 @@ class CallError(StepError):
     """
 
     ANSWERED = frozenset({"refused", "truncated", "empty_reply"})
-    # the model's own doing: asking again would give the same
+    """The model's own doing: asking again would give the same."""
 
     def __init__(self, name: str, detail: str = "", usage: Usage | None = None) -> None:
         super().__init__(name, detail)
@@ -152,11 +152,11 @@ class Operation:
     """What is done to the element."""
 
     op: str
-    # one of OPERATIONS; empty when nothing was predicted
+    """One of OPERATIONS; empty when nothing was predicted."""
     value: str = ""
-    # text typed or option chosen; empty for none
+    """Text typed or option chosen; empty for none."""
     original_op: str = ""
-    # the recorder's own name (HOVER and ENTER appear here only)
+    """The recorder's own name (HOVER and ENTER appear here only)."""
 
     @property
     def text(self) -> str:
@@ -174,7 +174,7 @@ class Candidate:
     # None where the row gives none
     is_positive: bool
     is_clickable: bool = False
-    # whether the row says that the browser took it for something to click
+    """Whether the row says that the browser took it for something to click."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,31 +197,31 @@ class Step:
     """One annotated action on one page."""
 
     annotation_id: str
-    # the task
+    """The task."""
     action_uid: str
-    # the step, unique inside its task
+    """The step, unique inside its task."""
     task: str
-    # what the person wanted
+    """What the person wanted."""
     history: tuple[str, ...]
-    # texts of the actions before this one, oldest first; never later ones
+    """Texts of the actions before this one, oldest first; never later ones."""
     website: str
     domain: str
     cleaned_html: str
     operation: Operation
     candidates: tuple[Candidate, ...]
-    # positives first, then negatives, each in the row's order
+    """Positives first, then negatives, each in the row's order."""
     screenshot: Screenshot | None
     index: int = 0
-    # position in the task, from 0
+    """Position in the task, from 0."""
     subdomain: str = ""
     raw_html: str | None = None
     # None unless asked for
     action_text: str = ""
-    # the dataset's own text of this action: part of the answer, never shown to a model
+    """The dataset's own text of this action: part of the answer, never shown to a model."""
     n_actions: int = 0
-    # action texts that the row lists for its task
+    """Action texts that the row lists for its task."""
     faults: tuple[Fault, ...] = ()
-    # what the row itself gets wrong; a step with faults is not asked, but counted
+    """What the row itself gets wrong; a step with faults is not asked, but counted."""
 
     @property
     def key(self) -> StepKey:
@@ -231,7 +231,7 @@ class Step:
     def truth(self) -> Truth:
         positives = frozenset(c.backend_node_id for c in self.candidates if c.is_positive)
         boxes = tuple(c.box for c in self.candidates if c.is_positive and c.box is not None)
-        return Truth(self.key, self.operation, positives, boxes)
+        return Truth(self.key, self.operation, positives, boxes, self.website, self.domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +241,11 @@ class Truth:
     key: StepKey
     operation: Operation
     positives: frozenset[str]
-    # backend_node_ids; any of them is right
+    """backend_node_ids; any of them is right."""
     boxes: tuple[Box, ...] = ()
-    # those of the positives that have one, in the step's order
+    """Those of the positives that have one, in the step's order."""
+    website: str = ""
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,26 +253,24 @@ class Message:
     """One message of a conversation with a model."""
 
     role: str
-    # system, user or assistant
+    """System, user or assistant."""
     text: str
     picture: Picture | None = None
-    # shown before the text
+    """Shown before the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. A model of the world sees `messages` only; the rest is for recordings and for the oracle."""
+    """One call: what a model sees, and where it stands, for recordings and stores. Holds nothing of the answer."""
 
     messages: tuple[Message, ...]
-    step: Step
+    key: StepKey
     group: int
-    # from 0; a final round counts on
+    """From 0; a final round counts on."""
     turn: int
-    # 1 or 2
+    """1 or 2."""
     offered: tuple[str, ...] = ()
-    # backend_node_ids in the order of their letters
-    ideal: str = ""
-    # what one who knows the truth would answer to this very request; only `builtin/oracle` reads it
+    """backend_node_ids in the order of their letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     image_tokens: int = 0
-    # those of prompt_tokens that the server says were images
+    """Those of prompt_tokens that the server says were images."""
     cost_usd: float | None = 0.0
     # None when the price is not known
 
@@ -305,7 +305,11 @@ class Completion:
 
 
 class Model(Protocol):
-    """The one seam to language models."""
+    """The one seam to language models.
+
+    One that is to know the truth, an upper bound, has `complete_told(request, ideal)` as well, which is asked instead: `ideal`
+    is what one who knows it would say.
+    """
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError; never returns an empty text in place of a failure."""
@@ -319,18 +323,18 @@ class GroundingReply:
     """The fields of a grounding answer, as read from a model's text."""
 
     choice: int | None
-    # index of the chosen option from 0; None for "none of them", and where failure says why there is none
+    """Index of the chosen option from 0; None for "none of them", and where failure says why there is none."""
     op: str = ""
-    # one of OPERATIONS, or empty
+    """One of OPERATIONS, or empty."""
     value: str = ""
     failure: str | None = None
     # None, or the name of what could not be read
     picked_none: bool = False
     # True only when the text really says "none of them"
     element_type: str = ""
-    # attributes grounding: as written
+    """Attributes grounding: as written."""
     element_text: str = ""
-    # attributes grounding: as written
+    """Attributes grounding: as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,18 +343,18 @@ class Reply:
 
     group: int
     offered: tuple[str, ...]
-    # backend_node_ids in the order of their letters
+    """backend_node_ids in the order of their letters."""
     replies: tuple[str, ...]
-    # the model's texts, one a turn
+    """The model's texts, one a turn."""
     element_id: str | None
-    # the pick; None for none
+    """The pick; None for none."""
     op: str
     value: str
     failure: str | None = None
     detail: str = ""
-    # one sentence for people, empty without a failure
+    """One sentence for people, empty without a failure."""
     is_final_round: bool = False
-    # whether this group holds the picks of the others
+    """Whether this group holds the picks of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +364,7 @@ class RankedCandidate:
     backend_node_id: str
     score: float
     rank: int
-    # from 0
+    """From 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,19 +377,19 @@ class Prediction:
     op: str
     value: str
     ranked: tuple[str, ...] = ()
-    # backend_node_ids of the top-k that were offered, best first
+    """backend_node_ids of the top-k that were offered, best first."""
     usage: Usage = Usage()
     failure: str | None = None
-    # the first thing that kept a step from being carried out or read
+    """The first thing that kept a step from being carried out or read."""
     detail: str = ""
     ran: bool = True
     # False when the step was never answered (a fault of the row, the scores or the call), so that a zero is no answer
     point: tuple[float, float] | None = None
-    # page pixels that the model pointed at; None where no point was asked for or given
+    """Page pixels that the model pointed at; None where no point was asked for or given."""
     notes: tuple[tuple[str, int], ...] = ()
-    # what is worth counting though it is no failure (`box_not_drawn`, `picture_resized`), sorted by name
+    """What is worth counting though it is no failure (`box_not_drawn`, `picture_resized`), sorted by name."""
     reachable: bool | None = None
-    # whether a perfect model could have got the element right under this grounding; None where that is not known
+    """Whether a perfect model could have got the element right under this grounding; None where that is not known."""
 
     @property
     def operation(self) -> Operation:
@@ -398,20 +402,20 @@ class StepScore:
 
     key: StepKey
     element: float | None
-    # 1.0 when the element is right, else 0.0; None where none was asked for
+    """1.0 when the element is right, else 0.0; None where none was asked for."""
     operation_f1: float
-    # 0 to 1
+    """0 to 1."""
     success: float | None
-    # 1.0 when the element is right and operation_f1 is 1; None where no element was asked for
+    """1.0 when the element is right and operation_f1 is 1; None where no element was asked for."""
     outcome: str
-    # the first cause of loss, one of `scoring.OUTCOMES`
+    """The first cause of loss, one of `scoring.OUTCOMES`."""
     best_rank: int | None = None
-    # best rank of a positive from 0; None when there is none or ranks are not known
+    """Best rank of a positive from 0; None when there is none or ranks are not known."""
     failure: str | None = None
     point: float | None = None
-    # 1.0 when the point given lies in a positive's box, else 0.0; None where none was given
+    """1.0 when the point given lies in a positive's box, else 0.0; None where none was given."""
     reachable: bool | None = None
-    # whether a perfect model could have got the element right; None where that is not known
+    """Whether a perfect model could have got the element right; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,11 +423,11 @@ class Metric:
     """One figure over a split."""
 
     macro: float
-    # mean over tasks of the task's mean
+    """Mean over tasks of the task's mean."""
     micro: float
-    # mean over steps
+    """Mean over steps."""
     ci95: tuple[float, float]
-    # of the macro average
+    """Of the macro average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,19 +441,19 @@ class Summary:
     operation_f1: Metric
     step_success_rate: Metric | None
     task_success_rate: Mapping[str, float | None]
-    # offline0: share of tasks without a failing step; offline1: with at most one
+    """Offline0: share of tasks without a failing step; offline1: with at most one."""
     recall_at_k: Mapping[str, float | None]
     # None where k is beyond what was ranked
     waterfall: Mapping[str, int]
-    # steps by first cause of loss
+    """Steps by first cause of loss."""
     usage: Usage
     failures: Mapping[str, int]
-    # steps by failure name
+    """Steps by failure name."""
     reply_failures: Mapping[str, int]
-    # single groups' replies by failure name, in steps that went on without them
+    """Single groups' replies by failure name, in steps that went on without them."""
     ceiling: Metric | None = None
-    # share of steps whose element this grounding lets a perfect model get right; None where no step says so
+    """Share of steps whose element this grounding lets a perfect model get right; None where no step says so."""
     notes: Mapping[str, int] = field(default_factory=dict)
-    # `Prediction.notes` added up by name
+    """`Prediction.notes` added up by name."""
     point_accuracy: Metric | None = None
-    # share of steps whose point lies in a positive's box; None where no step has a point
+    """Share of steps whose point lies in a positive's box; None where no step has a point."""

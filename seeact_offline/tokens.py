@@ -11,7 +11,7 @@ TILE_TOKENS = 170
 BASE_TOKENS = 85
 # OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
 WORD_PIECES = r"[^\W\d_]+|\d{1,3}|_|[^\w\s]"
-# a run of letters, up to three digits, or a single mark of punctuation
+"""A run of letters, up to three digits, or a single mark of punctuation."""
 
 Size = tuple[int, int]
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 PROMPT_TOKENS = 100
 IMAGE_TOKENS = 40
-# of each picture, on top of PROMPT_TOKENS
+"""Of each picture, on top of PROMPT_TOKENS."""
 COMPLETION_TOKENS = 10
 
 
@@ -25,17 +25,17 @@ class Answer:
     """What the server sends back to one request."""
 
     text: str | None = ""
-    # the reply, or the error's message when status is not 200
+    """The reply, or the error's message when status is not 200."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     finish_reason: str = "stop"
     refusal: str | None = None
     code: str | None = None
-    # of an error
+    """Of an error."""
     with_usage: bool = True
     body: bytes | None = None
-    # sent as it is, in place of all of the above
+    """Sent as it is, in place of all of the above."""
 
 
 class ChatServer:
@@ -88,7 +88,7 @@ class ChatServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # or every answer waits 40 ms for the client's acknowledgement
+            """Or every answer waits 40 ms for the client's acknowledgement."""
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
@@ -111,7 +111,7 @@ class ChatServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-    # the default of 5 makes clients that come all at once wait for a second
+    """The default of 5 makes clients that come all at once wait for a second."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that give up are part of the tests; anything else is shown as usual."""

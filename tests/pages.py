@@ -32,7 +32,7 @@ TEXT_COLUMNS = (
 LIST_COLUMNS = ("pos_candidates", "neg_candidates", "action_reprs")
 PAGE_WIDTH = 1280
 LINE_HEIGHT = 30
-# an element a line, so that a page of 240 elements is as tall as a real one
+"""An element a line, so that a page of 240 elements is as tall as a real one."""
 ACTIONS = {"button": "CLICK", "a": "CLICK", "input": "TYPE", "select": "SELECT"}
 WORDS = "search flight hotel cheap blue shoes cart zip code date guests review photographer ticket rental menu".split()
 
@@ -42,7 +42,7 @@ class Element:
     """One element of a made-up page."""
 
     node_id: str
-    # a multiple of 10; the nodes around and inside it take the next numbers
+    """A multiple of 10; the nodes around and inside it take the next numbers."""
     tag: str
     label: str
     top: int

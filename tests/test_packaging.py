@@ -20,31 +20,16 @@ PACKAGES = ("seeact_offline", "ranker")
 HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "supervision", "matplotlib"}
 # Lowest layer first: a module imports lower layers; its own layer only above layer 1.
 LAYERS = (
-    {"records", "redaction", "sample"},
-    {
-        "dataset",
-        "dom",
-        "screenshots",
-        "prompting",
-        "prompt_import",
-        "parsing",
-        "plans",
-        "pointing",
-        "marking",
-        "metrics",
-        "aggregate",
-        "models",
-        "tokens",
-        "searching",
-    },
-    {"ranking", "grounding"},
-    {"runner", "runlog", "lint", "stats", "recorder", "raw_dump"},
-    {"scoring", "protocols", "variants", "ablation"},
-    {"tables", "compare", "waterfall", "markup_table"},
+    {"records", "sample"},
+    {"files", "pages", "prompting", "prompt_import", "replies", "tokens"},
+    {"dataset", "models"},
+    {"ranking", "grounding", "scoring"},
+    {"runs", "engines", "recorder"},
+    {"tables"},
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-# where the name imported differs from the name installed
+"""Where the name imported differs from the name installed."""
 DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "yaml": "pyyaml"}
 
 
@@ -55,7 +40,7 @@ class Import(NamedTuple):
     path: Path
     line: int
     at_load: bool
-    # runs when the module is loaded, not inside a function or under TYPE_CHECKING
+    """Runs when the module is loaded, not inside a function or under TYPE_CHECKING."""
 
     @property
     def where(self) -> str:

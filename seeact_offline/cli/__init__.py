@@ -33,9 +33,9 @@ VERBS = {
     "import-prompts": "make a prompt pack from a checkout of the authors' repository",
 }
 MODULES = {"eval": "evaluate"}
-# where the module is not named like the verb
-_ARGUMENT = re.compile(r"^(?=(?:dataset|split|limit|prompts|out): )")
-# the library names its own arguments; on the command line they are options
+"""Where the module is not named like the verb."""
+_ARGUMENT = re.compile(r"^(?=(?:dataset|split|limit|tasks|prompts|out): )")
+"""The library names its own arguments; on the command line they are options."""
 _PACK = re.compile(r"^(?=prompt pack )")
 INTERRUPTED = 130
 

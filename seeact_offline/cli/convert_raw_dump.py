@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from seeact_offline import tables
 from seeact_offline.cli.output import note, say
-from seeact_offline.raw_dump import PROBLEMS, Problem, SplitReport, convert
+from seeact_offline.dataset.raw_dump import PROBLEMS, Problem, SplitReport, convert
+from seeact_offline.files import markdown
 from seeact_offline.records import InputError
 
 NAMED = 20
-# problems of a name that are told one by one
+"""Problems of a name that are told one by one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,10 +53,17 @@ class _Teller:
 def _summary(reports: Sequence[SplitReport]) -> str:
     header = ("split", "tasks", "rows", "with screenshot", "problems", "file")
     rows = [
-        (r.split, str(r.tasks), str(r.rows), str(r.pictures), str(sum(r.problems.values())), tables.cell(r.path or "-"))
+        (
+            r.split,
+            str(r.tasks),
+            str(r.rows),
+            str(r.pictures),
+            str(sum(r.problems.values())),
+            markdown.cell(r.path or "-"),
+        )
         for r in reports
     ]
-    return "\n\n".join([tables.table(header, rows), *_problems(reports)])
+    return "\n\n".join([markdown.table(header, rows), *_problems(reports)])
 
 
 def _problems(reports: Sequence[SplitReport]) -> list[str]:
@@ -66,4 +73,4 @@ def _problems(reports: Sequence[SplitReport]) -> list[str]:
         for name, meaning in PROBLEMS.items()
         if report.problems.get(name)
     ]
-    return [tables.table(("split", "problem", "count", "meaning"), rows)] if rows else []
+    return [markdown.table(("split", "problem", "count", "meaning"), rows)] if rows else []

@@ -9,9 +9,9 @@ from pathlib import Path
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.dataset import TEST_SPLITS, canonical_split, load_tasks, row_positions
-from seeact_offline.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
+from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
+from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
-from seeact_offline.tables import table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from seeact_offline.cli import strategies
-from seeact_offline.cli.output import note
-from seeact_offline.records import MERGE_RULES, InputError, StepKey
+from seeact_offline.records import MERGE_RULES
+from seeact_offline.runs.config import ENGINES, GROUNDINGS
 
-if TYPE_CHECKING:
-    from seeact_offline.grounding import Grounding
-    from seeact_offline.ranking import Ranker, Scores
-
-ENGINES = ("local", "ray")
 N = TypeVar("N", int, float)
 
 
@@ -63,13 +57,19 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--limit", type=positive_int, metavar="N", help="only the first N tasks")
 
 
+def add_tasks_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tasks", type=Path, metavar="FILE", help="only these tasks: a file with one annotation_id a line"
+    )
+
+
 def add_question_arguments(parser: argparse.ArgumentParser) -> None:
     """What decides which questions a model is asked."""
     asked = parser.add_argument_group("ranking, grounding and prompts")
     add_group_arguments(asked)
     asked.add_argument(
         "--grounding",
-        choices=strategies.GROUNDINGS,
+        choices=GROUNDINGS,
         default="choice",
         help="how the plan becomes an element (default: %(default)s)",
     )
@@ -143,69 +143,3 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="GPUs of each scoring worker, or a share of one (default: 1 where there are any)",
     )
-
-
-def ranker_opener(args: argparse.Namespace) -> Callable[[str], Ranker]:
-    """Opens a ranker by its name, as the options say."""
-    from seeact_offline.ranking import open_ranker
-
-    return partial(open_ranker, dtype=args.dtype, backend=args.backend)
-
-
-def ranker_name(args: argparse.Namespace) -> str:
-    """What made the ranks, as results name it."""
-    return f"scores/{args.scores.name}" if args.scores is not None else str(args.ranker)
-
-
-def ranker_named(args: argparse.Namespace, grounding: Grounding) -> str | None:
-    """As `ranker_name`; None where nothing is ranked."""
-    return ranker_name(args) if grounding.needs_ranking else None
-
-
-def open_scores_for(
-    args: argparse.Namespace, grounding: Grounding, keys: Sequence[StepKey] | None = None
-) -> Scores | None:
-    """As `open_scores`; None, and a remark where scores were named, for a grounding that ranks nothing."""
-    if grounding.needs_ranking:
-        return open_scores(args, keys)
-    if args.scores is not None:
-        note(f"--scores: {args.scores} is not read: this grounding ranks nothing")
-    return None
-
-
-def open_scores(args: argparse.Namespace, keys: Sequence[StepKey] | None = None) -> Scores:
-    """The score file, checked against the steps asked for where these are given, or else the ranker's own scores."""
-    from seeact_offline.ranking import check_dataset, check_match, read_scores
-
-    if args.scores is None:
-        return _live_scores(args)
-    if getattr(args, "engine", "local") == "ray":
-        raise InputError(f"--engine: expected no --scores beside ray, which is for ranking; got {args.scores}")
-    scores = read_scores(args.scores)
-    matched = check_match(scores, keys, str(args.scores)) if keys is not None else 0
-    check_dataset(scores, args.dataset, str(args.scores))
-    if keys is not None and matched < len(keys):
-        note(f"the score file has {matched} of {len(keys)} steps; the others cannot be asked and count as failures")
-    return scores
-
-
-def _live_scores(args: argparse.Namespace) -> Scores:
-    """By the ranker, and kept for the next run."""
-    if getattr(args, "engine", "local") == "ray":
-        return _ray_scores(args)
-    from seeact_offline.dataset import canonical_split, fingerprint
-    from seeact_offline.ranking import CachedScores, LiveScores
-
-    split = canonical_split(args.split)
-    scores = CachedScores(LiveScores(ranker_opener(args)(args.ranker)), fingerprint(args.dataset, split), split)
-    if scores.problem:
-        note(scores.problem)
-    return scores
-
-
-def _ray_scores(args: argparse.Namespace) -> Scores:
-    """All steps at once, by Ray's workers, before any is asked; kept like those of a step at a time."""
-    from seeact_offline.cli.rank import kept_scores
-    from seeact_offline.ranking import cache_folder, read_scores
-
-    return read_scores(kept_scores(args, cache_folder() / "scores"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 
-from seeact_offline.redaction import redact
+from seeact_offline.files.markdown import printable
 
 
 def say(text: str = "") -> None:
@@ -22,11 +21,3 @@ def fail(text: str) -> int:
     """An error in one sentence on standard error; returns the exit status 2."""
     note(f"error: {' '.join(text.split())}")
     return 2
-
-
-def printable(text: str) -> str:
-    """The text without secrets; control, format and surrogate characters made visible, so that none can steer a terminal."""
-    return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else f"\\u{ord(c):04x}"
-        for c in redact(text)
-    )

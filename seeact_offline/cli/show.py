@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.cli import options, strategies
+from seeact_offline.cli import options
+from seeact_offline.cli.evaluate import config_of
 from seeact_offline.cli.output import say
+from seeact_offline.cli.watching import Told
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import Question
 from seeact_offline.ranking import Scores, ranker_query, top_k
 from seeact_offline.records import InputError, Picture, RankedCandidate, Step, StepError
-from seeact_offline.runner import prepare
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.scores import open_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     dataset = args.dataset
-    grounding = strategies.open_strategy(args).grounding
-    scores = options.open_scores_for(args, grounding)
+    config = config_of(args)
+    grounding = open_strategy(config).grounding
+    scores = open_scores(config, grounding, Told())
     step = _find(dataset, args)
     try:
         prepared = prepare(step, scores, args.top_k, grounding.form.image)
@@ -69,7 +74,7 @@ class _Shown:
 
 
 Pictures = list[tuple[_Shown | None, ...]]
-# of each question, turn by turn
+"""Of each question, turn by turn."""
 
 
 def _write_pictures(questions: list[Question], step: Step, out: Path | None) -> Pictures:

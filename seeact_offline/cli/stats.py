@@ -8,12 +8,18 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from seeact_offline import tables
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import SPLITS, canonical_split, load_steps
+from seeact_offline.dataset.stats import (
+    DatasetStats,
+    PaperStats,
+    dataset_stats,
+    paper_table1,
+)
+from seeact_offline.files import markdown
+from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
 from seeact_offline.records import DatasetError, Step
-from seeact_offline.stats import DatasetStats, PaperStats, Tokenizer, dataset_stats, open_tokenizer, paper_table1
 
 ALL = "all"
 COUNTS = ("tasks", "steps", "domains", "subdomains", "websites")
@@ -102,15 +108,15 @@ def _as_text(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
         rows.append(_row(stats))
         if stats.split in paper:
             rows.append(_paper_row(stats.split, paper[stats.split]))
-    notes = [note.format(tokenizer=tables.cell(tokenizer.name)) for note in NOTES]
+    notes = [note.format(tokenizer=markdown.cell(tokenizer.name)) for note in NOTES]
     notes += [WORDS_NOTE] if tokenizer.name == "words" else []
     faults = [_fault_line(stats) for stats in found if stats.faulty_rows]
-    return "\n\n".join([tables.table(("split", *COUNTS, *AVERAGES.values()), rows), "\n".join([*notes, *faults])])
+    return "\n\n".join([markdown.table(("split", *COUNTS, *AVERAGES.values()), rows), "\n".join([*notes, *faults])])
 
 
 def _row(stats: DatasetStats) -> list[str]:
     counts = [f"{getattr(stats, name):,}" for name in COUNTS]
-    return [tables.cell(stats.split), *counts, *(_average(getattr(stats, name)) for name in AVERAGES)]
+    return [markdown.cell(stats.split), *counts, *(_average(getattr(stats, name)) for name in AVERAGES)]
 
 
 def _paper_row(split: str, paper: PaperStats) -> list[str]:
@@ -127,4 +133,4 @@ def _average(value: float | None) -> str:
 
 def _fault_line(stats: DatasetStats) -> str:
     named = ", ".join(f"{name} {count}" for name, count in stats.faults.items())
-    return f"{tables.cell(stats.split)}: {stats.faulty_rows} of {stats.steps} rows with faults ({named}); they are counted all the same."
+    return f"{markdown.cell(stats.split)}: {stats.faulty_rows} of {stats.steps} rows with faults ({named}); they are counted all the same."

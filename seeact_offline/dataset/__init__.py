@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from typing import Any
 
 from ..records import DatasetError, Step, StepKey
 from .order import plan_rows
-from .parts import Part, by_file, whole, without_pictures
 from .readers import Source
-from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPlace, StoredScreenshot
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot
+from .shards import Shard, by_file, whole, without_pictures
 from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
 __all__ = [
     "SPLITS",
     "TEST_SPLITS",
-    "Part",
+    "Shard",
     "StoredScreenshot",
     "canonical_split",
     "count_steps",
@@ -31,7 +31,7 @@ __all__ = [
     "load_tasks",
     "row_positions",
     "step_keys",
-    "step_parts",
+    "step_shards",
 ]
 
 
@@ -46,20 +46,27 @@ def canonical_split(name: str) -> str:
     raise DatasetError(f"split: expected one of {known}; got {name!r}")
 
 
-def load_steps(dataset: Any, split: str, *, limit: int | None = None, raw_html: bool = False) -> Iterator[Step]:
+def load_steps(
+    dataset: Any,
+    split: str,
+    *,
+    limit: int | None = None,
+    tasks: Collection[str] | None = None,
+    raw_html: bool = False,
+) -> Iterator[Step]:
     """The steps of a split, lazily; tasks in the order of their first row, steps by their index in the task.
 
     `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
     `.parquet` or `.jsonl` file, a `datasets` object, or a hub id `owner/name`. `split`: either spelling, or `all` for
     the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
-    `limit`: the first so many tasks. `raw_html` is not even read from disk unless asked for.
+    `tasks`: ids of the tasks to read; None for all. `limit`: the first so many of them. `raw_html` is not even read from disk unless asked for.
 
     Raises DatasetError at the call when there is no such data, split or column, and while iterating when a file
     turns out to be unreadable. What is wrong with a single row is in `Step.faults`.
     """
     _check_limit(limit)
     sources = open_sources(dataset, canonical_split(split), raw_html=raw_html)
-    return _steps(sources, limit, raw_html)
+    return _steps(sources, limit, tasks, raw_html)
 
 
 def load_tasks(dataset: Any, split: str, *, limit: int | None = None, raw_html: bool = False) -> Iterator[list[Step]]:
@@ -77,15 +84,19 @@ def count_steps(dataset: Any, split: str, *, limit: int | None = None) -> int:
     return sum(len(plan) for _, plan in _plans(sources, limit))
 
 
-def step_keys(dataset: Any, split: str, *, limit: int | None = None) -> list[StepKey]:
+def step_keys(
+    dataset: Any, split: str, *, limit: int | None = None, tasks: Collection[str] | None = None
+) -> list[StepKey]:
     """The keys of the steps that `load_steps` would give, in its order. Reads no page and no picture."""
     _check_limit(limit)
     return [
-        place.step_key for _, plan in _plans(open_sources(dataset, canonical_split(split)), limit) for place in plan
+        place.step_key
+        for _, plan in _plans(open_sources(dataset, canonical_split(split)), limit, tasks)
+        for place in plan
     ]
 
 
-def step_parts(dataset: Any, split: str, *, limit: int | None = None) -> list[Part]:
+def step_shards(dataset: Any, split: str, *, limit: int | None = None) -> list[Shard]:
     """The steps that `load_steps` would give, in parts that can be read at the same time, on other machines too.
 
     No picture is read: every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
@@ -119,17 +130,19 @@ def fingerprint(dataset: Any, split: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _steps(sources: list[Source], limit: int | None, raw_html: bool) -> Iterator[Step]:
-    for source, plan in _plans(sources, limit):
+def _steps(sources: list[Source], limit: int | None, tasks: Collection[str] | None, raw_html: bool) -> Iterator[Step]:
+    for source, plan in _plans(sources, limit, tasks):
         yield from whole(source, plan, raw_html).steps()
 
 
-def _plans(sources: list[Source], limit: int | None) -> Iterator[tuple[Source, list[RowPlace]]]:
-    """For each source its rows in order, `limit` tasks over all of them."""
+def _plans(
+    sources: list[Source], limit: int | None, tasks: Collection[str] | None = None
+) -> Iterator[tuple[Source, list[RowPosition]]]:
+    """For each source its rows in order, `limit` of the `tasks` over all of them."""
     seen: dict[StepKey, str] = {}
     for source in sources:
         if limit is None or limit > 0:
-            plan = plan_rows(source.light(ORDER_COLUMNS), limit, source.name, seen)
+            plan = plan_rows(source.light(ORDER_COLUMNS), limit, source.name, seen, tasks)
             yield source, plan
             limit = None if limit is None else limit - len({place.key.annotation_id for place in plan})
 

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..records import DatasetError, StepKey
-from .rows import Row, RowPlace, read_index, row_key
+from .rows import Row, RowPosition, read_index, row_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def plan_rows(rows: Iterable[Row], limit: int | None, where: str, seen: dict[StepKey, str]) -> list[RowPlace]:
+def plan_rows(
+    rows: Iterable[Row], limit: int | None, where: str, seen: dict[StepKey, str], wanted: Collection[str] | None = None
+) -> list[RowPosition]:
     """Which rows to read, in which order: tasks by first appearance (the first `limit` of them), steps by index.
 
-    `rows` need `ORDER_COLUMNS` only. `seen` says where a key was met before, and is added to.
+    `wanted`: ids of the tasks to choose from; None for all. `rows` need `ORDER_COLUMNS` only. `seen` says where a key was met before, and is added to.
     """
-    tasks: dict[str, list[RowPlace]] = {}
+    tasks: dict[str, list[RowPosition]] = {}
     for position, row in enumerate(rows):
         key = row_key(row)
+        if wanted is not None and key.annotation_id not in wanted:
+            continue
         if key.annotation_id in tasks or limit is None or len(tasks) < limit:
-            place = RowPlace(key, read_index(row.get("target_action_index")), position)
+            place = RowPosition(key, read_index(row.get("target_action_index")), position)
             tasks.setdefault(key.annotation_id, []).append(place)
     ordered = (place for places in tasks.values() for place in sorted(places, key=_step_order))
     return [_mark_repeat(place, where, seen) for place in ordered]
@@ -87,12 +91,12 @@ class Spill:
             return reader.read_next_batch()
 
 
-def _step_order(place: RowPlace) -> tuple[bool, int, int]:
+def _step_order(place: RowPosition) -> tuple[bool, int, int]:
     """By index; rows without a readable one last; ties as stored."""
     return place.index is None, place.index or 0, place.position
 
 
-def _mark_repeat(place: RowPlace, where: str, seen: dict[StepKey, str]) -> RowPlace:
+def _mark_repeat(place: RowPosition, where: str, seen: dict[StepKey, str]) -> RowPosition:
     here = f"row {place.position} of {where}"
     earlier = seen.setdefault(place.key, here)
     return place if earlier == here else replace(place, repeats=earlier)

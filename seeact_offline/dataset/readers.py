@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 4
-# a row is some 2 MB, and pyarrow holds a few batches at once
+"""A row is some 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
-# without a buffer pyarrow reads a whole column chunk at once: 10 GB where one row group holds a split
+"""Without a buffer pyarrow reads a whole column chunk at once: 10 GB where one row group holds a split."""
 
 
 class Source(Protocol):

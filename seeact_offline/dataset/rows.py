@@ -25,9 +25,9 @@ Row = Mapping[str, object]
 
 RAW_HTML = "raw_html"
 ORDER_COLUMNS = ("annotation_id", "action_uid", "target_action_index")
-# enough to know which row comes when
+"""Enough to know which row comes when."""
 LIGHT_COLUMNS = (*ORDER_COLUMNS, "confirmed_task", "website", "domain", "operation", "action_reprs")
-# enough to tell one data set from another without a picture or a page
+"""Enough to tell one data set from another without a picture or a page."""
 REQUIRED_COLUMNS = (*LIGHT_COLUMNS, "cleaned_html", "pos_candidates", "neg_candidates", "screenshot")
 OPTIONAL_COLUMNS = ("subdomain", "target_action_reprs")
 
@@ -44,11 +44,11 @@ class StoredScreenshot:
     """A picture as its row stores it. Base64 and paths are resolved by `read`, not before."""
 
     content: bytes | str | None = field(repr=False)
-    # the file itself, or its base64 text, or None when there is a path only
+    """The file itself, or its base64 text, or None when there is a path only."""
     path: str | None = None
-    # relative to `folder`
+    """Relative to `folder`."""
     folder: Path | None = None
-    # no picture outside of it is ever opened; None when no file may be opened at all
+    """No picture outside of it is ever opened; None when no file may be opened at all."""
 
     def read(self) -> bytes:
         """The encoded image file. Raises RowError `bad_screenshot` when it cannot be had, or is too large."""
@@ -78,16 +78,16 @@ class StoredScreenshot:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlace:
+class RowPosition:
     """Where a row is stored, and what it says of its own place in its task."""
 
     key: StepKey
     index: int | None
-    # position in the task from 0; None when it cannot be read
+    """Position in the task from 0; None when it cannot be read."""
     position: int
-    # of the row in its source, from 0
+    """Of the row in its source, from 0."""
     repeats: str | None = None
-    # which earlier row has the same key; None when none has
+    """Which earlier row has the same key; None when none has."""
 
     @property
     def step_key(self) -> StepKey:
@@ -110,7 +110,7 @@ class FaultLog:
         return tuple(Fault(name, _first_and_count(details)) for name, details in self._details.items())
 
 
-def read_step(row: Row, place: RowPlace, folder: Path | None = None, raw_html: bool = False) -> Step:
+def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html: bool = False) -> Step:
     """The step of a row. Never raises because of what the row holds: see `Step.faults`."""
     log = FaultLog()
     if place.repeats is not None:

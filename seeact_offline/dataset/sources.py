@@ -18,7 +18,7 @@ SPLITS = {
     "cross_website": "test_website",
     "cross_domain": "test_domain",
 }
-# what people type -> what the hub's files are called
+"""What people type -> what the hub's files are called."""
 
 TEST_SPLITS = ("cross_task", "cross_website", "cross_domain")
 ALL = "all"
@@ -27,7 +27,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FILE_NAME = re.compile(rf"({'|'.join([*SPLITS, *SPLITS.values()])})(?:[-_.].*)?\.(parquet|jsonl)")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.")
 _HUB_BATCH_ROWS = 32
-# rows converted at once after a download; the library would take a whole row group
+"""Rows converted at once after a download; the library would take a whole row group."""
 _ANYWHERE = Path("/")
 
 

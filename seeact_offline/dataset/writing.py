@@ -13,9 +13,9 @@ from typing import Any
 from ..records import Box, Operation
 
 CANDIDATE_MARK = {"data_pw_testid_buckeye_candidate": "1"}
-# the released data carry it on every candidate
+"""The released data carry it on every candidate."""
 ROWS_AT_ONCE = 32
-# rows of a row group: bounds what is held in memory while writing
+"""Rows of a row group: bounds what is held in memory while writing."""
 COMPRESSION_LEVEL = 19
 
 
@@ -30,9 +30,9 @@ class ElementRecord:
     # HTML attributes beside the id and the box
     is_positive: bool = False
     is_original: bool = False
-    # the very element that was acted on
+    """The very element that was acted on."""
     is_top_level: bool = False
-    # the outermost one that counts as acted on
+    """The outermost one that counts as acted on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class StepRecord:
     domain: str
     subdomain: str
     index: int
-    # place in the task, from 0
+    """Place in the task, from 0."""
     actions: tuple[str, ...]
-    # texts of all actions of the task
+    """Texts of all actions of the task."""
     operation: Operation
     raw_html: str
     cleaned_html: str
     elements: tuple[ElementRecord, ...]
-    # in document order
+    """In document order."""
     screenshot: bytes | None
-    # an encoded image file
+    """An encoded image file."""
 
 
 def to_row(step: StepRecord) -> dict[str, Any]:

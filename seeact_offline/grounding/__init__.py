@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from seeact_offline.dom import Page
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Model, RankedCandidate, Reply, Step, StepKey, Usage
-from seeact_offline.screenshots import PagePicture
 
 if TYPE_CHECKING:
     from seeact_offline.grounding.asking import Question
 
 MAX_SIDE = 8000
-# pixels of a picture's longest side that common servers still accept
+"""Pixels of a picture's longest side that common servers still accept."""
 T = TypeVar("T")
 
 
@@ -25,7 +25,7 @@ class Order:
 
     seed: int
     repeat: int
-    # from 1
+    """From 1."""
 
     def shuffled(self, items: Sequence[T], key: StepKey, what: str) -> list[T]:
         """`items` in the order that the seed, the repeat, the step and `what` (`groups`, `choices 0`, ...) decide."""
@@ -33,19 +33,19 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class QuestionOptions:
     """How questions are put, whatever the strategy."""
 
     turns: Literal[1, 2] = 2
-    # 1: both turns in one message, for models that take no conversation
+    """1: both turns in one message, for models that take no conversation."""
     image: bool = True
     # False: pruned HTML in the picture's place
     shared_turn1: bool = False
-    # turn 1 once a step, on the picture of the whole page
+    """Turn 1 once a step, on the picture of the whole page."""
     order: Order | None = None
     # None: from the top of the page down, choices in document order
     max_side: int | None = MAX_SIDE
-    # longest side of a picture sent; None: as it is
+    """Longest side of a picture sent; None: as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Prepared:
     page: Page
     picture: PagePicture
     ranked: tuple[RankedCandidate, ...]
-    # the top-k, best first; empty for a strategy that needs no ranking
+    """The top-k, best first; empty for a strategy that needs no ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Grounded:
     ran: bool = True
     # False when a call gave no answer
     point: tuple[float, float] | None = None
-    # page pixels, where the model pointed
+    """Page pixels, where the model pointed."""
     notes: tuple[tuple[str, int], ...] = ()
-    # counts of things worth saying, sorted by name
+    """Counts of things worth saying, sorted by name."""
     reachable: bool | None = None
-    # whether a perfect model could have got the element right; None: not known
+    """Whether a perfect model could have got the element right; None: not known."""
 
 
 class Grounding(Protocol):
@@ -93,7 +93,7 @@ class Grounding(Protocol):
 
     needs_ranking: bool
     # False: no scores are opened, and `Prepared.ranked` is empty
-    form: Form
+    form: QuestionOptions
 
     def questions(self, prepared: Prepared) -> list[Question]:
         """What is asked first, without any reply. Raises RowError."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from PIL import Image
 
-from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
@@ -26,7 +26,7 @@ from seeact_offline.grounding.asking import (
     plan_ideal,
     share_turn1,
 )
-from seeact_offline.marking import (
+from seeact_offline.pages.marks import (
     NO_MARK,
     STYLE,
     MarkPosition,
@@ -40,10 +40,10 @@ from seeact_offline.marking import (
     place_labels,
     visible,
 )
-from seeact_offline.parsing import parse_grounding_reply
+from seeact_offline.pages.screenshots import Crop, encode_png
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import Box, InputError, MergeRule, Model, Picture, RowError, Step
-from seeact_offline.screenshots import Crop, encode_png
+from seeact_offline.replies.final_answer import parse_grounding_reply
 
 
 class MarkedCrop:
@@ -100,11 +100,11 @@ class AnnotationGrounding:
         pack: PromptPack,
         group_size: int = 17,
         merge: MergeRule = "final-round",
-        form: Form | None = None,
+        form: QuestionOptions | None = None,
         marks: Marks | None = None,
     ) -> None:
         """Raises InputError for marks that cannot be: without a picture, or more of them than there are labels."""
-        self.form = form or Form()
+        self.form = form or QuestionOptions()
         self.merge_rule = merge
         self.marks = marks or Marks()
         self._pack = pack

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
 
-from seeact_offline.grounding import Decision, Form, Grounded, Prepared
+from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
+from seeact_offline.models.told import ask_told
+from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
     Box,
@@ -25,10 +27,10 @@ from seeact_offline.records import (
     RowError,
     Step,
     StepError,
+    StepKey,
     Usage,
     letter,
 )
-from seeact_offline.screenshots import Crop, group_crop
 from seeact_offline.tokens import count_words, visual_tokens
 
 
@@ -37,23 +39,23 @@ class Question:
     """Something to be asked: the texts of its turns and what is shown with each."""
 
     index: int
-    # the group, from 0; a final round counts on
+    """The group, from 0; a final round counts on."""
     offered: tuple[str, ...]
-    # backend_node_ids in the order of their labels; empty where nothing is offered
+    """backend_node_ids in the order of their labels; empty where nothing is offered."""
     system: str
     turns: tuple[str, ...]
-    # the user's texts: two, or one that holds both
+    """The user's texts: two, or one that holds both."""
     pictures: tuple[Picture | None, ...]
-    # shown with each turn; None: none, or for turn 2 the one above still holds
+    """Shown with each turn; None: none, or for turn 2 the one above still holds."""
     ideal: tuple[str, ...] = ()
-    # what one who knows the truth would answer, turn by turn
+    """What one who knows the truth would answer, turn by turn."""
     is_final_round: bool = False
     texts: tuple[str, ...] = ()
-    # how each of `offered` is written; empty where the picture shows them instead
+    """How each of `offered` is written; empty where the picture shows them instead."""
     labels: tuple[str, ...] = ()
-    # what stands for each of `offered` in an answer; empty: letters from A, the one after them meaning none
+    """What stands for each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
     alone: Question | None = None
-    # where turn 1 is shared: the same with a turn 1 of its own
+    """Where turn 1 is shared: the same with a turn 1 of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,9 @@ class Conversation:
     """What a model said to one question."""
 
     texts: tuple[str, ...]
-    # a reply a turn; fewer when it declined
+    """A reply a turn; fewer when it declined."""
     failure: str | None = None
-    # how the model declined: refused, truncated, empty_reply
+    """How the model declined: refused, truncated, empty_reply."""
     detail: str = ""
 
 
@@ -73,41 +75,46 @@ Reader = Callable[[str], GroundingReply]
 # --- asking ---
 
 
-async def converse(
-    question: Question,
-    step: Step,
-    model: Model,
-    usages: list[Usage],
-    said: Sequence[str] = (),
-    until: int | None = None,
-) -> Conversation:
-    """Asks the turns in order, from the one after those already answered (`said`) to turn `until` (default: the last).
+@dataclass
+class Session:
+    """One step's calls to a model: what it said, group by group, and what that cost."""
 
-    What each call costs is added to `usages` as soon as it is paid. A model that declines (refuses, stops short) has
-    answered, and the conversation says how. Raises CallError for a call without any answer.
-    """
-    texts = list(said)
-    try:
-        for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
-            completion = await model.complete(_request(question, step, turn, texts))
-            usages.append(completion.usage)
-            texts.append(completion.text)
-    except CallError as error:
-        usages.append(error.usage)
-        if not error.answered:
-            raise
-        return Conversation(tuple(texts), error.name, error.detail)
-    return Conversation(tuple(texts))
+    model: Model
+    key: StepKey
+    replies: list[Reply] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
 
+    async def converse(self, question: Question, said: Sequence[str] = (), until: int | None = None) -> Conversation:
+        """Asks the turns in order, from the one after those already answered (`said`) to turn `until` (default: the last).
 
-async def ask(
-    question: Question, step: Step, model: Model, usages: list[Usage], read: Reader, said: Sequence[str] = ()
-) -> Reply:
-    """The conversation, and what its last text means. Raises CallError for a call without any answer."""
-    talk = await converse(question, step, model, usages, said)
-    if talk.failure is not None:
-        return reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
-    return reply(question, talk.texts, read(talk.texts[-1]))
+        A model that declines (refuses, stops short) has answered, and the conversation says how. Raises CallError for a call
+        without any answer; what was paid until then is in `usage`.
+        """
+        texts = list(said)
+        try:
+            for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
+                request = Request(messages(question, texts), self.key, question.index, turn, question.offered)
+                completion = await ask_told(self.model, request, "".join(question.ideal[turn - 1 : turn]))
+                self.usage += completion.usage
+                texts.append(completion.text)
+        except CallError as error:
+            self.usage += error.usage
+            if not error.answered:
+                raise
+            return Conversation(tuple(texts), error.name, error.detail)
+        return Conversation(tuple(texts))
+
+    async def ask(self, question: Question, read: Reader, said: Sequence[str] = ()) -> Reply:
+        """The conversation, and what its last text means; kept in `replies`. Raises as `converse` does."""
+        talk = await self.converse(question, said)
+        meant = GroundingReply(None, failure=talk.failure) if talk.failure is not None else read(talk.texts[-1])
+        self.replies.append(reply(question, talk.texts, meant, talk.detail))
+        return self.replies[-1]
+
+    def failed(self, error: StepError, reachable: bool | None = None) -> Grounded:
+        """The step could not be carried out: the one place where its error becomes its named failure."""
+        decided = Decision(None, "", "", error.name, error.detail)
+        return Grounded(tuple(self.replies), decided, self.usage, ran=False, reachable=reachable)
 
 
 def reply(question: Question, texts: Sequence[str], read: GroundingReply, detail: str = "") -> Reply:
@@ -131,11 +138,6 @@ def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...
     for turn, text in enumerate(said, 1):
         out += [Message("assistant", text), Message("user", question.turns[turn], question.pictures[turn])]
     return tuple(out)
-
-
-def _request(question: Question, step: Step, turn: int, said: Sequence[str]) -> Request:
-    ideal = question.ideal[turn - 1] if turn <= len(question.ideal) else ""
-    return Request(messages(question, said), step, question.index, turn, question.offered, ideal=ideal)
 
 
 def _place(question: Question) -> str:
@@ -171,7 +173,7 @@ class GroupStrategy(Protocol):
     """A strategy that offers the ranked candidates group by group."""
 
     @property
-    def form(self) -> Form: ...
+    def form(self) -> QuestionOptions: ...
 
     @property
     def merge_rule(self) -> MergeRule: ...
@@ -188,35 +190,30 @@ class GroupStrategy(Protocol):
 
 async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: Model) -> Grounded:
     """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
-    replies: list[Reply] = []
-    usages: list[Usage] = []
-    step, rule = prepared.step, strategy.merge_rule
+    session, rule = Session(model, prepared.step.key), strategy.merge_rule
     try:
         questions = strategy.questions(prepared)
-        opening = await _opening(strategy.form, questions, step, model, usages)
+        opening = await _opening(strategy.form, questions, session)
         if opening.failure is not None:
-            return _declined(questions[0], opening, total(usages))
+            return _declined(questions[0], opening, session.usage)
         for question in questions:
-            replies.append(await ask(question, step, model, usages, strategy.read(question), opening.texts))
-        picks = [r.element_id for r in replies if r.element_id is not None]
+            await session.ask(question, strategy.read(question), opening.texts)
+        picks = [r.element_id for r in session.replies if r.element_id is not None]
         if rule == "final-round" and len(picks) > 1:
-            questions.append(strategy.final_round(prepared, picks, len(replies)))
-            read = strategy.read(questions[-1])
-            replies.append(await ask(questions[-1], step, model, usages, read, opening.texts))
+            questions.append(strategy.final_round(prepared, picks, len(session.replies)))
+            await session.ask(questions[-1], strategy.read(questions[-1]), opening.texts)
     except StepError as error:
-        return Grounded(tuple(replies), Decision(None, "", "", error.name, error.detail), total(usages), ran=False)
+        return session.failed(error)
     ranked = [candidate.backend_node_id for candidate in prepared.ranked]
-    notes = noted(picture_resized=count_resized(questions), **_price_of_sharing(questions, replies))
-    return Grounded(tuple(replies), merge(replies, rule, ranked), total(usages), notes=notes)
+    notes = noted(picture_resized=count_resized(questions), **_price_of_sharing(questions, session.replies))
+    return Grounded(tuple(session.replies), merge(session.replies, rule, ranked), session.usage, notes=notes)
 
 
-async def _opening(
-    form: Form, questions: Sequence[Question], step: Step, model: Model, usages: list[Usage]
-) -> Conversation:
+async def _opening(form: QuestionOptions, questions: Sequence[Question], session: Session) -> Conversation:
     """What all groups go on from: nothing, or the reply to the one turn 1 of the step."""
     if not form.shared_turn1 or not questions:
         return Conversation(())
-    return await converse(questions[0], step, model, usages, until=1)
+    return await session.converse(questions[0], until=1)
 
 
 def _declined(question: Question, opening: Conversation, usage: Usage) -> Grounded:
@@ -228,7 +225,7 @@ def _declined(question: Question, opening: Conversation, usage: Usage) -> Ground
 # --- what is shown, and one turn 1 for all groups of a step ---
 
 
-def share_turn1(question: Question, prepared: Prepared, pack: PromptPack, form: Form) -> Question:
+def share_turn1(question: Question, prepared: Prepared, pack: PromptPack, form: QuestionOptions) -> Question:
     """The question with the step's own turn 1 in place of its group's: the whole page, as a picture or as markup."""
     step = prepared.step
     turn1 = pack.render_turn1(step.task, step.history, "" if form.image else page_html(prepared))
@@ -241,7 +238,7 @@ def share_turn1(question: Question, prepared: Prepared, pack: PromptPack, form: 
     )
 
 
-def whole_page(prepared: Prepared, form: Form) -> Crop | None:
+def whole_page(prepared: Prepared, form: QuestionOptions) -> Crop | None:
     """The picture of all of the page. None where none is to be shown; raises RowError `bad_screenshot`."""
     if not form.image:
         return None
@@ -249,7 +246,7 @@ def whole_page(prepared: Prepared, form: Form) -> Crop | None:
     return prepared.picture.crop(CropBox(0, 0, width, height), max_side=form.max_side)
 
 
-def group_picture(prepared: Prepared, boxes: Sequence[Box], form: Form) -> Crop | None:
+def group_picture(prepared: Prepared, boxes: Sequence[Box], form: QuestionOptions) -> Crop | None:
     """The part of the page that a group is shown. None where none is to be shown; raises RowError `bad_screenshot`."""
     if not form.image:
         return None
@@ -311,7 +308,7 @@ def split_groups(ids: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def ordered_groups(
-    prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: Form
+    prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions
 ) -> list[Sequence[str]]:
     """The ranked candidates from the top of the page down, split, in the order in which the groups are asked."""
     groups = split_groups(by_height(prepared, boxes), len(prepared.ranked) if rule == "single" else size)
@@ -360,10 +357,6 @@ def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> D
 def decision(reply: Reply) -> Decision:
     """What one reply says, taken as the step's answer."""
     return Decision(reply.element_id, reply.op, reply.value, reply.failure, reply.detail)
-
-
-def total(usages: Sequence[Usage]) -> Usage:
-    return sum(usages, Usage())
 
 
 def noted(**counts: int) -> tuple[tuple[str, int], ...]:

@@ -15,30 +15,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seeact_offline.grounding import Decision, Form, Grounded, Prepared
+from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Conversation,
     Question,
-    ask,
-    converse,
+    Session,
     count_resized,
     decision,
     noted,
     operation_lines,
     plan_ideal,
     reply,
-    total,
     whole_page,
 )
 from seeact_offline.grounding.asking import page_html as whole_markup
 from seeact_offline.grounding.choice import choice_question
-from seeact_offline.parsing import parse_grounding_reply
+from seeact_offline.pages.search import FUZZY_THRESHOLD, TYPES, Description, Found, PageSearch, descriptions
 from seeact_offline.prompting import PromptPack
-from seeact_offline.records import Box, GroundingReply, Model, Reply, Step, StepError, Usage
-from seeact_offline.searching import FUZZY_THRESHOLD, TYPES, Description, Found, PageSearch, descriptions
+from seeact_offline.records import Box, GroundingReply, Model, Reply, Step, StepError
+from seeact_offline.replies.final_answer import parse_grounding_reply
 
 MAX_CHOICES = 50
-# as many as the published choice grounding offers of a whole page
+"""As many as the published choice grounding offers of a whole page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +47,18 @@ class _Asked:
     search: PageSearch
     reachable: bool
     notes: dict[str, int]
-    # of the target
+    """Of the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """What the conversations came to."""
 
-    replies: tuple[Reply, ...]
     decision: Decision
     questions: tuple[Question, ...]
-    # all that were asked
+    """All that were asked."""
     notes: dict[str, int]
-    # of the matches
+    """Of the matches."""
 
 
 class AttributesGrounding:
@@ -70,10 +67,14 @@ class AttributesGrounding:
     needs_ranking = False
 
     def __init__(
-        self, pack: PromptPack, choice_pack: PromptPack, form: Form | None = None, threshold: float = FUZZY_THRESHOLD
+        self,
+        pack: PromptPack,
+        choice_pack: PromptPack,
+        form: QuestionOptions | None = None,
+        threshold: float = FUZZY_THRESHOLD,
     ) -> None:
         """`choice_pack`: templates of `choice`, for the question among several matches. `threshold`: percent."""
-        self.form = form or Form()
+        self.form = form or QuestionOptions()
         self._pack = pack
         self._choice_pack = choice_pack
         self._threshold = threshold
@@ -83,39 +84,33 @@ class AttributesGrounding:
         return [self._asked(prepared).question]
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        usages: list[Usage] = []
-        replies: list[Reply] = []
+        session = Session(model, prepared.step.key)
         asked: _Asked | None = None
         try:
             asked = self._asked(prepared)
-            outcome = await self._answer(prepared, asked, model, usages, replies)
+            outcome = await self._answer(prepared, asked, session)
         except StepError as error:
-            failed = Decision(None, "", "", error.name, error.detail)
-            reachable = asked.reachable if asked else None
-            return Grounded(tuple(replies), failed, total(usages), ran=False, reachable=reachable)
+            return session.failed(error, asked.reachable if asked else None)
         notes = noted(picture_resized=count_resized(outcome.questions), **asked.notes, **outcome.notes)
-        return Grounded(outcome.replies, outcome.decision, total(usages), notes=notes, reachable=asked.reachable)
+        return Grounded(tuple(session.replies), outcome.decision, session.usage, notes=notes, reachable=asked.reachable)
 
-    async def _answer(
-        self, prepared: Prepared, asked: _Asked, model: Model, usages: list[Usage], replies: list[Reply]
-    ) -> _Outcome:
-        """`replies` gets each as soon as it is there. Raises StepError."""
+    async def _answer(self, prepared: Prepared, asked: _Asked, session: Session) -> _Outcome:
+        """Raises StepError."""
         question = asked.question
-        talk = await converse(question, prepared.step, model, usages)
+        talk = await session.converse(question)
         read = _read(talk)
         # without a type any will do; without a text there is nothing to look for
         found = asked.search.find(read.element_type, read.element_text)
         alone = found.ids[0] if len(found.ids) == 1 else None
-        replies.append(replace(reply(question, talk.texts, read, talk.detail), element_id=alone))
+        first = replace(reply(question, talk.texts, read, talk.detail), element_id=alone)
+        session.replies.append(first)
         notes = _notes(read, found)
         if len(found.ids) < 2:
-            return _Outcome(tuple(replies), decision(replies[0]), (question,), notes)
+            return _Outcome(decision(first), (question,), notes)
         again = self._among(prepared, question, found.ids[:MAX_CHOICES])
         said = talk.texts[:1] if len(again.turns) > 1 else ()
-        replies.append(
-            await ask(again, prepared.step, model, usages, lambda text: _choice(text, len(again.offered)), said)
-        )
-        return _Outcome(tuple(replies), _last_word(replies), (question, again), notes)
+        last = await session.ask(again, lambda text: _choice(text, len(again.offered)), said)
+        return _Outcome(_last_word(first, last), (question, again), notes)
 
     def _asked(self, prepared: Prepared) -> _Asked:
         step, pack = prepared.step, self._pack
@@ -176,9 +171,8 @@ def _notes(read: GroundingReply, found: Found) -> dict[str, int]:
     }
 
 
-def _last_word(replies: Sequence[Reply]) -> Decision:
+def _last_word(first: Reply, last: Reply) -> Decision:
     """The choice among the matches; its operation, or the first reply's where it names none."""
-    first, last = replies
     op, value = (last.op, last.value) if last.op else (first.op, first.value)
     return replace(decision(last), op=op, value=value)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seeact_offline.dom import Choice
-from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
@@ -20,9 +19,10 @@ from seeact_offline.grounding.asking import (
     ordered_groups,
     share_turn1,
 )
-from seeact_offline.parsing import parse_grounding_reply
+from seeact_offline.pages.dom import Choice
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import Box, MergeRule, Model, Step, letter
+from seeact_offline.replies.final_answer import parse_grounding_reply
 
 
 class ChoiceGrounding:
@@ -31,9 +31,13 @@ class ChoiceGrounding:
     needs_ranking = True
 
     def __init__(
-        self, pack: PromptPack, group_size: int = 17, merge: MergeRule = "final-round", form: Form | None = None
+        self,
+        pack: PromptPack,
+        group_size: int = 17,
+        merge: MergeRule = "final-round",
+        form: QuestionOptions | None = None,
     ) -> None:
-        self.form = form or Form()
+        self.form = form or QuestionOptions()
         self.merge_rule = merge
         self._pack = pack
         self._group_size = group_size
@@ -59,7 +63,7 @@ class ChoiceGrounding:
 def choice_question(
     prepared: Prepared,
     pack: PromptPack,
-    form: Form,
+    form: QuestionOptions,
     ids: Sequence[str],
     boxes: dict[str, Box],
     index: int,
@@ -86,7 +90,7 @@ def choice_question(
     return share_turn1(question, prepared, pack, form) if form.shared_turn1 else question
 
 
-def _in_order(choices: Sequence[Choice], form: Form, step: Step, index: int) -> Sequence[Choice]:
+def _in_order(choices: Sequence[Choice], form: QuestionOptions, step: Step, index: int) -> Sequence[Choice]:
     return choices if form.order is None else form.order.shuffled(choices, step.key, f"choices {index}")
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.grounding import Decision, Form, Grounded, Prepared
-from seeact_offline.grounding.asking import Question, converse, count_resized, decision, noted, reply, total
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding.asking import Question, Session, count_resized, decision, noted, reply
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -32,7 +32,6 @@ from seeact_offline.records import (
     Step,
     StepError,
     StepKey,
-    Usage,
 )
 
 FIELDS = ("annotation_id", "action_uid", "element_id", "op", "value")
@@ -49,7 +48,7 @@ class PersonAnswer:
     element_id: str | None
     # None: no element of the page
     op: str
-    # one of OPERATIONS, or empty
+    """One of OPERATIONS, or empty."""
     value: str = ""
 
 
@@ -58,7 +57,7 @@ class OracleGrounding:
 
     needs_ranking = False
 
-    def __init__(self, pack: PromptPack, form: Form | None, answers: Mapping[StepKey, PersonAnswer]) -> None:
+    def __init__(self, pack: PromptPack, form: QuestionOptions | None, answers: Mapping[StepKey, PersonAnswer]) -> None:
         self._plan = UngroundedGrounding(pack, form)
         self.form = self._plan.form
         self._answers = answers
@@ -69,20 +68,20 @@ class OracleGrounding:
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
         """A step without a usable answer is not asked. `reachable`: whether the step has a right element at all."""
-        usages: list[Usage] = []
+        session = Session(model, prepared.step.key)
         try:
             answer = self._answer(prepared.step)
             (question,) = self.questions(prepared)
-            talk = await converse(question, prepared.step, model, usages)
+            talk = await session.converse(question)
         except StepError as error:
-            return Grounded((), Decision(None, "", "", error.name, error.detail), total(usages), ran=False)
+            return session.failed(error)
         # without a text there is nothing that the answer could be about
         read = GroundingReply(None, answer.op, answer.value) if talk.failure is None else _declined(talk.failure)
         said = reply(question, talk.texts, read, talk.detail)
         said = replace(said, element_id=answer.element_id if talk.failure is None else None)
         notes = noted(picture_resized=count_resized([question]))
         reachable = bool(prepared.step.truth.positives)
-        return Grounded((said,), decision(said), total(usages), notes=notes, reachable=reachable)
+        return Grounded((said,), decision(said), session.usage, notes=notes, reachable=reachable)
 
     def _answer(self, step: Step) -> PersonAnswer:
         answer = self._answers.get(step.key)

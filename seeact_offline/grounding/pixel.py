@@ -10,10 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seeact_offline.grounding import Decision, Form, Grounded, Prepared
-from seeact_offline.grounding.asking import Question, converse, decision, final_lines, noted, plan_ideal, reply, total
-from seeact_offline.parsing import parse_grounding_reply
-from seeact_offline.pointing import (
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding.asking import Question, Session, decision, final_lines, noted, plan_ideal, reply
+from seeact_offline.pages.screenshots import Crop
+from seeact_offline.prompting import PromptPack
+from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError
+from seeact_offline.replies.final_answer import parse_grounding_reply
+from seeact_offline.replies.points import (
     Coordinates,
     describe,
     element_at,
@@ -23,12 +26,9 @@ from seeact_offline.pointing import (
     visible_centre,
     write_point,
 )
-from seeact_offline.prompting import PromptPack
-from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError, Usage
-from seeact_offline.screenshots import Crop
 
 MAX_DECIMALS = 6
-# beyond which a place is not written more finely
+"""Beyond which a place is not written more finely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Aim:
     """What one who knows the truth would answer."""
 
     text: str
-    # the place as the prompt asks for it; NA where there is none
+    """The place as the prompt asks for it; NA where there is none."""
     hits: bool
-    # whether a positive is what lies there
+    """Whether a positive is what lies there."""
     is_fine: bool = False
-    # whether it takes more decimals than a place is usually written with
+    """Whether it takes more decimals than a place is usually written with."""
 
 
 class PixelGrounding:
@@ -48,8 +48,10 @@ class PixelGrounding:
 
     needs_ranking = False
 
-    def __init__(self, pack: PromptPack, form: Form | None = None, coordinates: Coordinates = "absolute") -> None:
-        self.form = form or Form()
+    def __init__(
+        self, pack: PromptPack, form: QuestionOptions | None = None, coordinates: Coordinates = "absolute"
+    ) -> None:
+        self.form = form or QuestionOptions()
         if not self.form.image:
             raise InputError("--no-image: expected a picture for --grounding pixel, which asks for a place on it")
         self._pack = pack
@@ -62,13 +64,13 @@ class PixelGrounding:
         return [self._question(prepared, _picture(prepared, self.form), self._aim(prepared))]
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        usages: list[Usage] = []
+        session = Session(model, prepared.step.key)
         try:
             picture, aim = _picture(prepared, self.form), self._aim(prepared)
             question = self._question(prepared, picture, aim)
-            talk = await converse(question, prepared.step, model, usages)
+            talk = await session.converse(question)
         except StepError as error:
-            return Grounded((), Decision(None, "", "", error.name, error.detail), total(usages), ran=False)
+            return session.failed(error)
         point = None
         if talk.failure is not None:
             answer = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
@@ -79,7 +81,7 @@ class PixelGrounding:
             target_finer_than_coordinates=int(aim.is_fine),
             point_off_elements=int(point is not None and answer.element_id is None),
         )
-        return Grounded((answer,), decision(answer), total(usages), point=point, notes=notes, reachable=aim.hits)
+        return Grounded((answer,), decision(answer), session.usage, point=point, notes=notes, reachable=aim.hits)
 
     def _question(self, prepared: Prepared, picture: Crop, aim: Aim) -> Question:
         step, pack = prepared.step, self._pack
@@ -147,7 +149,7 @@ class PixelGrounding:
         return f"<point>{write_point(shown, self._coordinates, picture.size, decimals)}</point>"
 
 
-def _picture(prepared: Prepared, form: Form) -> Crop:
+def _picture(prepared: Prepared, form: QuestionOptions) -> Crop:
     """The page from top to bottom, no larger than the form allows. Raises RowError `bad_screenshot`."""
     return prepared.picture.crop(CropBox(0, 0, *prepared.picture.size), max_side=form.max_side)
 

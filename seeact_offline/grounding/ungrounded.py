@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from seeact_offline.grounding import Decision, Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
-    converse,
+    Session,
     count_resized,
     decision,
     noted,
     page_html,
     plan_ideal,
     reply,
-    total,
     whole_page,
 )
-from seeact_offline.plans import parse_plan
 from seeact_offline.prompting import PromptPack
-from seeact_offline.records import GroundingReply, Model, StepError, Usage
+from seeact_offline.records import GroundingReply, Model, StepError
+from seeact_offline.replies.turn1 import parse_plan
 
 
 class UngroundedGrounding:
@@ -25,8 +24,8 @@ class UngroundedGrounding:
 
     needs_ranking = False
 
-    def __init__(self, pack: PromptPack, form: Form | None = None) -> None:
-        self.form = form or Form()
+    def __init__(self, pack: PromptPack, form: QuestionOptions | None = None) -> None:
+        self.form = form or QuestionOptions()
         self._pack = pack
 
     def questions(self, prepared: Prepared) -> list[Question]:
@@ -38,16 +37,16 @@ class UngroundedGrounding:
         return [Question(0, (), pack.render_system(), (turn1,), (picture,), (plan_ideal(step),))]
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        usages: list[Usage] = []
+        session = Session(model, prepared.step.key)
         try:
             (question,) = self.questions(prepared)
-            talk = await converse(question, prepared.step, model, usages)
+            talk = await session.converse(question)
         except StepError as error:
-            return Grounded((), Decision(None, "", "", error.name, error.detail), total(usages), ran=False)
+            return session.failed(error)
         read, detail = GroundingReply(None, failure=talk.failure), talk.detail
         if talk.failure is None:
             plan = parse_plan(talk.texts[-1])
             read = GroundingReply(None, plan.op, plan.value, plan.failure)
         answer = reply(question, talk.texts, read, detail)
         notes = noted(picture_resized=count_resized([question]))
-        return Grounded((answer,), decision(answer), total(usages), notes=notes)
+        return Grounded((answer,), decision(answer), session.usage, notes=notes)

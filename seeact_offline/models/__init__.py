@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from seeact_offline.models.address import address_of
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.models.cache import CachedModel
+from seeact_offline.models.function import as_model, name_of_object
 from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.models.replay import ReplayModel
 from seeact_offline.records import Model, ModelSpecError
 
-__all__ = ["ModelOptions", "Price", "open_model"]
+__all__ = ["ModelOptions", "Price", "model_identity", "model_name", "open_model"]
 
 
 class Price(NamedTuple):
@@ -30,26 +33,29 @@ class ModelOptions:
     base_url: str | None = None
     # None: OpenAI itself
     max_tokens: int = 2048
-    # most tokens a reply may have
+    """Most tokens a reply may have."""
     temperature: float | None = 0.0
     # None: not sent, the server decides
     timeout_s: float = 120.0
-    # of one attempt
+    """Of one attempt."""
     max_retries: int = 5
-    # after the first attempt, with growing pauses or those that the server asks for
+    """After the first attempt, with growing pauses or those that the server asks for."""
     cache: Path | None = None
-    # file that keeps paid replies; None for none
+    """File that keeps paid replies; None for none."""
     price: Price | None = None
     # None: the cost is not known
     seed: int = 0
-    # sent along; servers promise best effort only
+    """Sent along; servers promise best effort only."""
 
 
-def open_model(spec: str, options: ModelOptions) -> Model:
-    """The model that `PROVIDER/NAME` names. Only the first slash splits: the rest may be a path.
+def open_model(spec: Any, options: ModelOptions) -> Model:
+    """The model that `PROVIDER/NAME` names (only the first slash splits: the rest may be a path), a model itself, or any
+    function, async or not, from messages to text.
 
     Raises ModelSpecError for a spec that names no usable model, InputError for a cache file that cannot be used.
     """
+    if not isinstance(spec, str):
+        return as_model(spec)
     provider, _, name = spec.partition("/")
     opener = PROVIDERS.get(provider)
     if opener is None or not name:
@@ -58,6 +64,32 @@ def open_model(spec: str, options: ModelOptions) -> Model:
             f"got {spec!r}"
         )
     return opener(name, options)
+
+
+def model_name(spec: Any) -> str:
+    """The model as results name it."""
+    return spec if isinstance(spec, str) else f"python/{name_of_object(spec)}"
+
+
+def model_identity(spec: Any, options: ModelOptions) -> dict[str, Any]:
+    """What replies depend on, for the manifest: a recording counts by its content, a server by its address and settings, an
+    object or a function of Python by its name alone."""
+    provider, _, name = model_name(spec).partition("/")
+    if provider == "replay" and Path(name).is_file():
+        return {"model": "replay", "recording_digest": _digest(Path(name))}
+    if provider in ("builtin", "python"):
+        return {"model": model_name(spec)}
+    return {
+        "model": spec,
+        "base_url": address_of(options.base_url),
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+    }
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _open_openai(name: str, options: ModelOptions) -> Model:

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from seeact_offline.files.redaction import BLOT, hide, redact_reported
 from seeact_offline.records import ModelSpecError
-from seeact_offline.redaction import BLOT, hide, redact_reported
 
 OPENAI_URL = "https://api.openai.com/v1"
 VARIABLE = "OPENAI_BASE_URL"

@@ -31,7 +31,11 @@ class OracleModel:
     """Says what one who knows the truth would: what is lost is lost before the model."""
 
     async def complete(self, request: Request) -> Completion:
-        return Completion(request.ideal or "There is nothing to be said here.", _FREE)
+        """Where nobody tells it the truth."""
+        return Completion("There is nothing to be said here.", _FREE)
+
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
+        return Completion(ideal, _FREE) if ideal else await self.complete(request)
 
     async def aclose(self) -> None:
         """Nothing is held open."""
@@ -144,7 +148,7 @@ class Done:
     """One action of the history."""
 
     words: frozenset[str]
-    # of the element it went to
+    """Of the element it went to."""
     op: str
     value: str
 
@@ -154,9 +158,9 @@ class Option:
     """One element to choose from."""
 
     tag: str
-    # empty when the text shows none
+    """Empty when the text shows none."""
     text: str
-    # as offered
+    """As offered."""
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -176,7 +180,7 @@ class Page:
     task: str
     history: tuple[Done, ...]
     options: tuple[Option, ...]
-    # the last is "none of them"; empty where nothing is to be chosen
+    """The last is "none of them"; empty where nothing is to be chosen."""
 
     @classmethod
     def read(cls, messages: Sequence[Message]) -> Page:

@@ -54,7 +54,7 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
     """The digest of the call's place (step, group, turn) and of all that its reply depends on: model, server, sampling,
     messages with their pictures. Equal messages in two places are two calls, so that each is paid for, and counted, once."""
     messages = [[m.role, m.text, m.picture.key if m.picture else None] for m in request.messages]
-    place = [*request.step.key, request.group, request.turn]
+    place = [*request.key, request.group, request.turn]
     canonical = json.dumps([identity, place, messages], sort_keys=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

@@ -15,9 +15,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.files.redaction import redact, redact_reported
 from seeact_offline.models.address import Server, find_server
 from seeact_offline.records import CallError, Completion, Message, ModelSpecError, Picture, Request, Usage
-from seeact_offline.redaction import redact, redact_reported
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -31,7 +31,7 @@ DETAIL_CHARS = 300
 _CONNECT_S = 10.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FIXED_TEMPERATURE = re.compile(r"(o\d|gpt-5)")
-# reasoning models: they refuse any temperature but their own
+"""Reasoning models: they refuse any temperature but their own."""
 _POLICY_CODES = ("content_filter", "content_policy_violation")
 
 

@@ -18,7 +18,7 @@ from seeact_offline.records import InputError
 
 T = TypeVar("T")
 _LOCK_WAIT_S = 30.0
-# another run may be writing to the same file
+"""Another run may be writing to the same file."""
 
 
 class PaidCalls(Generic[T]):

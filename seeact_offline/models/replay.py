@@ -25,7 +25,7 @@ class Recording:
     """One group's recorded conversation."""
 
     replies: tuple[str, ...]
-    # one a turn
+    """One a turn."""
     offered: tuple[str, ...] | None
     # None where the recording does not say
 
@@ -55,9 +55,9 @@ class ReplayModel:
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError `no_recorded_reply` or `recording_mismatch`."""
-        recording = self._steps.get(request.step.key, {}).get(request.group)
+        recording = self._steps.get(request.key, {}).get(request.group)
         if recording is None or not 1 <= request.turn <= len(recording.replies):
-            where = f"step {request.step.key}, group {request.group}, turn {request.turn}"
+            where = f"step {request.key}, group {request.group}, turn {request.turn}"
             raise CallError("no_recorded_reply", f"{self._path} holds no reply for {where}")
         if recording.offered is not None and recording.offered != request.offered:
             raise CallError("recording_mismatch", _difference(recording.offered, request))
@@ -71,7 +71,7 @@ def _difference(recorded: tuple[str, ...], request: Request) -> str:
     pairs = enumerate(zip_longest(recorded, request.offered, fillvalue="nothing"))
     place, (then, now) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
     return (
-        f"group {request.group} of step {request.step.key} was recorded with {len(recorded)} choices, now "
+        f"group {request.group} of step {request.key} was recorded with {len(recorded)} choices, now "
         f"{len(request.offered)} are offered; the first difference is choice {place}: {then} then, {now} now"
     )
 

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seeact_offline.models.paid import PaidCalls
+from seeact_offline.models.told import ask_told
 from seeact_offline.records import CallError, Completion, Model, Request, Usage
 
 
@@ -25,11 +26,11 @@ class Kept:
     """One reply as the file holds it."""
 
     payer: tuple[str, ...]
-    # the run, step, group and turn that paid
+    """The run, step, group and turn that paid."""
     usage: Usage
     text: str = ""
     failure: str | None = None
-    # how the model declined, in place of a text
+    """How the model declined, in place of a text."""
     detail: str = ""
 
 
@@ -51,9 +52,12 @@ class SharedReplies:
         """The model as one run asks it. `run`: its name, the same whenever it is resumed."""
         return SharingModel(self, run)
 
-    async def reply(self, request: Request, payer: tuple[str, ...]) -> Kept:
-        """What is kept, or else the model's reply, with `payer` as the one who pays. Raises as the model does."""
-        return await self._paid.get(messages_key(request), lambda: self._ask(request, payer))
+    async def reply(self, request: Request, payer: tuple[str, ...], ideal: str = "") -> Kept:
+        """What is kept, or else the model's reply, with `payer` as the one who pays. Raises as the model does.
+
+        `ideal` reaches a model that has `complete_told` and no other.
+        """
+        return await self._paid.get(messages_key(request), lambda: self._ask(request, payer, ideal))
 
     async def aclose(self) -> None:
         """Gives up calls still in flight, closes the model and the file."""
@@ -63,9 +67,9 @@ class SharedReplies:
         await self._paid.aclose()
         await self._model.aclose()
 
-    async def _ask(self, request: Request, payer: tuple[str, ...]) -> Kept:
+    async def _ask(self, request: Request, payer: tuple[str, ...], ideal: str) -> Kept:
         try:
-            completion = await self._model.complete(request)
+            completion = await ask_told(self._model, request, ideal)
         except CallError as error:
             if not error.answered:
                 raise
@@ -84,8 +88,12 @@ class SharingModel:
 
     async def complete(self, request: Request) -> Completion:
         """Raises what the model raises, and InputError when the file breaks."""
-        payer = (self._run, *request.step.key, str(request.group), str(request.turn))
-        kept = await self._replies.reply(request, payer)
+        return await self.complete_told(request, "")
+
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
+        """As `complete`; whether the shared model is told is its own affair."""
+        payer = (self._run, *request.key, str(request.group), str(request.turn))
+        kept = await self._replies.reply(request, payer, ideal)
         self.reused += kept.payer != payer
         usage = kept.usage if kept.payer == payer else Usage()
         if kept.failure is not None:
@@ -99,7 +107,7 @@ class SharingModel:
 def messages_key(request: Request) -> str:
     """The digest of the step and of all that the model is shown."""
     messages = [[m.role, m.text, m.picture.key if m.picture else None] for m in request.messages]
-    canonical = json.dumps([list(request.step.key), messages])
+    canonical = json.dumps([list(request.key), messages])
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 

@@ -31,7 +31,7 @@ _ROLES = {"task": "task", "action": "history", "histor": "history", "question": 
 _ROLES |= {"sys": "system", "role": "system"}
 # a parameter plays the role of the first fragment that its name contains
 _OPTIONS, _ACTIONS = range(1, 26), range(1, 41)
-# numbers of entries that are tried; options no further than the letter Z
+"""Numbers of entries that are tried; options no further than the letter Z."""
 
 # Most bytes of a source file, and of a file of the pack that comes out. The published sources have 21,000 and 9,000
 # bytes, the files 4,000. Python takes 0.5 s for the slowest source of this size, and 7 s for one four times as long.
@@ -88,7 +88,7 @@ class Module:
     """One parsed source file."""
 
     file: str
-    # its path inside the checkout
+    """Its path inside the checkout."""
     tree: ast.Module
     digest: str
     budget: Budget
@@ -175,7 +175,7 @@ def _storable(text: str, where: str) -> str:
 
 _TASK, _SYSTEM, _QUESTION, _LINES = (f"{MARK}{name}{MARK}" for name in ("task", "system", "question", "lines"))
 Sized = Callable[[int], str]
-# a text by the number of entries
+"""A text by the number of entries."""
 
 
 def _entries(size: int) -> list[str]:

@@ -23,9 +23,10 @@ from typing import Any
 from ..records import PromptError, letter
 
 MARK, COUNT = "\ufdd0", "\ufdd1"
-# code points that no text holds; COUNT is left to the users of this module
+"""Code points that no text holds; COUNT is left to the users of this module."""
 Value = Any
-# str, int, bool, None, list, tuple, range, dict, a function as its ast.FunctionDef, or Refused where it is not known
+"""Str, int, bool, None, list, tuple, range, dict, a function as its ast.FunctionDef, or Refused where it is not
+known."""
 
 # Most that may be spent on one source file, however often it is followed: statements, expressions and entries of lists
 # count as steps, and every character that is written or searched. The published files take some 52,000 and 1,150,000.

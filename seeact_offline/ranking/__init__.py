@@ -13,12 +13,9 @@ from seeact_offline.ranking.files import (
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.opening import BACKENDS, DTYPES, bundled_folder, default_ranker, open_ranker
+from seeact_offline.ranking.rankers import BACKENDS, DTYPES, bundled_folder, default_ranker, open_ranker
 from seeact_offline.ranking.score_pickles import load_plain_pickle
 from seeact_offline.ranking.scores import (
-    FORMS,
-    PLACED,
-    PLAIN,
     TEXT_VERSION,
     LiveScores,
     Ranker,
@@ -28,7 +25,6 @@ from seeact_offline.ranking.scores import (
     check_candidates,
     ranker_digest,
     ranker_query,
-    text_form,
     tie_across_cut,
     top_k,
 )
@@ -36,9 +32,6 @@ from seeact_offline.ranking.scores import (
 __all__ = [
     "BACKENDS",
     "DTYPES",
-    "FORMS",
-    "PLACED",
-    "PLAIN",
     "SCHEMA",
     "TEXT_VERSION",
     "CachedScores",
@@ -62,7 +55,6 @@ __all__ = [
     "ranker_digest",
     "ranker_query",
     "read_scores",
-    "text_form",
     "tie_across_cut",
     "top_k",
     "write_official",

@@ -17,21 +17,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seeact_offline.dom import Page
-from seeact_offline.ranking.places import place_words
+from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.scores import TEXT_VERSION, LiveScores, StepScores, ranker_digest, ranker_query
 from seeact_offline.records import Step
 
 _LOCK_WAIT_S = 30.0
-# another run may be writing to the same file
+"""Another run may be writing to the same file."""
 
 
 class _Entry(NamedTuple):
     content: str
     scores: bytes
-    # float64, in the order of the ranks
+    """Float64, in the order of the ranks."""
     order: bytes
-    # int32: which candidate of the row has the rank
+    """Int32: which candidate of the row has the rank."""
 
 
 def cache_folder() -> Path:
@@ -109,7 +108,7 @@ class CachedScores:
 
 def _content(step: Step) -> str:
     """A data set may be edited in a way that its fingerprint does not see."""
-    read = [ranker_query(step), step.cleaned_html, [(c.backend_node_id, place_words(c)) for c in step.candidates]]
+    read = [ranker_query(step), step.cleaned_html, [c.backend_node_id for c in step.candidates]]
     return hashlib.sha256(json.dumps(read).encode("ascii")).hexdigest()
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from seeact_offline.dataset import fingerprint
-from seeact_offline.dom import Page
+from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.score_pickles import one_line, read_tables
 from seeact_offline.ranking.scores import Scores, StepScores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
 
 KEY_COLUMNS = ("annotation_id", "action_uid")
 METADATA = b"seeact_offline"
-# the key under which a parquet file says what made it
+"""The key under which a parquet file says what made it."""
 ROWS_AT_ONCE = 200_000
 
 
@@ -58,11 +58,11 @@ class Origin:
     dataset_fingerprint: str
     split: str
     limit: int | None
-    # of tasks
+    """Of tasks."""
     ranker_digest: str
     text_version: int
     ranker: str = field(default="", compare=False)
-    # as it was named; the digest identifies it
+    """As it was named; the digest identifies it."""
     texts_truncated: int | None = field(default=None, compare=False)
 
 

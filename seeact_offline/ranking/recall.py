@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from seeact_offline.aggregate import recall_at_k
 from seeact_offline.ranking.scores import is_tied_at
 from seeact_offline.ranking.splits import RankedStep
 from seeact_offline.records import StepKey
+from seeact_offline.scoring.aggregate import recall_at_k
 
 RECALL_AT = (1, 3, 5, 10, 20, 50, 100)
 CUT = 50
-# candidates that the pipeline offers, and the depth of the MRR
+"""Candidates that the pipeline offers, and the depth of the MRR."""
 CURVE_TO = 100
 PUBLISHED_RECALL_AT_50 = {"cross_task": 0.889, "cross_website": 0.853, "cross_domain": 0.857}
-# of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web paper, section 4.1
+"""Of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
+paper, section 4.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,10 @@ class StepRank:
 
     key: StepKey
     best_rank: int | None
-    # of a positive, from 0; None without one, or without scores
+    """Of a positive, from 0; None without one, or without scores."""
     has_positive: bool
     is_tied: bool
-    # across the cut
+    """Across the cut."""
     n_texts: int
     failure: str
 
@@ -40,11 +41,11 @@ class CurvePoint(NamedTuple):
 
     k: int
     recall: float
-    # over all steps: no other step can succeed, so this is also the ceiling of Step SR (micro)
+    """Over all steps: no other step can succeed, so this is also the ceiling of Step SR (micro)."""
     recall_with_positive: float
-    # over steps that have a positive
+    """Over steps that have a positive."""
     step_sr_ceiling_macro: float
-    # mean over tasks of the task's recall
+    """Mean over tasks of the task's recall."""
 
 
 def step_rank(step: RankedStep) -> StepRank:

@@ -22,9 +22,9 @@ from seeact_offline.records import ScoreFileError
 # GLOBAL, INST and STACK_GLOBAL: the unpickler goes as far as these, and names what they ask for
 IMPORTS = b"ci\x93"
 STOP = b"."
-# bytes; the ids that make up a step's key are of 36 each
+"""Bytes; the ids that make up a step's key are of 36 each."""
 LONGEST_TEXT = 255
-# of what an error quotes, in characters
+"""Of what an error quotes, in characters."""
 SHOWN = 100
 
 

@@ -8,24 +8,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from seeact_offline.dom import Page
-from seeact_offline.ranking.placed_texts import Placement, placements
+from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, RankedCandidate, RowError, Step, StepError
 
 TEXT_VERSION = 2
-# of the candidate texts: scores of one version say nothing of another
-PLAIN, PLACED = FORMS = ("plain", "placed")
-# of the candidate texts: as published, or with where each lies and what controls come before it
+"""Of the candidate texts: scores of one version say nothing of another."""
 
 StepScores = Mapping[str, tuple[float, int | None]]
-# backend_node_id -> (score, rank from 0 or None where ranks are not known)
+"""backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
 
 
 class Ranker(Protocol):
     """What the package `ranker` offers: it scores texts.
 
-    It may also have `digest` (what its scores depend on; its name where it has none), `truncated` (texts cut so far) and
-    `text_form` (one of `FORMS`; plain where it has none).
+    It may also have `digest` (what its scores depend on; its name where it has none) and `truncated` (texts cut so far).
     """
 
     @property
@@ -62,32 +58,14 @@ class Described:
     query: str
     texts: Mapping[str, str]
     # backend_node_id -> `ancestors: ...\ntarget: ...`, in the row's order
-    placements: Mapping[str, Placement]
-    # what a ranker that reads placed texts is told beside
     places: Mapping[str, int]
-    # backend_node_id -> place in document order
-
-    def in_form(self, form: str) -> dict[str, str]:
-        """What a ranker reads of each candidate. `form`: one of `FORMS`."""
-        if form == PLAIN:
-            return dict(self.texts)
-        return {node: self.placements[node].of(text) for node, text in self.texts.items()}
+    """backend_node_id -> place in document order."""
 
 
 def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
     """backend_node_id -> `ancestors: ...\\ntarget: ...`, what the cross-encoder reads of each candidate of the step."""
     page = page or Page(step.cleaned_html)
     return {c.backend_node_id: page.ranker_text(c.backend_node_id) for c in step.candidates}
-
-
-def text_form(ranker: Ranker) -> str:
-    """Which of `FORMS` the ranker reads. Raises InputError for another one."""
-    form = getattr(ranker, "text_form", PLAIN)
-    if form not in FORMS:
-        raise InputError(
-            f"--ranker: expected a checkpoint whose text_form is {' or '.join(FORMS)}, that of {ranker.name} is {form!r:.80}"
-        )
-    return str(form)
 
 
 def ranker_query(step: Step) -> str:
@@ -100,7 +78,7 @@ def describe(step: Step, page: Page | None = None) -> Described:
     page = page or Page(step.cleaned_html)
     texts = candidate_texts(step, page)
     places = {node: page.position(node) for node in texts}
-    return Described(ranker_query(step), texts, placements(step.candidates, texts, page), places)
+    return Described(ranker_query(step), texts, places)
 
 
 def check_candidates(step: Step, page: Page) -> None:
@@ -121,7 +99,7 @@ def check_candidates(step: Step, page: Page) -> None:
 
 def begin_scoring(ranker: Ranker, described: Described) -> Callable[[], np.ndarray]:
     """Does what can be done beside the model's work; the call does the rest. Raises StepError `unrankable` for texts refused."""
-    query, texts = described.query, list(described.in_form(text_form(ranker)).values())
+    query, texts = described.query, list(described.texts.values())
     if not isinstance(ranker, StagedRanker):
         return lambda: ranker.score(query, texts)
     try:

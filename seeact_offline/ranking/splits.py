@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dom import Page
+from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.files import FileScores, Origin, ScoreRow
 from seeact_offline.ranking.scores import (
     Described,
@@ -33,20 +33,20 @@ from seeact_offline.ranking.scores import (
 from seeact_offline.records import InputError, RowError, Step, StepError, StepKey, Truth
 
 AHEAD = 4
-# steps described before the model is ready for them
+"""Steps described before the model is ready for them."""
 T = TypeVar("T")
 U = TypeVar("U")
 HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
-# faults of a row that leave what a ranker reads whole
+"""Faults of a row that leave what a ranker reads whole."""
 
 
 class Scored(NamedTuple):
     """A step's scores as they are kept."""
 
     scores: StepScores
-    # every candidate has a rank; best first
+    """Every candidate has a rank; best first."""
     truncated: int
-    # texts that were cut to the model's length
+    """Texts that were cut to the model's length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class RankedStep:
     truth: Truth
     scored: Scored | None
     failure: str = ""
-    # why there are no scores
+    """Why there are no scores."""
     detail: str = ""
     resumed: bool = False
-    # scored by an earlier run
+    """Scored by an earlier run."""
 
 
-class PartFile:
+class ScoreJournal:
     """Scores so far, on disk. Use as a context manager: appends inside."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
@@ -72,7 +72,7 @@ class PartFile:
         # where a step's line begins
         self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> PartFile:
+    def __enter__(self) -> ScoreJournal:
         """Raises InputError for a file of another configuration."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,9 +157,9 @@ class DescribedStep:
     # None where there is nothing to score: the step is at fault, or known already
     failure: str = ""
     detail: str = ""
-    # what is wrong with the step
+    """What is wrong with the step."""
     known: bool = False
-    # scored by an earlier run
+    """Scored by an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Selection:
     dataset: str
     split: str
     limit: int | None
-    # of tasks
+    """Of tasks."""
 
 
 class Engine(Protocol):
@@ -179,7 +179,7 @@ class Engine(Protocol):
     def digest(self) -> str:
         """What the ranker's scores depend on, as `ranker_digest` says it."""
 
-    def rank(self, selection: Selection, part: PartFile) -> Iterator[RankedStep]:
+    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
         """Every step in any order, with its scores; new ones are in the part file. Raises InputError."""
 
 
@@ -193,12 +193,12 @@ class LocalEngine:
     def digest(self) -> str:
         return ranker_digest(self._ranker)
 
-    def rank(self, selection: Selection, part: PartFile) -> Iterator[RankedStep]:
+    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
         steps = load_steps(selection.dataset, selection.split, limit=selection.limit)
         return rank_steps(steps, self._ranker, part)
 
 
-def rank_steps(steps: Iterable[Step], ranker: Ranker, part: PartFile) -> Iterator[RankedStep]:
+def rank_steps(steps: Iterable[Step], ranker: Ranker, part: ScoreJournal) -> Iterator[RankedStep]:
     """Every step in order, with its scores from the part file or the ranker. Raises InputError when the ranker fails."""
     for ranked in score_steps((describe_step(step, step.key in part) for step in steps), ranker):
         yield keep(ranked, part)
@@ -228,7 +228,7 @@ def score_steps(described: Iterable[DescribedStep], ranker: Ranker) -> Iterator[
             yield RankedStep(step.truth, Scored(rank_described(ranker, step.described, ready.scoring), ready.truncated))
 
 
-def keep(ranked: RankedStep, part: PartFile) -> RankedStep:
+def keep(ranked: RankedStep, part: ScoreJournal) -> RankedStep:
     """Adds the scores to the part file, or fills in what the file knows of a step that was not scored again."""
     if ranked.resumed:
         return replace(ranked, scored=part.of(ranked.truth.key))

@@ -30,16 +30,17 @@ FLAGS = (
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
     "--disable-partial-raster",
 )  # fmt: skip
-# the last: redrawing part of a tile leaves other grey edges than drawing all of it, and which it is depends on the moment
+"""The last: redrawing part of a tile leaves other grey edges than drawing all of it, and which it is depends on the
+moment."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
-# what pages take for now
+"""What pages take for now."""
 NAME_CHARS = 80
-# of an element's name in an action text
+"""Of an element's name in an action text."""
 NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
-# accessibility roles that say no more than the tag does
+"""Accessibility roles that say no more than the tag does."""
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
 _INIT = """
 (() => {
@@ -55,7 +56,7 @@ _INIT = """
 """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
-# where the accessibility tree has no name; a list's own text would be all its options
+"""Where the accessibility tree has no name; a list's own text would be all its options."""
 _REST = "() => document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r()))))"
 
 
@@ -64,19 +65,19 @@ class RecordOptions:
     """How to record."""
 
     browser: str | None = None
-    # path of a Chromium; None: the first one found
+    """Path of a Chromium; None: the first one found."""
     picture: str = "jpeg"
-    # jpeg, webp, png or tiff
+    """Jpeg, webp, png or tiff."""
     quality: int = 80
-    # of jpeg and webp, 1 to 100
+    """Of jpeg and webp, 1 to 100."""
     colours: int = 256
-    # of a tiff: the most frequent ones, 1 to 256
+    """Of a tiff: the most frequent ones, 1 to 256."""
     raw_html: bool = True
     # False leaves the column empty, to save space
     timeout_s: float = 15.0
-    # for an element to appear, and for a page to load
+    """For an element to appear, and for a page to load."""
     fonts: Path | None = None
-    # a fontconfig file to draw text by; None: the system's
+    """A fontconfig file to draw text by; None: the system's."""
 
     def with_browser(self, path: str) -> RecordOptions:
         return replace(self, browser=path)
@@ -202,7 +203,7 @@ class _Seen:
     # PNG of the whole page
     tree: Node
     hit: list[int]
-    # backend node ids that the action hits, the element acted on first; empty inside a frame
+    """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
     action_text: str
 
 

@@ -23,11 +23,11 @@ DROPPED = frozenset(
     {"script", "style", "noscript", "template", "head", "meta", "link", "base", "title", "br", "wbr", "param", "track"}
 )
 EMBEDDED = frozenset({"canvas", "iframe", "object", "embed", "frame"})
-# what they show is not in the page's DOM: kept only when an attribute says something
+"""What they show is not in the page's DOM: kept only when an attribute says something."""
 SPEAKING = frozenset(
     {"button", "input", "select", "textarea", "a", "option", "optgroup", "svg", "img", "summary", "video", "audio"}
 )
-# kept even when nothing is written in or on them
+"""Kept even when nothing is written in or on them."""
 LISTS = frozenset({"select", "datalist"})
 VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
@@ -64,15 +64,15 @@ class Node:
     backend_node_id: int
     tag: str
     text: str = ""
-    # of a text node
+    """Of a text node."""
     attributes: dict[str, str] = field(default_factory=dict)
-    # as in the page
+    """As in the page."""
     live: dict[str, str] = field(default_factory=dict)
-    # input_value, input_checked, option_selected, text_value: what the page holds now
+    """Input_value, input_checked, option_selected, text_value: what the page holds now."""
     box: Box | None = None
     # None where the browser lays nothing out
     visible: bool = True
-    # by CSS visibility
+    """By CSS visibility."""
     clickable: bool = False
     children: list[Node] = field(default_factory=list)
 

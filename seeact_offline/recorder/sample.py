@@ -19,7 +19,7 @@ from seeact_offline.sample import FONTS, SITES
 ORIGIN = "recorded.json"
 OPTIONS = RecordOptions(picture="tiff", colours=24, raw_html=False, fonts=FONTS)
 ROWS_AT_ONCE = 256
-# of a row group: some 40 MB of pictures to read
+"""Of a row group: some 40 MB of pictures to read."""
 
 
 def site_names() -> list[str]:

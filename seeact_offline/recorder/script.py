@@ -12,9 +12,9 @@ from typing import Any
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
-# the operation that a row names for what was really done
+"""The operation that a row names for what was really done."""
 NAMESPACE = uuid.UUID("6f0c2f4e-6f9d-5a0e-9b51-6f2f2c1a7d10")
-# of the ids that recordings get: the same script gives the same ids
+"""Of the ids that recordings get: the same script gives the same ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Action:
 
     operation: Operation
     selector: str
-    # as Playwright reads it; must match exactly one visible element
+    """As Playwright reads it; must match exactly one visible element."""
     frame: str | None
-    # selector of the iframe in which to look; None for the page itself
+    """Selector of the iframe in which to look; None for the page itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TaskScript:
     start: str
     # URL, or path of an HTML file
     served: Path | None
-    # folder to serve over HTTP while recording; `start` is then a path below it
+    """Folder to serve over HTTP while recording; `start` is then a path below it."""
     actions: tuple[Action, ...]
 
     def action_uid(self, index: int) -> str:

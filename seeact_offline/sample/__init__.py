@@ -4,8 +4,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 DATA = ROOT / "hub"
-# a data set folder as `load_steps` takes it
+"""A data set folder as `load_steps` takes it."""
 SITES = ROOT / "sites"
-# one folder a website: its pages and `tasks.yaml`
+"""One folder a website: its pages and `tasks.yaml`."""
 FONTS = ROOT / "fonts.conf"
-# how text is drawn while recording
+"""How text is drawn while recording."""

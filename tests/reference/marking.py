@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 Rect = tuple[int, int, int, int]
-# left, top, right, bottom; right and bottom exclusive
+"""Left, top, right, bottom; right and bottom exclusive."""
 LINE, GAP, STEPS = 1, 2, 4
 
 

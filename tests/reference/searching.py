@@ -8,7 +8,15 @@ from itertools import pairwise
 
 from lxml import etree
 
-from seeact_offline.searching import ASKED_TYPES, INPUT_TYPES, LOOK_ALIKES, MAX_LENGTH, MAX_WORDS, ROLE_TYPES, TAG_TYPES
+from seeact_offline.pages.search import (
+    ASKED_TYPES,
+    INPUT_TYPES,
+    LOOK_ALIKES,
+    MAX_LENGTH,
+    MAX_WORDS,
+    ROLE_TYPES,
+    TAG_TYPES,
+)
 
 Element = etree._Element
 

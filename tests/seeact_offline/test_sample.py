@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline.dataset import SPLITS, load_steps, load_tasks, row_positions
-from seeact_offline.lint import Duplicates, lint_task
+from seeact_offline.dataset.lint import Duplicates, lint_task
+from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.sample import ORIGIN, site_names
 from seeact_offline.recorder.script import TaskScript, load_script
 from seeact_offline.records import Step
 from seeact_offline.sample import DATA, ROOT, SITES
-from seeact_offline.screenshots import PagePicture
 
 MOST_BYTES = 12_000_000
 TESTS = ("cross_task", "cross_website", "cross_domain")

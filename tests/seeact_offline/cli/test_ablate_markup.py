@@ -27,7 +27,7 @@ from tests.seeact_offline.cli.test_resume import KillingAnswer, run_until_killed
 
 TABLES = ("table.json", "table.md", "table.csv", "table.tex")
 BUNDLED = ("--split", "cross_task", "--limit", "1", "--top-k", "8", "--group-size", "4", "--max-image-side", "400")
-# small pictures, for speed
+"""Small pictures, for speed."""
 FEW = ("--kinds", "number,letter", "--positions", "bottom-left", "--turn1", "both")
 CELLS = ("number-bottom-left", "letter-bottom-left", "number-bottom-left-marked", "letter-bottom-left-marked")
 SMALL = ("--top-k", "6", "--group-size", "3")

@@ -18,7 +18,7 @@ ROWS = list(synthetic_rows(2, 2, 8, seed=4))
 WORDS = ("--top-k", "6", "--group-size", "3")
 BAD_UID = "uid-bad"
 PLACE = 1
-# where the bad row stands: between good ones, so that there is something to disturb
+"""Where the bad row stands: between good ones, so that there is something to disturb."""
 
 
 def edit_candidate(row: Row, **changes: Any) -> Row:

@@ -9,7 +9,7 @@ import pytest
 
 from seeact_offline.dataset import load_steps
 from tests.seeact_offline.cli.conftest import Cli
-from tests.seeact_offline.test_raw_dump import Dump, make_task
+from tests.seeact_offline.dataset.test_raw_dump import Dump, make_task
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_the_curve_is_a_table_and_a_picture(cli: Cli, sample: Sample, tmp_path: 
     rows = list(csv.DictReader(io.StringIO((tmp_path / "s.curve.csv").read_text())))
     assert float(rows[4]["recall"]) == pytest.approx(found["recall_at_k"]["5"], abs=1e-6)
     with Image.open(tmp_path / "s.curve.png") as picture:
-        assert picture.size == (960, 600)
+        assert picture.size == (1440, 900)
 
 
 # --- killed, torn, resumed -------------------------------------------------------------------------------------------

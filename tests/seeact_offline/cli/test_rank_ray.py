@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.ranking import ray_engine
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample
 
@@ -72,7 +71,7 @@ def test_an_address_that_cannot_be_used_is_refused(
 def test_what_is_no_ray_is_not_waited_for(
     cli: Cli, sample: Sample, tmp_path: Path, listener: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_engine, "CHECK_S", 3.0)
+    monkeypatch.setattr("seeact_offline.engines.ray.CHECK_S", 3.0)
     words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray", "--address", listener)
     error = cli("rank", "--dataset", sample.dataset, *words).error
     assert f"found no Ray that we may use at {listener}: silent for 3 s" in error

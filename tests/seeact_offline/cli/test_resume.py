@@ -21,7 +21,7 @@ from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, content
 REPO = Path(__file__).parents[3]
 SMALL = ("--top-k", "6", "--group-size", "3")
 START_S = 60.0
-# a busy machine is no failure
+"""A busy machine is no failure."""
 
 
 def answer(body: dict[str, Any]) -> str:

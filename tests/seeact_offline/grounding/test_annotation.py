@@ -16,11 +16,12 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dom import Page
-from seeact_offline.grounding import Form, Grounded, Order, Prepared
+from seeact_offline.grounding import Grounded, Order, Prepared, QuestionOptions
 from seeact_offline.grounding.annotation import AnnotationGrounding, MarkedCrop
 from seeact_offline.grounding.choice import ChoiceGrounding
-from seeact_offline.marking import MARK_KINDS, MARK_POSITIONS, Marks
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, Marks
+from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.prompting import load_pack
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
@@ -35,8 +36,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.runner import prepare
-from seeact_offline.screenshots import Crop, PagePicture
+from seeact_offline.runs.runner import prepare
 from tests.pages import picture
 from tests.scripted import Scripted
 
@@ -63,9 +63,9 @@ class InTurn2(Scripted):
 class Ideal(Scripted):
     """Answers what one who knows the truth would."""
 
-    async def complete(self, request: Request) -> Completion:
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
         self.requests.append(request)
-        return Completion(request.ideal, Usage(calls=1))
+        return Completion(ideal, Usage(calls=1))
 
 
 def made_up(n: int = 20, target: int = 3, **boxes: Box) -> Prepared:
@@ -95,8 +95,10 @@ def template() -> Step:
     )  # fmt: skip
 
 
-def grounding(marks: Marks | None = None, form: Form | None = None, **options: object) -> AnnotationGrounding:
-    form = form or Form()
+def grounding(
+    marks: Marks | None = None, form: QuestionOptions | None = None, **options: object
+) -> AnnotationGrounding:
+    form = form or QuestionOptions()
     return AnnotationGrounding(load_pack("seeact", "annotation", turns=form.turns), form=form, marks=marks, **options)
 
 
@@ -165,7 +167,7 @@ def test_marks_can_be_shown_from_the_first_turn_on() -> None:
 
 
 def test_one_turn_shows_the_marked_picture_once() -> None:
-    question = grounding(form=Form(turns=1)).questions(made_up(5))[0]
+    question = grounding(form=QuestionOptions(turns=1)).questions(made_up(5))[0]
     assert [type(shown) for shown in question.pictures] == [MarkedCrop]
     assert question.turns[0].startswith("Task:")
     assert question.ideal == (final("4"),)
@@ -192,7 +194,7 @@ def test_labels_follow_document_order() -> None:
 def test_an_order_shuffles_groups_and_labels_alike_every_time() -> None:
     prepared = made_up(34)
     plain, first, again, other = (
-        [q.offered for q in grounding(form=Form(order=order)).questions(prepared)]
+        [q.offered for q in grounding(form=QuestionOptions(order=order)).questions(prepared)]
         for order in (None, Order(0, 1), Order(0, 1), Order(0, 2))
     )
     assert plain != first == again != other
@@ -264,10 +266,10 @@ def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": Form(image=False)}, "--no-image: expected a picture for --grounding annotation"),
+        ({"form": QuestionOptions(image=False)}, "--no-image: expected a picture for --grounding annotation"),
         ({"marks": Marks("letter"), "group_size": 27}, "--marks letter: expected at most 26 elements in one picture"),
         (
-            {"marks": Marks(in_turn1=True), "form": Form(shared_turn1=True)},
+            {"marks": Marks(in_turn1=True), "form": QuestionOptions(shared_turn1=True)},
             "--mark-turn1: expected one turn 1 a group, got --batching shared-turn1",
         ),
     ],
@@ -321,7 +323,9 @@ def test_equal_pictures_are_equal_bytes() -> None:
 
 def test_a_picture_made_smaller_carries_marks_of_full_size_in_the_right_places() -> None:
     prepared = made_up(17)
-    large, small = (grounding(form=Form(max_side=side)).questions(prepared)[0].pictures[1] for side in (None, 640))
+    large, small = (
+        grounding(form=QuestionOptions(max_side=side)).questions(prepared)[0].pictures[1] for side in (None, 640)
+    )
     assert (large.size, small.size, small.resized) == ((1280, 510), (640, 255), True)
     for full, half in zip(large.rects, small.rects, strict=True):
         assert [abs(a - 2 * b) <= 2 for a, b in zip(full, half, strict=True)] == [True] * 4
@@ -330,7 +334,7 @@ def test_a_picture_made_smaller_carries_marks_of_full_size_in_the_right_places()
 
 
 def test_a_picture_made_smaller_is_counted() -> None:
-    grounded, _ = ground(made_up(5), [final("1")], form=Form(max_side=640))
+    grounded, _ = ground(made_up(5), [final("1")], form=QuestionOptions(max_side=640))
     assert dict(grounded.notes)["picture_resized"] >= 1
 
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dom import Page
-from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.attributes import MAX_CHOICES, AttributesGrounding
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import load_pack
 from seeact_offline.records import Box, CallError, Candidate, Completion, Operation, Request, Step, Usage
-from seeact_offline.screenshots import PagePicture
 from tests.pages import picture
 from tests.reference import searching as reference
 from tests.scripted import Scripted
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "attributes.txt"
-PLAIN = Form()
+PLAIN = QuestionOptions()
 
 
 class Knowing(Scripted):
@@ -30,8 +30,8 @@ class Knowing(Scripted):
     def __init__(self) -> None:
         super().__init__([])
 
-    async def complete(self, request: Request) -> Completion:
-        self.answers = [request.ideal]
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
+        self.answers = [ideal]
         return await super().complete(request)
 
 
@@ -56,12 +56,14 @@ def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = Tr
     return Prepared(step, Page(html), PagePicture(shot), ())
 
 
-def grounding(form: Form = PLAIN, threshold: float = 80.0) -> AttributesGrounding:
+def grounding(form: QuestionOptions = PLAIN, threshold: float = 80.0) -> AttributesGrounding:
     packs = [load_pack("seeact", g, turns=form.turns, image=form.image) for g in ("attributes", "choice")]
     return AttributesGrounding(packs[0], packs[1], form, threshold)
 
 
-def ground(prepared: Prepared, answers: Sequence[str | Exception], form: Form = PLAIN) -> tuple[Grounded, Scripted]:
+def ground(
+    prepared: Prepared, answers: Sequence[str | Exception], form: QuestionOptions = PLAIN
+) -> tuple[Grounded, Scripted]:
     model = Scripted(*answers)
     return asyncio.run(grounding(form).ground(prepared, model)), model
 
@@ -94,7 +96,7 @@ def test_both_turns_are_on_the_whole_page_shown_once() -> None:
 
 
 def test_a_page_that_is_too_tall_is_made_smaller_and_said() -> None:
-    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("LINK", "Help")], Form(max_side=200))
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("LINK", "Help")], QuestionOptions(max_side=200))
     assert model.requests[0].messages[1].picture.size == (150, 200)
     assert dict(grounded.notes)["picture_resized"] == 1
 
@@ -193,14 +195,16 @@ def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
 
 
 def test_one_turn_models_get_both_turns_at_once_and_a_choice_of_its_own() -> None:
-    grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), chosen("B")], Form(turns=1))
+    grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), chosen("B")], QuestionOptions(turns=1))
     assert grounded.decision.element_id == "2"
     assert [[m.role for m in r.messages] for r in model.requests] == [["system", "user"]] * 2
     assert all("Buy it" in r.messages[1].text and r.messages[1].picture for r in model.requests)
 
 
 def test_without_a_picture_the_pages_markup_is_given() -> None:
-    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), chosen("B")], Form(image=False))
+    grounded, model = ground(
+        prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), chosen("B")], QuestionOptions(image=False)
+    )
     assert grounded.decision.element_id == "2"
     assert all(m.picture is None for r in model.requests for m in r.messages)
     assert "Help" in model.requests[0].messages[1].text

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Form, Order, Prepared
+from seeact_offline.grounding import Order, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import merge, split_groups
 from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import load_pack
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
@@ -31,8 +32,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.runner import prepare
-from seeact_offline.screenshots import PagePicture
+from seeact_offline.runs.runner import prepare
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.scripted import Scripted
 
@@ -206,7 +206,7 @@ def test_the_ideal_plan_names_the_next_action_and_where() -> None:
 
 
 def in_form(prepared: Prepared, rule: str = "final-round", **form: Any) -> tuple[ChoiceGrounding, Prepared]:
-    shape = Form(**form)
+    shape = QuestionOptions(**form)
     pack = load_pack("seeact", "choice", turns=shape.turns, image=shape.image)
     return ChoiceGrounding(pack, 17, rule, shape), prepared
 

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dom import Page
-from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.pixel import PixelGrounding
-from seeact_offline.pointing import COORDINATES
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import load_pack
 from seeact_offline.records import (
     Box,
@@ -26,7 +26,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.screenshots import PagePicture
+from seeact_offline.replies.points import COORDINATES
 from tests.reference import pointing as reference
 from tests.scripted import Scripted
 
@@ -53,8 +53,8 @@ class White:
 class Ideal(Scripted):
     """A model that gives the answer that the request itself calls ideal."""
 
-    async def complete(self, request: Request) -> Completion:
-        return Completion(request.ideal, Usage(calls=1))
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
+        return Completion(ideal, Usage(calls=1))
 
 
 def a_step(positives: Sequence[str] = ("20",), boxes: dict[str, Box | None] | None = None) -> Step:
@@ -73,7 +73,7 @@ def prepared(step: Step | None = None) -> Prepared:
 
 
 def grounding(coordinates="absolute", turns=2, **form) -> PixelGrounding:
-    return PixelGrounding(load_pack("seeact", "pixel", turns=turns), Form(turns=turns, **form), coordinates)
+    return PixelGrounding(load_pack("seeact", "pixel", turns=turns), QuestionOptions(turns=turns, **form), coordinates)
 
 
 def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | None = None, **how) -> Grounded:
@@ -167,7 +167,7 @@ def test_one_turn_asks_both_in_one_message() -> None:
 
 def test_without_pictures_there_is_nothing_to_point_at() -> None:
     with pytest.raises(InputError, match="--no-image: expected a picture"):
-        PixelGrounding(load_pack("seeact", "pixel"), Form(image=False))
+        PixelGrounding(load_pack("seeact", "pixel"), QuestionOptions(image=False))
 
 
 SHARE = {"10": BOXES["10"], "20": Box(180, 130, 40, 40), "30": BOXES["30"]}

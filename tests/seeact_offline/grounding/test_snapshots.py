@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.cli import options
-from seeact_offline.cli.strategies import open_strategy
+from seeact_offline.cli.evaluate import config_of
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding.asking import Question
 from seeact_offline.ranking import LiveScores, Scores, open_ranker, read_scores
 from seeact_offline.records import Picture, Step
-from seeact_offline.runner import prepare
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.runner import prepare
 
 FOLDER = Path(__file__).parents[1] / "snapshots" / "questions"
 WAYS = {
@@ -43,7 +44,7 @@ def asked(words: str, step: Step, scores: Scores, k: int) -> list[Question]:
 
     parser = argparse.ArgumentParser()
     options.add_question_arguments(parser)
-    grounding = open_strategy(parser.parse_args(words.split())).grounding
+    grounding = open_strategy(config_of(parser.parse_args(words.split()))).grounding
     prepared = prepare(step, scores if grounding.needs_ranking else None, k, grounding.form.image)
     return grounding.questions(prepared)
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Form, Grounded, Prepared
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.prompting import load_pack
 from seeact_offline.records import CallError, Completion, Operation, Request, Usage
-from seeact_offline.runner import prepare
+from seeact_offline.runs.runner import prepare
 
 
 class Saying:
@@ -38,7 +38,7 @@ def prepared() -> Prepared:
     return prepare(next(load_steps("sample", "cross_task")), None, 0)
 
 
-def grounding(form: Form | None = None) -> UngroundedGrounding:
+def grounding(form: QuestionOptions | None = None) -> UngroundedGrounding:
     image = form is None or form.image
     return UngroundedGrounding(load_pack("seeact", "ungrounded", image=image), form)
 
@@ -83,12 +83,12 @@ def test_the_ideal_plan_is_read_as_it_was_meant(prepared: Prepared, operation: O
 
 
 def test_without_a_picture_the_page_around_all_candidates_is_shown(prepared: Prepared) -> None:
-    (question,) = grounding(Form(image=False)).questions(prepared)
+    (question,) = grounding(QuestionOptions(image=False)).questions(prepared)
     ids = [candidate.backend_node_id for candidate in prepared.step.candidates]
     assert prepared.page.describe_group(ids).html in question.turns[0]
     assert question.pictures == (None,)
 
 
 def test_a_page_beyond_the_limit_is_made_smaller_and_counted(prepared: Prepared) -> None:
-    grounded = asyncio.run(grounding(Form(max_side=100)).ground(prepared, Saying("Click it.")))
+    grounded = asyncio.run(grounding(QuestionOptions(max_side=100)).ground(prepared, Saying("Click it.")))
     assert grounded.notes == (("picture_resized", 1),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.records import Candidate, Message, ModelSpecError, Operation, Request, Step, Usage, letter
+from seeact_offline.models.told import ask_told
+from seeact_offline.records import (
+    Candidate,
+    Completion,
+    Message,
+    ModelSpecError,
+    Operation,
+    Request,
+    Step,
+    Usage,
+    letter,
+)
 
 NONE = "Nothing in this list"
 STEP = Step("task", "step", "wrong", (), "shop", "Shopping", "<html/>", Operation("CLICK"), (), None)
@@ -38,7 +50,7 @@ def conversation(task: str, *options: str, history: tuple[str, ...] = ()) -> tup
 
 def lexical(task: str, *options: str, history: tuple[str, ...] = ()) -> list[str]:
     """The values of the three final lines."""
-    text = ask("builtin/lexical", Request(conversation(task, *options, history=history), STEP, 0, 2))
+    text = ask("builtin/lexical", Request(conversation(task, *options, history=history), STEP.key, 0, 2))
     lines = [line.split(": ", 1) for line in text.splitlines()]
     assert [name for name, _ in lines] == ["ELEMENT", "ACTION", "VALUE"]
     return [value for _, value in lines]
@@ -135,18 +147,19 @@ def test_a_field_for_which_the_task_names_no_value_is_clicked() -> None:
 
 def test_the_task_may_stand_below_its_heading() -> None:
     messages = conversation("\nOpen the cart", "<a id=0> Help </a>", "<a id=1> Cart </a>")
-    assert ask("builtin/lexical", Request(messages, STEP, 0, 2)).startswith("ELEMENT: B")
+    assert ask("builtin/lexical", Request(messages, STEP.key, 0, 2)).startswith("ELEMENT: B")
 
 
 def test_a_prompt_without_a_task_is_answered() -> None:
     messages = (Message("user", "A. <a id=0> Help </a>\nB. none"),)
-    assert ask("builtin/lexical", Request(messages, STEP, 0, 2)).startswith("ELEMENT: B")
+    assert ask("builtin/lexical", Request(messages, STEP.key, 0, 2)).startswith("ELEMENT: B")
 
 
 def test_a_message_without_options_is_answered_with_one_sentence() -> None:
     messages = conversation("Open the cart", "<a id=0> Cart </a>")[:2]
     assert (
-        ask("builtin/lexical", Request(messages, STEP, 0, 1)) == "The next target should have to do with: cart, open."
+        ask("builtin/lexical", Request(messages, STEP.key, 0, 1))
+        == "The next target should have to do with: cart, open."
     )
 
 
@@ -154,7 +167,7 @@ def test_the_truth_is_never_looked_up() -> None:
     messages = conversation("Open the cart", "<a id=0> Help </a>", "<a id=1> Cart </a>")
     truth = Step("a", "b", "", (), "", "", "", Operation("TYPE", "x"), (Candidate("9", "a", None, True),), None)
     answers = {
-        ask("builtin/lexical", Request(messages, step, 0, 2, offered))
+        ask("builtin/lexical", Request(messages, step.key, 0, 2, offered))
         for step, offered in ((truth, ("9", "8")), (STEP, ()))
     }
     assert answers == {"ELEMENT: B\nACTION: CLICK\nVALUE: None"}
@@ -164,7 +177,7 @@ def test_the_answer_is_the_same_in_every_process(shared_step: Path) -> None:
     program = (
         "import asyncio, json, sys\n"
         "from seeact_offline.models import ModelOptions, open_model\n"
-        "from seeact_offline.records import Candidate, Message, Request\n"
+        "from seeact_offline.records import Candidate, Completion, Message, Request\n"
         "model = open_model('builtin/lexical', ModelOptions())\n"
         "for line in open(sys.argv[1], encoding='utf-8'):\n"
         "    prompt = json.loads(line)['prompt']\n"
@@ -185,15 +198,18 @@ def test_a_published_prompt_is_understood(shared_step: Path) -> None:
     first = (shared_step / "replies_choice.jsonl").read_text(encoding="utf-8").splitlines()[0]
     system, turn_1, turn_2 = json.loads(first)["prompt"]
     messages = (Message("system", system), Message("user", turn_1), Message("assistant", ""), Message("user", turn_2))
-    assert ask("builtin/lexical", Request(messages, STEP, 0, 2)) == "ELEMENT: H\nACTION: CLICK\nVALUE: None"
+    assert ask("builtin/lexical", Request(messages, STEP.key, 0, 2)) == "ELEMENT: H\nACTION: CLICK\nVALUE: None"
 
 
 def test_the_oracle_says_what_the_strategy_expects_of_one_who_knows() -> None:
-    assert ask("builtin/oracle", Request((), STEP, 0, 2, ideal="ELEMENT: 12")) == "ELEMENT: 12"
+    told = asyncio.run(
+        ask_told(open_model("builtin/oracle", ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12")
+    )
+    assert told.text == "ELEMENT: 12"
 
 
 def test_the_oracle_never_answers_with_nothing() -> None:
-    assert ask("builtin/oracle", Request((), STEP, 0, 1)).strip()
+    assert ask("builtin/oracle", Request((), STEP.key, 0, 1)).strip()
 
 
 FINAL = "\n\nELEMENT: your answer\nACTION: CLICK, TYPE or SELECT\nVALUE: text"
@@ -214,7 +230,7 @@ def test_without_eyes_the_answer_is_no_mark_and_the_middle_of_the_picture(asked:
         Message("assistant", "Ok."),
         Message("user", asked + FINAL),
     )
-    text = ask("builtin/lexical", Request(messages, STEP, 0, 2))
+    text = ask("builtin/lexical", Request(messages, STEP.key, 0, 2))
     assert text == f"ELEMENT: {element}\nACTION: CLICK\nVALUE: None"
 
 
@@ -223,7 +239,9 @@ def attributes(task: str, *history: str) -> tuple[str, str]:
     done = "\n".join(history)
     asked = "ELEMENT: words\nELEMENT TYPE: BUTTON or LINK\nELEMENT TEXT: words\nACTION: one\nVALUE: text"
     messages = (Message("user", f"Your task: {task}\n\nDone:\n{done}"), Message("user", asked))
-    fields = dict(line.split(": ", 1) for line in ask("builtin/lexical", Request(messages, STEP, 0, 2)).splitlines())
+    fields = dict(
+        line.split(": ", 1) for line in ask("builtin/lexical", Request(messages, STEP.key, 0, 2)).splitlines()
+    )
     return fields["ELEMENT TYPE"], fields["ELEMENT TEXT"]
 
 
@@ -242,3 +260,22 @@ def test_after_typing_the_described_element_sends_the_form() -> None:
 def test_an_unknown_name_lists_those_that_are_known() -> None:
     with pytest.raises(ModelSpecError, match="builtin/lexical, builtin/oracle; got builtin/gpt"):
         open_model("builtin/gpt", ModelOptions())
+
+
+def test_no_other_model_is_told_the_truth() -> None:
+    """A request holds nothing of the answer, and what a person passes as a model gets nothing but requests."""
+    seen: list[Request] = []
+
+    class Curious:
+        async def complete(self, request: Request) -> Completion:
+            seen.append(request)
+            return Completion("ELEMENT: A")
+
+        async def complete_told(self, request: Request, ideal: str) -> Completion:
+            raise AssertionError("told the truth")
+
+        async def aclose(self) -> None:
+            pass
+
+    asyncio.run(ask_told(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
+    assert {field.name for field in dataclasses.fields(seen[0])} == {"messages", "key", "group", "turn", "offered"}

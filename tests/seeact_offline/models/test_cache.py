@@ -49,7 +49,7 @@ class KeyOnly:
 
 
 def asking(text: str) -> Request:
-    return Request((Message("user", text),), STEP, 0, 1)
+    return Request((Message("user", text),), STEP.key, 0, 1)
 
 
 def use(path: Path, body: Callable[[CachedModel], Awaitable[object]], model: EchoModel | None = None) -> CachedModel:
@@ -141,7 +141,7 @@ def test_closing_gives_up_calls_in_flight_and_closes_the_model(path: Path) -> No
 
 def changed(**changes: Any) -> str:
     message = Message("user", "text", KeyOnly("p"))
-    return request_key(IDENTITY, Request((replace(message, **changes),), STEP, 0, 1))
+    return request_key(IDENTITY, Request((replace(message, **changes),), STEP.key, 0, 1))
 
 
 def test_the_key_covers_role_text_and_picture() -> None:
@@ -155,7 +155,7 @@ def test_the_key_covers_role_text_and_picture() -> None:
     assert len(keys) == 5
 
 
-@pytest.mark.parametrize("change", [{"group": 4}, {"turn": 2}, {"step": replace(STEP, action_uid="other")}])
+@pytest.mark.parametrize("change", [{"group": 4}, {"turn": 2}, {"key": replace(STEP, action_uid="other").key}])
 def test_equal_messages_in_two_places_are_two_calls(change: dict) -> None:
     request = asking("text")
     assert request_key(IDENTITY, request) != request_key(IDENTITY, replace(request, **change))

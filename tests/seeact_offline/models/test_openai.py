@@ -64,7 +64,7 @@ def ask(server: ChatServer, *conversations: tuple[Message, ...], name: str = "m"
     async def run() -> list[Completion]:
         model = open_model(f"openai/{name}", options)
         try:
-            return [await model.complete(Request(messages, STEP, 0, 1)) for messages in conversations]
+            return [await model.complete(Request(messages, STEP.key, 0, 1)) for messages in conversations]
         finally:
             await model.aclose()
 
@@ -328,7 +328,7 @@ def test_many_requests_at_once_each_get_their_own_reply() -> None:
         model = open_model("openai/m", ModelOptions(base_url=url))
         texts = [f"number {i}" for i in range(30)]
         replies = await asyncio.gather(
-            *(model.complete(Request((Message("user", text),), STEP, 0, 1)) for text in texts)
+            *(model.complete(Request((Message("user", text),), STEP.key, 0, 1)) for text in texts)
         )
         await model.aclose()
         await model.aclose()

@@ -17,7 +17,7 @@ GROUP = {**ROW, "group": 0, "replies": ["first", "second"]}
 
 def request(group: int = 0, turn: int = 1, offered: tuple[str, ...] = (), uid: str = "u") -> Request:
     step = Step("a", uid, "Buy tea", (), "shop", "Shopping", "<html/>", Operation("CLICK"), (), None)
-    return Request((), step, group, turn, offered)
+    return Request((), step.key, group, turn, offered)
 
 
 def recorded(path: Path, *rows: object, end: str = "\n") -> Path:
@@ -151,5 +151,5 @@ def test_the_published_replies_are_read(shared_step: Path) -> None:
     for row in rows:
         step = Step(row["annotation_id"], row["action_uid"], "", (), "", "", "", Operation("CLICK"), (), None)
         for turn in (1, 2):
-            completion = asyncio.run(model.complete(Request((), step, row["group"], turn, ("x",))))
+            completion = asyncio.run(model.complete(Request((), step.key, row["group"], turn, ("x",))))
             assert completion.text == row["replies"][turn - 1]

@@ -36,7 +36,7 @@ class CountingModel:
 
 
 def asking(text: str, group: int = 0, step: Step = STEP) -> Request:
-    return Request((Message("user", text),), step, group, 1)
+    return Request((Message("user", text),), step.key, group, 1)
 
 
 def use(path: Path, body: Callable[[SharedReplies], Awaitable[object]]) -> CountingModel:

@@ -151,7 +151,7 @@ def test_what_stands_in_a_frame_or_a_canvas_has_no_right_element(steps) -> None:
 
 
 def test_every_element_of_the_cleaned_page_is_a_candidate(steps) -> None:
-    from seeact_offline.dom import Page
+    from seeact_offline.pages.dom import Page
 
     for step in steps:
         assert {c.backend_node_id for c in step.candidates} == Page(step.cleaned_html).ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seeact_offline.dom import Page
+from seeact_offline.pages.dom import Page
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html, icon_words, raw_html
 from seeact_offline.records import Box
 

@@ -13,9 +13,9 @@ from seeact_offline.recorder.few_colours import in_few_colours
 
 Colour = tuple[int, int, int]
 colours = st.tuples(*[st.integers(0, 31).map(lambda step: 8 * step)] * 3)
-# apart from one another, as Pillow takes those for one that are less than four steps apart
+"""Apart from one another, as Pillow takes those for one that are less than four steps apart."""
 SAME_NUMBER = [(0, 0, 0), (0, 1, 205)]
-# 7 * 0 + 31 * 1 + 101 * 205 is a multiple of 256, as 0 is
+"""7 * 0 + 31 * 1 + 101 * 205 is a multiple of 256, as 0 is."""
 
 
 def picture_of(pixels: list[Colour]) -> Image.Image:

@@ -1,0 +1,277 @@
+"""Faults in a data set: what is wrong with a row, by name, before a run trips over it.
+
+Some faults the row itself shows when it is read (`Step.faults`); the others need the page, the picture, the rest of the task,
+or other rows. Nothing here raises because of what a row holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.records import Box, Candidate, Fault, InputError, RowError, Step, StepKey
+
+FAULTS = {
+    "no_screenshot": "the row has no picture",
+    "bad_screenshot": "the picture cannot be decoded",
+    "blank_screenshot": "the picture is all of one colour, or nearly so",
+    "missing_box": "a candidate has no bounding box",
+    "bad_box": "a bounding box is not four numbers of a page",
+    "empty_box": "a candidate's box has no area",
+    "box_off_page": "a candidate's box lies wholly outside the picture",
+    "box_beyond_image": "a candidate's box reaches beyond the picture",
+    "bad_html": "cleaned_html is empty or not well-formed",
+    "page_too_large": "cleaned_html is too large to be described",
+    "target_not_in_html": "an annotated target is not in cleaned_html",
+    "missing_candidate": "another candidate is not in cleaned_html",
+    "no_positive": "the row lists no annotated target",
+    "no_candidates": "the row lists no candidate at all",
+    "duplicate_id": "an id stands for two elements",
+    "action_text_mismatch": "the action's text and the operation disagree",
+    "missing_value": "TYPE or SELECT without a value",
+    "history_gap": "an earlier action of the task has no text",
+    "missing_steps": "steps of the task are not in the data",
+    "out_of_order": "the rows of the task are stored in another order than its steps",
+    "near_duplicate": "another row shows the same step of the same task",
+    "duplicate_step": "another row has the same ids",
+    "bad_target_index": "target_action_index is not a place in the task",
+    "bad_operation": "the operation cannot be read",
+    "bad_candidates": "a candidate cannot be read",
+    "missing_field": "a field that every row needs is empty",
+    "bad_text": "a text holds half of a surrogate pair",
+    "text_too_long": "task, actions and operation are longer than anybody reads",
+}
+EDGE = 2.0
+"""Page pixels by which a box may reach over the edge: layout rounds."""
+UNIFORM_SHARE = 0.995
+"""Of a picture's pixels in one colour."""
+TOLERANCE = 8
+"""Of 255: colours closer than this count as one."""
+SIMILAR = 0.9
+"""Share of common words above which two pages count as the same."""
+BLANK_BYTES = {"PNG": 0.02, "WEBP": 0.002}
+"""File bytes a pixel: no picture of one colour takes as many in these formats."""
+DECODED_PIXELS = 1_500_000
+"""Pictures up to this size are always looked at."""
+SAMPLED_WIDTH = 160
+"""Pixels across to which a picture is reduced before its colours are counted."""
+
+_ACTION = re.compile(r"^.*-> ?([A-Z]+)(?:: ?(.*))?$", re.DOTALL)
+_WORD = re.compile(r">([^<]+)<")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """All faults of one row."""
+
+    key: StepKey
+    split: str
+    faults: tuple[Fault, ...]
+
+
+def lint_task(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[tuple[Step, list[Fault]]]:
+    """Each step of one task with its faults. `positions`: where rows are stored."""
+    task_faults = list(_task_faults(steps, positions))
+    for step in steps:
+        yield step, [*lint_step(step), *task_faults]
+
+
+def lint_step(step: Step) -> list[Fault]:
+    """What one row shows by itself, at most one fault of a name."""
+    found = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
+    size = None
+    if step.screenshot is not None:
+        picture = PagePicture(step.screenshot)
+        try:
+            size = picture.size
+            found += _picture_faults(picture)
+        except RowError as error:
+            found.append(Fault(error.name, error.detail))
+    found += _box_faults(step.candidates, size)
+    found += _page_faults(step)
+    return list({fault.name: fault for fault in reversed(found)}.values())[::-1]
+
+
+class Duplicates:
+    """Remembers steps to find those that come twice: the same sentence, history and action on nearly the same page."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, tuple[str, ...], str], list[tuple[StepKey, frozenset[str]]]] = {}
+
+    def fault(self, step: Step) -> Fault | None:
+        action = step.action_text or step.operation.text
+        same = self._seen.setdefault((_normal(step.task), step.history, action), [])
+        words = frozenset(_WORD.findall(step.cleaned_html))
+        twin = next((key for key, other in same if _similarity(words, other) >= SIMILAR), None)
+        same.append((step.key, words))
+        return Fault("near_duplicate", f"like {twin}") if twin else None
+
+
+def _task_faults(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[Fault]:
+    indices = [
+        step.index for step in steps if not any(f.name in {"bad_target_index", "duplicate_step"} for f in step.faults)
+    ]
+    missing = sorted(set(range(max(indices, default=-1) + 1)) - set(indices))
+    # the last action text of a task is missing in places, so that more steps than texts are no fault
+    missing += range(max(indices, default=-1) + 1, max((step.n_actions for step in steps), default=0))
+    if missing:
+        yield Fault(
+            "missing_steps", f"step {missing[0]} of {max(missing[-1], *indices, 0) + 1} and {len(missing) - 1} more"
+        )
+    stored = [positions[step.key] for step in steps if step.key in positions]
+    if stored != sorted(stored):
+        yield Fault("out_of_order", f"{len(stored)} rows")
+
+
+def _candidate_faults(step: Step) -> Iterator[Fault]:
+    if not step.candidates:
+        yield Fault("no_candidates", "")
+    elif not step.truth.positives:
+        yield Fault("no_positive", f"among {len(step.candidates)} candidates")
+    boxless = [c for c in step.candidates if c.box is None]
+    if boxless and not any(fault.name == "bad_box" for fault in step.faults):
+        yield _about(boxless, "missing_box")
+
+
+def _action_faults(step: Step) -> Iterator[Fault]:
+    operation = step.operation
+    if operation.op in {"TYPE", "SELECT"} and not operation.value:
+        yield Fault("missing_value", f"{operation.op} without a value")
+    gap = next((i for i, text in enumerate(step.history) if not text.strip()), None)
+    if gap is not None:
+        yield Fault("history_gap", f"action {gap} of {len(step.history)} before this step has no text")
+    read = _ACTION.match(step.action_text)
+    if step.action_text and not _agrees(read, step):
+        yield Fault("action_text_mismatch", f"{step.action_text[-60:]!r} beside {operation.text[:60]!r}")
+
+
+def _agrees(read: re.Match[str] | None, step: Step) -> bool:
+    if read is None:
+        return False
+    op, value = read.group(1), (read.group(2) or "").strip()
+    known = {step.operation.op, step.operation.original_op} - {""}
+    return not known or (op in known and value == step.operation.value.strip())
+
+
+def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
+    picture.check_whole()
+    if _is_plainly_full(picture):
+        return
+    small = picture.reduced(SAMPLED_WIDTH)
+    total = small.width * small.height
+    counted = small.getcolors(total) or []
+    _, commonest = max(counted, key=lambda pair: pair[0])
+    near = sum(n for n, colour in counted if _close(colour, commonest))
+    if near >= UNIFORM_SHARE * total:
+        yield Fault("blank_screenshot", f"{100 * near / total:.1f} % of the picture is of one colour")
+
+
+def _is_plainly_full(picture: PagePicture) -> bool:
+    """Whether the size of the file alone tells that the picture is not blank. JPEGs decode quickly at a reduced size, and small
+    pictures at all; of large others only those are looked at that could be blank."""
+    width, height = picture.size
+    if picture.format == "JPEG" or width * height <= DECODED_PIXELS:
+        return False
+    return picture.bytes_per_pixel > BLANK_BYTES.get(picture.format, math.inf)
+
+
+def _close(one: object, other: object) -> bool:
+    if not isinstance(one, tuple) or not isinstance(other, tuple):
+        return one == other
+    return all(abs(a - b) <= TOLERANCE for a, b in zip(one, other, strict=True))
+
+
+def _box_faults(candidates: Sequence[Candidate], size: tuple[int, int] | None) -> Iterator[Fault]:
+    boxed = [(c, c.box) for c in candidates if c.box is not None]
+    empty = [c for c, box in boxed if box.w <= 0 or box.h <= 0]
+    if empty:
+        yield _about(empty, "empty_box")
+    if size is None:
+        return
+    page = Box(0, 0, *size)
+    off = [c for c, box in boxed if _is_off(box, page)]
+    beyond = [c for c, box in boxed if not _is_off(box, page) and _is_beyond(box, page)]
+    if off:
+        yield _about(off, "box_off_page")
+    if beyond:
+        yield _about(beyond, "box_beyond_image")
+
+
+def _is_off(box: Box, page: Box) -> bool:
+    return box.right <= 0 or box.bottom <= 0 or box.x >= page.w or box.y >= page.h
+
+
+def _is_beyond(box: Box, page: Box) -> bool:
+    return box.x < -EDGE or box.y < -EDGE or box.right > page.w + EDGE or box.bottom > page.h + EDGE
+
+
+def _page_faults(step: Step) -> Iterator[Fault]:
+    if not step.cleaned_html:
+        return
+    try:
+        page = Page(step.cleaned_html)
+    except RowError as error:
+        yield Fault(error.name, error.detail)
+        return
+    ids = page.ids
+    try:
+        page.check_describable(c.backend_node_id for c in step.candidates if c.backend_node_id in ids)
+    except RowError as error:
+        yield Fault(error.name, error.detail)
+    absent = [c for c in step.candidates if c.backend_node_id not in ids]
+    targets = [c for c in absent if c.is_positive]
+    if targets:
+        yield _about(targets, "target_not_in_html")
+    if len(absent) > len(targets):
+        yield _about([c for c in absent if not c.is_positive], "missing_candidate")
+    twice = page.duplicate_ids
+    repeated = [c for c in step.candidates if c.backend_node_id in twice]
+    if repeated:
+        yield _about(repeated, "duplicate_id")
+
+
+def _about(candidates: Sequence[Candidate], name: str) -> Fault:
+    targets = sum(c.is_positive for c in candidates)
+    first = candidates[0]
+    box = "" if first.box is None else f" at {', '.join(f'{v:g}' for v in first.box)}"
+    return Fault(name, f"{len(candidates)} candidates, {targets} of them targets, first {first.backend_node_id}{box}")
+
+
+def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(len(one | other), 1)
+
+
+def _normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def finding_line(finding: Finding) -> str:
+    """One line of a per-row file."""
+    faults = [asdict(fault) for fault in finding.faults]
+    return json.dumps({**finding.key._asdict(), "split": finding.split, "faults": faults}) + "\n"
+
+
+def read_findings(path: Path) -> frozenset[StepKey]:
+    """Keys of the rows that a per-row file lists. Raises InputError."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return frozenset(StepKey(str(row["annotation_id"]), str(row["action_uid"])) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"--exclude-flagged: expected findings of lint-data as JSONL, got {path}: {reason}") from None
+
+
+def count_by_fault(findings: Iterable[Finding]) -> dict[str, Counter[str]]:
+    """Fault name -> split -> number of rows."""
+    table: dict[str, Counter[str]] = {}
+    for finding in findings:
+        for fault in finding.faults:
+            table.setdefault(fault.name, Counter())[finding.split] += 1
+    return {name: table[name] for name in FAULTS if name in table}

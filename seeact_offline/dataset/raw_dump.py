@@ -1,0 +1,389 @@
+"""Mind2Web task files and the screenshots of its raw dump -> parquet in the hub's layout.
+
+Read, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
+
+- task files, each a JSON list of tasks with `annotation_id`, `website`, `domain`, `subdomain`, `confirmed_task`,
+  `action_reprs` and `actions`; an action has `action_uid`, `raw_html`, `cleaned_html`, `operation`, `pos_candidates` and
+  `neg_candidates`. The released files hold some 600 MB each.
+- `<dump>/<annotation_id>/processed/screenshot.json`, a JSON list of objects with `action_uid` and, under `before` and
+  `after`, a base64 `screenshot`. The page of an action is the one `before` it.
+
+Held in memory at a time: one task, the screenshots of its actions, and one row group.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from seeact_offline.dataset import SPLITS, canonical_split
+from seeact_offline.dataset.writing import hub_schema
+from seeact_offline.records import DatasetError
+
+PROBLEMS = {
+    "broken_file": "a JSON file that cannot be read to its end; what came before is kept",
+    "bad_task": "a task without annotation_id, or whose actions are no list; left out",
+    "duplicate_task": "an annotation_id seen before; left out",
+    "no_dump_folder": "a task without screenshots in the dump; rows without picture",
+    "action_count": "a task with more or fewer action texts than actions",
+    "bad_action": "an action without action_uid; left out",
+    "no_screenshot": "an action that the task's screenshots lack; row without picture",
+    "bad_base64": "a screenshot that is no base64; row without picture",
+}
+GROUP_BYTES = 32 << 20
+"""Of a row group, before compression; a real row is some 3 MB."""
+CHUNK_BYTES = 1 << 20
+"""Read at once; a parser that is given less looks through a long string from its start each time."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is missing or wrong. The conversion goes on."""
+
+    name: str
+    """One of PROBLEMS."""
+    where: str
+    """File, task, action."""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.where}" + (f": {self.detail}" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReport:
+    """What became of one split."""
+
+    split: str
+    """In our spelling."""
+    path: Path | None
+    # None when there was no row to write
+    tasks: int
+    rows: int
+    pictures: int
+    """Rows that have one."""
+    problems: Mapping[str, int]
+
+
+class BrokenJson(Exception):
+    """Not the JSON that was expected. `byte` is where in the file, from 0."""
+
+    def __init__(self, byte: int, reason: str) -> None:
+        super().__init__(f"byte {byte}: {reason}")
+        self.byte = byte
+
+
+def convert(
+    dump: Path,
+    tasks: Path,
+    out: Path,
+    split: str | None = None,
+    on_problem: Callable[[Problem], None] = lambda problem: None,
+    group_bytes: int = GROUP_BYTES,
+) -> list[SplitReport]:
+    """Writes `out/data/<split>-00000-of-00001.parquet`, one file a split, each whole or not at all.
+
+    `dump`: the folder of the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: that of all
+    files; None takes it from the nearest folder that is named like a split. `on_problem` hears of each at once.
+    Raises DatasetError when there is no task file, or one whose split nothing says.
+    """
+    folder = dump / "task" if (dump / "task").is_dir() else dump
+    seen: set[str] = set()
+    reports = []
+    for name, paths in task_files(tasks, split).items():
+        part = _Part(folder, seen, on_problem)
+        path = out / "data" / f"{SPLITS[name]}-00000-of-00001.parquet"
+        written = write_rows(part.rows(paths), path, group_bytes)
+        reports.append(SplitReport(name, path if written else None, part.tasks, written, part.pictures, part.problems))
+    return reports
+
+
+def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
+    """Split -> its JSON files, `train_2` before `train_10`. Raises DatasetError, see `convert`."""
+    if split is not None and split not in {*SPLITS, *SPLITS.values()}:
+        raise DatasetError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+    found: dict[str, list[Path]] = {}
+    for path in sorted(tasks.rglob("*.json"), key=_natural):
+        found.setdefault(canonical_split(split) if split else _split_of(path, tasks), []).append(path)
+    if not found:
+        raise DatasetError(f"TASKS_DIR: expected .json files in {tasks} or below, found none")
+    return {name: found[name] for name in SPLITS if name in found}
+
+
+def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) -> int:
+    """Writes a parquet file of the hub's schema, row group by row group, as rows come; returns how many.
+
+    Whole or not at all: whatever interrupts it leaves what was there before. No row, no file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = hub_schema()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(path.name + ".tmp")
+    written = 0
+    try:
+        # pages and pictures hardly ever repeat: a dictionary of them would only cost memory
+        with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=False) as writer:
+            for group in _groups(rows, group_bytes):
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                written += len(group)
+        if written:
+            os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return written
+
+
+def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[object]:
+    """The items of a JSON file that is one list, one at a time.
+
+    Raises BrokenJson once those before the fault are given out, and OSError.
+    """
+    import ijson
+
+    found = ijson.sendable_list()
+    parser = ijson.items_coro(found, "item", use_float=True)
+    start = 0
+    with path.open("rb") as file:
+        _check_list(file)
+        while True:
+            chunk, error = file.read(chunk_bytes), None
+            try:
+                parser.send(chunk) if chunk else parser.close()
+            except ijson.JSONError as caught:
+                error = caught
+            yield from found
+            if error is not None:
+                raise BrokenJson(_bad_byte(file, start, len(chunk)), _reason(error)) from None
+            if not chunk:
+                return
+            del found[:]
+            start += len(chunk)
+
+
+class _Part:
+    """One split on its way: gives rows, counts what it meets."""
+
+    def __init__(self, dump: Path, seen: set[str], on_problem: Callable[[Problem], None]) -> None:
+        self._dump = dump
+        self._seen = seen
+        # annotation_ids of all splits
+        self._on_problem = on_problem
+        self.problems: Counter[str] = Counter()
+        self.tasks = 0
+        self.pictures = 0
+
+    def rows(self, paths: Iterable[Path]) -> Iterator[Row]:
+        for path in paths:
+            for task in self._items(path, str(path)):
+                if self._usable(task, path):
+                    self.tasks += 1
+                    yield from self._task_rows(task)
+
+    def _items(self, path: Path, where: str) -> Iterator[Any]:
+        """The items of a file up to its fault, if it has one."""
+        given = 0
+        try:
+            for item in read_items(path):
+                yield item
+                given += 1
+        except BrokenJson as error:
+            self._problem("broken_file", where, f"{error}; {given} entries before it were read")
+        except OSError as error:
+            self._problem("broken_file", where, f"cannot be read: {error.strerror or error}")
+
+    def _usable(self, task: Any, path: Path) -> bool:
+        name = task.get("annotation_id") if isinstance(task, dict) else None
+        if not isinstance(name, str) or not name or not isinstance(task.get("actions"), list):
+            self._problem("bad_task", str(path), f"annotation_id is {name!r}")
+        elif name in self._seen:
+            self._problem("duplicate_task", f"{path}, task {name}")
+        else:
+            self._seen.add(name)
+            return True
+        return False
+
+    def _task_rows(self, task: Mapping[str, Any]) -> Iterator[Row]:
+        name, actions, texts = task["annotation_id"], task["actions"], _texts(task.get("action_reprs"))
+        if len(actions) != len(texts):
+            self._problem("action_count", f"task {name}", f"{len(actions)} actions, {len(texts)} texts")
+        uids = [action.get("action_uid") if isinstance(action, dict) else None for action in actions]
+        pictures = self._screenshots(name, {uid for uid in uids if isinstance(uid, str)})
+        for index, (uid, action) in enumerate(zip(uids, actions, strict=True)):
+            if not isinstance(uid, str) or not uid:
+                self._problem("bad_action", f"task {name}, action {index}", f"action_uid is {uid!r}")
+                continue
+            picture = self._picture(pictures, name, uid)
+            self.pictures += picture is not None
+            yield _row(task, action, index, texts, picture)
+
+    def _screenshots(self, name: str, wanted: set[str]) -> dict[str, str] | None:
+        """The base64 texts of the wanted actions' pages; None when the dump has none of this task's."""
+        path = self._dump / name / "processed" / "screenshot.json"
+        # an id is a name in this folder, never a way out of it
+        if Path(name).name != name or not path.is_file():
+            self._problem("no_dump_folder", f"task {name}", f"no {path}")
+            return None
+        found: dict[str, str] = {}
+        for entry in self._items(path, f"task {name}, {path}"):
+            uid = entry.get("action_uid") if isinstance(entry, dict) else None
+            text = _before(entry) if uid in wanted else None
+            if text:
+                found.setdefault(str(uid), text)
+        return found
+
+    def _picture(self, pictures: Mapping[str, str] | None, name: str, uid: str) -> bytes | None:
+        if pictures is None:
+            return None
+        if uid not in pictures:
+            self._problem("no_screenshot", f"task {name}, action {uid}")
+            return None
+        try:
+            return _decoded(pictures[uid])
+        except ValueError as error:
+            self._problem("bad_base64", f"task {name}, action {uid}", _reason(error))
+            return None
+
+    def _problem(self, name: str, where: str, detail: str = "") -> None:
+        self.problems[name] += 1
+        self._on_problem(Problem(name, where, detail))
+
+
+def _row(
+    task: Mapping[str, Any], action: Mapping[str, Any], index: int, texts: list[str], picture: bytes | None
+) -> Row:
+    """As the hub has it: operation and candidates as JSON in strings, word for word those of the task file."""
+    return {
+        "action_uid": action["action_uid"],
+        "raw_html": _text(action.get("raw_html")),
+        "cleaned_html": _text(action.get("cleaned_html")),
+        "operation": _text(action.get("operation")),
+        "pos_candidates": _candidates(action.get("pos_candidates")),
+        "neg_candidates": _candidates(action.get("neg_candidates")),
+        **{name: _text(task.get(name)) for name in ("website", "domain", "subdomain", "annotation_id")},
+        "confirmed_task": _text(task.get("confirmed_task")),
+        "screenshot": None if picture is None else {"bytes": picture, "path": None},
+        "action_reprs": texts,
+        "target_action_index": str(index),
+        "target_action_reprs": texts[index] if index < len(texts) else "",
+    }
+
+
+def _candidates(raw: object) -> list[str | None]:
+    return [_text(_flat(candidate)) for candidate in raw] if isinstance(raw, list) else []
+
+
+def _flat(candidate: object) -> object:
+    """The candidate with its attributes as JSON text, in its place; some files have them as an object."""
+    if isinstance(candidate, dict) and isinstance(candidate.get("attributes"), dict):
+        return {**candidate, "attributes": json.dumps(candidate["attributes"])}
+    return candidate
+
+
+def _texts(raw: object) -> list[str]:
+    return [_text(text) or "" for text in raw] if isinstance(raw, list) else []
+
+
+def _text(value: object) -> str | None:
+    """Null stays null, text stays text, anything else is its JSON."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _before(entry: Mapping[str, Any]) -> str | None:
+    before = entry.get("before")
+    text = before.get("screenshot") if isinstance(before, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _decoded(text: str) -> bytes:
+    """Raises ValueError when it is no base64."""
+    if text.startswith("data:"):
+        text = text.partition(",")[2]
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _groups(rows: Iterable[Row], group_bytes: int) -> Iterator[list[Row]]:
+    """Rows in lists of about so many bytes, so that a row group is as large whether pages are small or huge."""
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += _size(row)
+        if size >= group_bytes:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _size(row: Row) -> int:
+    texts = (row["raw_html"] or "", row["cleaned_html"] or "", *row["pos_candidates"], *row["neg_candidates"])
+    return sum(len(text or "") for text in texts) + len((row["screenshot"] or {}).get("bytes", b""))
+
+
+def _split_of(path: Path, tasks: Path) -> str:
+    """The nearest folder's name that is a split's, up to TASKS_DIR itself."""
+    known = {*SPLITS, *SPLITS.values()}
+    folders = [tasks.resolve().name, *path.relative_to(tasks).parts[:-1]]
+    named = [folder for folder in folders if folder in known]
+    if not named:
+        raise DatasetError(
+            f"split: expected {path} in a folder named like a split ({', '.join(SPLITS.values())}); "
+            "name the split, or keep other JSON files out of the folder"
+        )
+    return canonical_split(named[-1])
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
+
+
+def _check_list(file: BinaryIO) -> None:
+    """A file that is no list would give no item, and no error either."""
+    head = file.read(256)
+    file.seek(0)
+    first = head.lstrip()[:1]
+    if first != b"[":
+        found = f"got {first.decode('ascii', 'replace')!r}" if first else "found nothing"
+        raise BrokenJson(len(head) - len(head.lstrip()), f"expected a list, which begins with '[', {found}")
+
+
+def _bad_byte(file: BinaryIO, start: int, length: int) -> int:
+    """Where the parser stops: it does not say, so it is led there once more, the last chunk byte by byte."""
+    import ijson
+
+    class Ignored:
+        def send(self, event: object) -> None:
+            pass
+
+    parser = ijson.basic_parse_coro(Ignored())
+    file.seek(0)
+    while file.tell() < start:
+        parser.send(file.read(min(CHUNK_BYTES, start - file.tell())))
+    for byte in range(start, start + length):
+        try:
+            parser.send(file.read(1))
+        except ijson.JSONError:
+            return byte
+    return start + length
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what was found."""
+    text = error.args[0] if error.args else ""
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,65 @@
+"""Rows that are read together: a whole source, or one file of several, so that several readers share a split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..records import DatasetError, Step
+from .readers import JsonlFiles, ParquetFiles, Source
+from .rows import RAW_HTML, Row, RowPosition, read_step, row_key
+from .sources import wanted_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Some rows of a source, and what is read of them. Small, and may be sent to another process."""
+
+    source: Source
+    columns: tuple[str, ...]
+    places: tuple[RowPosition, ...]
+    """In the order in which `steps` gives them."""
+    start: int = 0
+    """Where the source's first row is, as the places count."""
+
+    def steps(self) -> Iterator[Step]:
+        """Raises DatasetError when a file cannot be read, or has other rows than when the order was found."""
+        rows = self.source.rows(self.columns, [place.position - self.start for place in self.places])
+        for place, row in zip(self.places, rows, strict=True):
+            _check_same(place, row, self.source)
+            yield read_step(row, place, self.source.folder, RAW_HTML in self.columns)
+
+
+def whole(source: Source, places: Sequence[RowPosition], raw_html: bool = False) -> Shard:
+    """All these rows, in this order."""
+    return Shard(source, tuple(wanted_columns(source, raw_html)), tuple(places))
+
+
+def by_file(part: Shard) -> list[Shard]:
+    """The same rows file by file, each file's in the order in which they are stored. A source without files stays one."""
+    source = part.source
+    if not isinstance(source, ParquetFiles | JsonlFiles):
+        return [part]
+    parts, start = [], 0
+    for path in source.paths:
+        file = replace(source, paths=(path,))
+        stop = start + file.count()
+        inside = (place for place in part.places if start <= place.position < stop)
+        places = tuple(sorted(inside, key=lambda place: place.position))
+        parts.append(replace(part, source=file, places=places, start=start))
+        start = stop
+    return [some for some in parts if some.places]
+
+
+def without_pictures(part: Shard) -> Shard:
+    """The same rows, each with the fault `no_screenshot`: most of a row's bytes are its picture."""
+    return replace(part, columns=tuple(name for name in part.columns if name != "screenshot"))
+
+
+def _check_same(place: RowPosition, row: Row, source: Source) -> None:
+    """The order was found in a first reading: a stream that shuffles anew each time would give wrong histories."""
+    if row_key(row) != place.key:
+        raise DatasetError(
+            f"dataset: {source.name} gives other rows when read again: expected {place.key} as row {place.position}, "
+            f"got {row_key(row)}"
+        )

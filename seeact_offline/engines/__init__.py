@@ -1,0 +1,1 @@
+"""Where work runs: this machine, or Ray."""

@@ -1,0 +1,475 @@
+"""A split through a ranker as a Ray Data pipeline: rows are read, described and scored by workers, on one machine or many.
+
+What travels between the stages is a handful of steps, pickled: reading -> describing (CPU) -> scoring (a ranker each) ->
+here, where each step is put into the part file as it comes. Ray runs the work of a dead worker again; a dead run goes on
+from its part file. A step is scored in one call of the model, with as many threads as here: so the scores are those
+of a run without Ray, to the bit.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from seeact_offline.dataset import Shard, step_shards
+from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker, set_model_threads
+from seeact_offline.ranking.scores import Ranker, ranker_digest
+from seeact_offline.ranking.splits import (
+    DescribedStep,
+    RankedStep,
+    ScoreJournal,
+    Selection,
+    describe_step,
+    keep,
+    score_steps,
+)
+from seeact_offline.records import InputError, SeeActError, Step, StepKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Opener = Callable[[str], Ranker]
+
+STEPS_AT_ONCE = 8
+"""What one task of Ray works on: some MB of pages, or a second of a GPU."""
+OBJECT_STORE_BYTES = 512 << 20
+"""Of a Ray of our own; a few handfuls for every worker."""
+READER_CPUS = 0.5
+"""A share of its own, also because Ray joins stages that ask for the same."""
+DESCRIBERS_A_READER = 8
+CHECK_S = 20.0
+"""For a cluster to answer; Ray itself would try for minutes."""
+CONNECT_S = 5.0
+ATTEMPTS = 3
+"""At a piece of work whose workers die: Ray itself would go on for ever."""
+COLUMN = "steps"
+INSTALL = "pip install 'seeact-offline[ray]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where the work is done, and by how many. None: as many as there is room for."""
+
+    address: str | None = None
+    """Of a cluster, HOST:PORT or auto; None: a Ray of our own on this machine, gone with the run."""
+    score: int | None = None
+    describe: int | None = None
+    gpus_each: float | None = None
+    """Of a card, for every scoring worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Workers as they will be."""
+
+    score: int
+    describe: int
+    gpus_each: float
+
+
+class Room(NamedTuple):
+    """What a Ray has for all its work."""
+
+    cpus: int
+    gpus: float
+    machines: int
+
+
+class Refusal(NamedTuple):
+    """A worker's way to end the run with one sentence."""
+
+    message: str
+
+
+def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
+    """Fills in what is not asked for. Raises InputError where there is no room, for which Ray would wait for ever.
+
+    A scorer for every GPU, or for every machine, of which it takes the processors that a run without Ray would take.
+    """
+    each = workers.gpus_each
+    if each is None:
+        each = 1.0 if room.gpus >= 1 and ranker != LEXICAL else 0.0
+    score = workers.score or max(1, int(room.gpus / each) if each else min(room.machines, room.cpus // 2))
+    if score * each > room.gpus:
+        raise InputError(f"--gpus-per-worker: {score} workers of {each:g} GPUs each do not fit {room.gpus:g} GPUs")
+    describe = workers.describe or max(1, room.cpus - score - 1)
+    if score + describe + READER_CPUS > room.cpus:
+        raise InputError(
+            f"--score-workers, --describe-workers: {score} and {describe} do not fit {room.cpus} CPUs, as reading takes one"
+        )
+    return Crew(score, describe, each)
+
+
+class RayEngine:
+    """A ranker on a connected Ray. See `open_engine`."""
+
+    def __init__(
+        self,
+        ranker: str,
+        crew: Crew,
+        opener: Opener = open_ranker,
+        steps_at_once: int = STEPS_AT_ONCE,
+        attempts: int = ATTEMPTS,
+    ) -> None:
+        """`opener` is called by every scoring worker, and has to be known by its name there."""
+        self.crew = crew
+        self._ranker = ranker
+        self._opener = opener
+        self._steps_at_once = steps_at_once
+        self._attempts = attempts
+        self._threads = model_threads(ranker)
+
+    @cached_property
+    def digest(self) -> str:
+        """What the ranker's scores depend on, as `ranker_digest` says it where they are made. Raises InputError."""
+        import ray
+
+        # a process that has once used a GPU keeps some of it
+        task = ray.remote(num_cpus=1, num_gpus=self.crew.gpus_each, max_calls=1 if self.crew.gpus_each else 0)(_digest)
+        with _in_our_words():
+            found = ray.get(task.remote(self._opener, self._ranker))
+        if isinstance(found, Refusal):
+            raise InputError(found.message)
+        return str(found)
+
+    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
+        """Every step, in the order in which they are done; what is new is in the part file. Raises InputError."""
+        for outcome in self._outcomes(step_shards(selection.dataset, selection.split, limit=selection.limit), part):
+            yield keep(outcome, part)
+
+    def _outcomes(self, parts: list[Shard], part: ScoreJournal) -> Iterator[RankedStep]:
+        with _in_our_words():
+            for batch in self._pipeline(parts, part.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
+                for piece in batch.column(COLUMN):
+                    yield from _unpacked(piece.as_py())
+
+    def _pipeline(self, parts: list[Shard], known: frozenset[StepKey]) -> Any:
+        import ray.data
+
+        register = ray.remote(num_cpus=0, max_restarts=-1)(_Register).remote(self._attempts)
+        describe = DescribeStage(known, register)
+        score = ScoreStage(self._opener, self._ranker, self.digest, self._threads, register)
+        pieces = sum(-(-len(some.places) // self._steps_at_once) for some in parts)
+        readers = min(len(parts), -(-self.crew.describe // DESCRIBERS_A_READER))
+        read = ray.data.TaskPoolStrategy(size=readers)
+        every: dict[str, Any] = {"batch_size": 1, "batch_format": "pyarrow"}
+        return (
+            ray.data.from_arrow([_block(some) for some in parts])
+            .map_batches(ReadStage(self._steps_at_once), num_cpus=READER_CPUS, compute=read, **every)
+            .map_batches(
+                _Describer, compute=_pool(self.crew.describe, pieces), num_cpus=1, **_made_from(describe), **every
+            )
+            .map_batches(
+                _Scorer,
+                compute=_pool(self.crew.score, pieces),
+                num_cpus=1,
+                num_gpus=self.crew.gpus_each,
+                **_made_from(score),
+                **every,
+            )
+        )
+
+
+def _pool(workers: int, pieces: int) -> Any:
+    """Actors, of which no more than there is work for; each is handed its next piece beforehand."""
+    from ray.data import ActorPoolStrategy
+
+    return ActorPoolStrategy(size=min(workers, pieces), max_tasks_in_flight_per_actor=2)
+
+
+def _made_from(stage: DescribeStage | ScoreStage) -> dict[str, Any]:
+    return {"fn_constructor_args": (stage,)}
+
+
+@contextmanager
+def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> Iterator[RayEngine]:
+    """Connects to Ray, or starts one on this machine, and lets go of it at the end. Raises InputError. `opener`: see RayEngine."""
+    ray = _import_ray()
+    _connect(ray, workers)
+    try:
+        _quieten(ray)
+        yield RayEngine(ranker, crew_for(workers, _room(ray), ranker), opener)
+    finally:
+        ray.shutdown()
+
+
+# --- the stages ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStage:
+    """A part of the split -> its steps, some at a time."""
+
+    steps_at_once: int
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        steps: Iterator[Step] = _content(batch).steps()
+        try:
+            while some := tuple(islice(steps, self.steps_at_once)):
+                yield _block(some)
+        except SeeActError as error:
+            yield _block(Refusal(str(error)))
+
+
+def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> pa.Table:
+    """What a stage makes of the steps; a refusal, its own or that of a stage before, goes on to the end."""
+    steps = _content(batch)
+    if isinstance(steps, Refusal):
+        return batch
+    try:
+        return _block(work(steps))
+    except SeeActError as error:
+        return _block(Refusal(str(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeStage:
+    """What a describing worker has to know."""
+
+    known: frozenset[StepKey]
+    """Scored by an earlier run."""
+    register: Any
+
+
+class _Describer:
+    """Steps -> steps in words."""
+
+    def __init__(self, stage: DescribeStage) -> None:
+        self._stage = stage
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return _unless_refused(batch, self._describe)
+
+    def _describe(self, steps: Sequence[Step]) -> tuple[DescribedStep, ...]:
+        _begin(self._stage.register, "describing", steps[0].key)
+        return tuple(describe_step(step, step.key in self._stage.known) for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreStage:
+    """What a scoring worker has to know."""
+
+    opener: Opener
+    ranker: str
+    digest: str
+    """Of the ranker that every worker must have."""
+    threads: int | None
+    register: Any
+
+    def open(self) -> Ranker:
+        """Raises InputError for another ranker than that of the first worker."""
+        if self.threads is not None:
+            set_model_threads(self.threads)
+        ranker = self.opener(self.ranker)
+        if ranker_digest(ranker) != self.digest:
+            raise InputError(f"--ranker: {self.ranker} is another one on {socket.gethostname()} than elsewhere")
+        return ranker
+
+
+class _Scorer:
+    """Steps in words -> scores. One object a worker, which keeps its ranker."""
+
+    def __init__(self, stage: ScoreStage) -> None:
+        self._stage = stage
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return _unless_refused(batch, self._score)
+
+    def _score(self, steps: Sequence[DescribedStep]) -> tuple[RankedStep, ...]:
+        _begin(self._stage.register, "scoring", steps[0].truth.key)
+        return tuple(score_steps(steps, self._ranker))
+
+    @cached_property
+    def _ranker(self) -> Ranker:
+        # not in the constructor, whose errors Ray answers by trying again
+        return self._stage.open()
+
+
+class _Register:
+    """Counts how often each piece of work was begun. An actor, which outlives the workers."""
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self._begun: Counter[tuple[str, StepKey]] = Counter()
+
+    def begin(self, stage: str, first: StepKey) -> str:
+        """Why the work must not be begun again; empty where it may."""
+        self._begun[stage, first] += 1
+        if self._begun[stage, first] <= self._attempts:
+            return ""
+        return f"{stage} the steps from {first} on ended {self._attempts} workers; all that is scored is kept"
+
+
+def _begin(register: Any, stage: str, first: StepKey) -> None:
+    """Raises InputError when the work has cost too many workers already."""
+    import ray
+
+    problem = ray.get(register.begin.remote(stage, first))
+    if problem:
+        raise InputError(f"--engine: {problem}")
+
+
+def _digest(opener: Opener, ranker: str) -> str | Refusal:
+    try:
+        return ranker_digest(opener(ranker))
+    except SeeActError as error:
+        return Refusal(str(error))
+
+
+def _block(content: Any) -> pa.Table:
+    """One row: Ray moves rows about and looks into none."""
+    import pyarrow as pa
+
+    return pa.table({COLUMN: pa.array([pickle.dumps(content, protocol=5)], pa.large_binary())})
+
+
+def _content(batch: pa.Table) -> Any:
+    return pickle.loads(batch.column(COLUMN)[0].as_py())
+
+
+def _unpacked(piece: bytes) -> Iterable[RankedStep]:
+    content = pickle.loads(piece)
+    if isinstance(content, Refusal):
+        raise InputError(content.message)
+    return tuple(content)
+
+
+# --- Ray itself ------------------------------------------------------------------------------------------------------
+
+
+def _import_ray() -> Any:
+    """Nothing is reported to anybody, and of Ray's own words (each worker that dies, on standard output) none is printed."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
+    try:
+        # it warns of its own settings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import ray
+            import ray.data
+    except ImportError as error:
+        raise InputError(f"--engine: ray cannot be loaded: {error}; try {INSTALL}") from error
+    return ray
+
+
+def _connect(ray: Any, workers: Workers) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "runtime_env": _environment()}
+    if workers.address is None:
+        options |= {"address": "local", "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+        options |= {"num_cpus": _own_cpus(workers)}
+    else:
+        _check_address(workers.address)
+        options |= {"address": workers.address}
+    try:
+        with _speechless():
+            ray.init(**options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = "a Ray on this machine" if workers.address is None else workers.address
+        raise InputError(f"--address: {where} cannot be used: {_first_line(error)}") from error
+
+
+def _environment() -> dict[str, Any]:
+    """Workers find this very checkout, where it is none of their installed packages."""
+    root = Path(__file__).resolve().parents[2]
+    if "site-packages" in root.parts:
+        return {}
+    return {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))}}
+
+
+@contextmanager
+def _speechless() -> Iterator[None]:
+    """No word on the standard error stream: Ray's C++ part says there that it has been told to be silent."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+def _own_cpus(workers: Workers) -> int:
+    """Room for everybody asked for: these are shares in Ray's books, and not processors."""
+    return max(os.cpu_count() or 1, (workers.score or 1) + (workers.describe or 1) + 1)
+
+
+def _check_address(address: str) -> None:
+    """Raises InputError unless a Ray of our version answers there soon."""
+    if address != "auto":
+        _check_listening(address)
+    problem = _problem_of(address)
+    if problem:
+        raise InputError(f"--address: found no Ray that we may use at {address}: {problem}")
+
+
+def _check_listening(address: str) -> None:
+    """Sooner said, and more clearly, than by Ray."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host or not 0 < int(port) < 65536:
+        raise InputError(
+            f"--address: expected HOST:PORT of a cluster that this machine belongs to, or auto, got {address or 'nothing'}"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise InputError(f"--address: no Ray at {address}: {error.strerror or error}") from None
+
+
+def _problem_of(address: str) -> str:
+    """Asked in a process of its own, as Ray's own attempt cannot be cut short. Empty where there is none."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"silent for {CHECK_S:.0f} s"
+    return "" if not done.returncode else (done.stderr.strip().splitlines() or ["no reason given"])[-1][:300]
+
+
+def _quieten(ray: Any) -> None:
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    # every row is a block and a task of its own: they are as large as we made them
+    context.target_max_block_size = 1
+
+
+def _room(ray: Any) -> Room:
+    total = ray.cluster_resources()
+    machines = sum(1 for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1)
+    return Room(int(total.get("CPU", 0)), float(total.get("GPU", 0)), machines)
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """What Ray gives up on becomes one sentence."""
+    import ray
+
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        raise InputError(
+            f"--engine: Ray gave up: {type(error).__name__}: {_first_line(error)}; the same command goes on from here"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,1 @@
+"""One way to persist. What is written passes the redactor first."""

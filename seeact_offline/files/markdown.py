@@ -1,0 +1,38 @@
+"""Text for people: Markdown tables that read as plain text too, and texts of strangers made harmless."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+
+from seeact_offline.files.redaction import redact
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, columns padded so that it reads as plain text too."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in (header, *rows)
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def cell(text: object) -> str:
+    """Any text as harmless Markdown: one line, no markup, no HTML."""
+    visible = "".join(c for c in str(text) if c.isprintable() or c.isspace())
+    flat = html.escape(" ".join(visible.split()), quote=False)
+    return "".join("\\" + c if c in "\\`*[]|#" else c for c in flat)
+
+
+def printable(text: str) -> str:
+    """The text without secrets; control, format and surrogate characters made visible, so that none can steer a terminal."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else f"\\u{ord(c):04x}"
+        for c in redact(text)
+    )

@@ -1,0 +1,562 @@
+"""Parse a page once, then describe any of its elements in time linear in what is described.
+
+The rules are MindAct's (Mind2Web's released code, commit 1b7c323, `src/data_utils/dom_utils.py`), reproduced to the byte:
+which nodes around a set of candidates are kept (`_Pruned`), how attributes become words (`_attribute_words`), how
+the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the whole tree for every description; here the tree
+is flattened to arrays once, and a description touches only the nodes that it keeps.
+
+Where upstream is undefined (it raises, or prints markup that is no element) this module decides:
+comments, processing instructions and namespaces are dropped when parsing, a `<text>` node is its words (attributes and
+elements in one are not looked at), and a candidate must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream does.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from lxml import etree
+
+from seeact_offline.records import RowError
+
+Style = Literal["brackets", "parentheses"]
+
+ID = "backend_node_id"
+TEXT = "text"
+MAX_DEPTH = 5
+"""Descendants are kept this many levels below the candidate's children."""
+MAX_DESCENDANTS = 50
+MAX_SIBLINGS = 3
+"""On either side."""
+MAX_VALUE_WORDS = 5
+MAX_WORD_LENGTH = 15
+"""Attribute words of this length or more are left out."""
+MAX_WORDS = 20
+"""Attribute words of a node, and words of a text node."""
+CHOICE_WORDS = 10
+TARGET_WORDS = 100
+ANCESTOR_WORDS = 50
+
+# Limits of a page, each at least 100 times what a released page of middling size has (106 KB, 2,400 tags, 6 attributes,
+# 468 candidates described by 35,000 nodes): beyond them a row is a named failure instead of minutes and gigabytes.
+MAX_CHARACTERS = 20_000_000
+MAX_TAGS = 500_000
+"""Opening and closing ones."""
+MAX_NODE_ATTRIBUTES = 1_000
+MAX_DESCRIBED = 5_000_000
+"""Nodes around all candidates of a page, each as often as it is written."""
+
+# in MindAct's order
+ATTRIBUTES = (
+    "role", "aria_role", "type", "alt", "aria_description", "aria_label", "label", "title", "name", "text_value", "value",
+    "placeholder", "input_checked", "input_value", "option_selected", "class",
+)  # fmt: skip
+EMPTY_VALUES = frozenset({"hidden", "none", "presentation", "null", "undefined"})
+ENTITIES = (
+    ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "), ("&ndash;", "-"), ("&rsquo;", "'"), ("&lsquo;", "'"),
+    ("&ldquo;", '"'), ("&rdquo;", '"'), ("&#39;", "'"), ("&#40;", "("), ("&#41;", ")"),
+)  # fmt: skip
+
+_OPENING = re.compile(r"\s*\(\s*")
+_CLOSING = re.compile(r"\s*\)\s*")
+_DECLARATION = re.compile(r"\ufeff?\s*<\?xml[^>]*\?>")
+
+
+class Choice(NamedTuple):
+    """One candidate as it is offered: its id and its first words."""
+
+    backend_node_id: str
+    text: str
+
+
+class PageNode(NamedTuple):
+    """One node of a page, as parsed. Nodes are numbered in document order."""
+
+    backend_node_id: str
+    """Empty where the page gives none."""
+    tag: str
+    parent: int
+    """Its number; -1 for the root."""
+    end: int
+    """One past the last node below it."""
+    attributes: Mapping[str, str]
+    text: str
+    """Right after the opening tag; pages keep their words in `<text>` nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupText:
+    """A group of candidates described together."""
+
+    html: str
+    """The page pruned around the group."""
+    choices: tuple[Choice, ...]
+    """In document order."""
+
+
+class Page:
+    """One parsed page. Nodes are numbered in document order; node 0 is the root."""
+
+    def __init__(self, cleaned_html: str) -> None:
+        """Raises RowError: `bad_html` when the text is not well-formed XML, `page_too_large` beyond a limit."""
+        self._elements = _elements(_parse(cleaned_html))
+        self._tags = _local_names(self._elements)
+        self._ids = [element.get(ID, "") for element in self._elements]
+        self._parents = _parents(self._elements)
+        # -1 for the root
+        self._ends = _ends(self._parents)
+        # one past the last node of the subtree
+        self._children: dict[int, list[int]] = {}
+        self._texts: dict[int, list[int]] = {}
+        self._elements_in: dict[int, list[int]] = {}
+        self._content: dict[int, _Content] = {}
+        # all found when first asked for: most nodes of a page are never written
+        self._nodes, self._twins = self._indexed()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Ids of all elements."""
+        return frozenset(self._nodes)
+
+    @property
+    def duplicate_ids(self) -> frozenset[str]:
+        """Ids that more than one element carries."""
+        return frozenset(self._twins) - {""}
+
+    def position(self, backend_node_id: str) -> int:
+        """Place in document order. Raises RowError `missing_candidate`."""
+        return self._node(backend_node_id)
+
+    def span(self, backend_node_id: str) -> tuple[int, int]:
+        """Places in document order: its own, and one past the last node inside it. Raises RowError `missing_candidate`."""
+        node = self._node(backend_node_id)
+        return node, self._ends[node]
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def nodes(self) -> Iterator[PageNode]:
+        """All nodes in document order, `<text>` nodes included."""
+        columns = self._elements, self._ids, self._tags, self._parents, self._ends
+        for element, node_id, tag, parent, end in zip(*columns, strict=True):
+            attributes = {str(name): str(value) for name, value in element.items()}
+            yield PageNode(node_id, tag, parent, end, attributes, element.text or "")
+
+    def describe_group(self, backend_node_ids: Iterable[str], style: Style = "brackets") -> GroupText:
+        """The page pruned around these candidates and the candidates' own texts. Raises RowError `missing_candidate`."""
+        pruned = _Pruned(self, [self._node(i) for i in backend_node_ids])
+        pieces, spans = pruned.pieces(style)
+        choices = tuple(
+            Choice(self._ids[node], " ".join(_first_words(pieces[begin:end], CHOICE_WORDS)))
+            for node, begin, end in spans
+        )
+        return GroupText(_finish("".join(pieces)), choices)
+
+    def ranker_text(self, backend_node_id: str) -> str:
+        """`ancestors: A\\ntarget: T`, what the cross-encoder reads of one candidate."""
+        node = self._node(backend_node_id)
+        pruned = _Pruned(self, [node])
+        pieces, spans = pruned.pieces("parentheses")
+        # with twins, the first in the document is the target
+        first, begin, end = spans[0]
+        target = " ".join(_first_words(pieces[begin:end], TARGET_WORDS))
+        ancestors = (
+            "" if first == 0 else _ancestor_text(_finish("".join(pruned.pieces("parentheses", without=first)[0])))
+        )
+        return f"ancestors: {ancestors}\ntarget: {target}"
+
+    def _node(self, backend_node_id: str) -> int:
+        node = self._nodes.get(backend_node_id)
+        if node is None:
+            raise RowError("missing_candidate", f"candidate {backend_node_id} is not in the HTML")
+        return node
+
+    def _indexed(self) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """Id -> its first element; and id -> all elements that carry it, where several do (or carry none, under "")."""
+        numbered = [node for node, tag in enumerate(self._tags) if tag != TEXT]
+        first = {self._ids[node]: node for node in reversed(numbered)}
+        first.pop("", None)
+        twins: dict[str, list[int]] = {}
+        if len(first) < len(numbered):
+            for node in numbered:
+                twins.setdefault(self._ids[node], []).append(node)
+        return first, {key: nodes for key, nodes in twins.items() if len(nodes) > 1 or not key}
+
+    def check_describable(self, backend_node_ids: Iterable[str]) -> None:
+        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to describe.
+
+        Each is written with its ancestors, all their text nodes, and whatever shares an id with one of these.
+        """
+        texts = Counter(parent for parent, tag in zip(self._parents, self._tags, strict=True) if tag == TEXT)
+        above: list[int] = []
+        for node, parent in enumerate(self._parents):
+            above.append((above[parent] if parent >= 0 else 0) + 1 + texts[node])
+        around = MAX_DESCENDANTS + 2 * MAX_SIBLINGS + max(map(len, self._twins.values()), default=0)
+        written = sum(above[self._node(node)] + around for node in backend_node_ids)
+        if written > MAX_DESCRIBED:
+            raise _too_large(f"{written:,} nodes to describe its candidates", MAX_DESCRIBED)
+
+    def _texts_of(self, node: int) -> list[int]:
+        """The children that are text."""
+        texts = self._texts.get(node)
+        if texts is None:
+            texts = self._texts[node] = [child for child in self._children_of(node) if self._tags[child] == TEXT]
+        return texts
+
+    def _elements_of(self, node: int) -> list[int]:
+        """The children that are no text."""
+        elements = self._elements_in.get(node)
+        if elements is None:
+            children = self._children_of(node)
+            elements = self._elements_in[node] = [child for child in children if self._tags[child] != TEXT]
+        return elements
+
+    def _children_of(self, node: int) -> list[int]:
+        children = self._children.get(node)
+        if children is None:
+            children = self._children[node] = []
+            child, end = node + 1, self._ends[node]
+            while child < end:
+                children.append(child)
+                child = self._ends[child]
+        return children
+
+    def _content_of(self, node: int) -> _Content:
+        content = self._content.get(node)
+        if content is None:
+            content = self._content[node] = _content(self._elements[node], self._tags[node], is_root=node == 0)
+        return content
+
+
+class _Content(NamedTuple):
+    """What is written of a node beside its tag and number, escaped."""
+
+    words: str
+    """Of its attributes."""
+    text: str
+    """Right after the opening tag."""
+    tail: str
+    """Right after the closing tag."""
+    is_bare: bool
+    """Whether it has no attribute other than the id."""
+
+
+class _Pruned:
+    """The part of a page that is kept around some candidates.
+
+    Kept are the candidates, their ancestors, their first descendants and nearest siblings, and the text nodes of all
+    these. A kept node with no attribute, no text child and at most one kept child gives its place to that child.
+    """
+
+    def __init__(self, page: Page, candidates: Sequence[int]) -> None:
+        self._page = page
+        self._candidate_ids = {page._ids[node] for node in candidates}
+        kept = self._kept(candidates)
+        self._order = self._with_texts(kept)
+        self._spliced, self._n_children = self._splice()
+
+    def _kept(self, candidates: Sequence[int]) -> set[int]:
+        kept: set[int] = set()
+        for node in candidates:
+            kept.add(node)
+            kept.update(self._siblings(node))
+            kept.update(self._descendants(node))
+        lineage = {0}
+        for node in candidates:
+            while node not in lineage:
+                lineage.add(node)
+                node = self._page._parents[node]
+        kept |= lineage
+        return self._with_twins(kept) if self._page._twins else kept
+
+    def _siblings(self, node: int) -> list[int]:
+        parent = self._page._parents[node]
+        if parent < 0:
+            return []
+        siblings = self._page._elements_of(parent)
+        at = bisect_left(siblings, node)
+        return siblings[max(0, at - MAX_SIBLINGS) : at + MAX_SIBLINGS + 1]
+
+    def _descendants(self, node: int) -> Iterator[int]:
+        """The first in document order, not deeper than allowed. Text nodes count, but are kept by their parents."""
+        children_of = self._page._children_of
+        stack = [(child, 0) for child in reversed(children_of(node))]
+        for _ in range(MAX_DESCENDANTS):
+            if not stack:
+                return
+            child, depth = stack.pop()
+            yield child
+            if depth < MAX_DEPTH:
+                stack.extend((grandchild, depth + 1) for grandchild in reversed(children_of(child)))
+
+    def _with_twins(self, kept: set[int]) -> set[int]:
+        """Upstream keeps by id: whatever shares an id with a kept node is kept, if all its ancestors are."""
+        page = self._page
+        ids = {page._ids[node] for node in kept if page._tags[node] != TEXT}
+        wanted = kept.union(*(page._twins[key] for key in ids if key in page._twins))
+        connected = {0}
+        for node in sorted(wanted):
+            if page._parents[node] in connected:
+                connected.add(node)
+        return connected
+
+    def _with_texts(self, kept: set[int]) -> list[int]:
+        """All nodes to write, in document order."""
+        tags, parents, texts_of = self._page._tags, self._page._parents, self._page._texts_of
+        elements = {node for node in kept if tags[node] != TEXT or parents[node] < 0}
+        texts = [child for node in elements for child in texts_of(node)]
+        return sorted(elements.union(texts))
+
+    def _splice(self) -> tuple[set[int], dict[int, int]]:
+        """Which nodes give their place to their children, and how many children each other node is left with."""
+        page = self._page
+        n_children = dict.fromkeys(self._order, 0)
+        has_text: set[int] = set()
+        spliced: set[int] = set()
+        for node in reversed(self._order):
+            parent = page._parents[node]
+            if page._tags[node] == TEXT:
+                has_text.add(parent)
+            elif n_children[node] <= 1 and node not in has_text and parent >= 0 and self._is_bare(node):
+                spliced.add(node)
+                n_children[parent] += n_children[node]
+                continue
+            if parent >= 0:
+                n_children[parent] += 1
+        return spliced, n_children
+
+    def _is_bare(self, node: int) -> bool:
+        return self._page._content_of(node).is_bare and self._page._ids[node] not in self._candidate_ids
+
+    def pieces(self, style: Style, without: int | None = None) -> tuple[list[str], list[tuple[int, int, int]]]:
+        """The markup as pieces to be joined, and (node, first piece, one past the last) of each candidate.
+
+        `without` leaves out one candidate's subtree, after all was pruned.
+        """
+        page, out = self._page, _Pieces(style)
+        numbers: dict[str, int] = {}
+        spans: list[tuple[int, int, int]] = []
+        bereft = self._written_parent(without) if without is not None else None
+        skip_to = -1
+        for node in self._order:
+            if node == without:
+                skip_to = page._ends[node]
+            if node in self._spliced or node < skip_to:
+                continue
+            out.close_before(node)
+            number = None
+            if page._tags[node] != TEXT and page._ids[node] in self._candidate_ids:
+                number = numbers.setdefault(page._ids[node], len(numbers))
+                spans.append((node, out.length, 0))
+            is_empty = self._n_children[node] - (node == bereft) == 0
+            out.open(page, node, number, is_empty)
+        out.close_before(len(page))
+        return out.parts, [(node, begin, out.closed_at[node]) for node, begin, _ in spans]
+
+    def _written_parent(self, node: int) -> int:
+        parent = self._page._parents[node]
+        while parent in self._spliced:
+            parent = self._page._parents[parent]
+        return parent
+
+
+class _Open(NamedTuple):
+    """A node that is written but not closed."""
+
+    end: int
+    """One past the last node of its subtree."""
+    node: int
+    closing: str
+    """Its closing tag."""
+    tail: str
+
+
+class _Pieces:
+    """Writes nodes in document order, closing each when its subtree has passed."""
+
+    def __init__(self, style: Style) -> None:
+        self.parts: list[str] = []
+        self.closed_at: dict[int, int] = {}
+        # node -> one past its last piece, the tail included as upstream's serialiser does
+        self._open: list[_Open] = []
+        self._parentheses = style == "parentheses"
+
+    @property
+    def length(self) -> int:
+        return len(self.parts)
+
+    def close_before(self, node: int) -> None:
+        while self._open and self._open[-1].end <= node:
+            _, closing, tag, tail = self._open.pop()
+            self.parts += (tag, tail)
+            self.closed_at[closing] = len(self.parts)
+
+    def open(self, page: Page, node: int, number: int | None, is_empty: bool) -> None:
+        words, text, tail, _ = page._content_of(node)
+        end = page._ends[node]
+        if page._tags[node] == TEXT:
+            self._push(text, _Open(end, node, "", tail))
+            return
+        closes_itself = is_empty and not text
+        tag = _opening_tag(page._tags[node], number, words, closes_itself)
+        if self._parentheses:
+            # as upstream, a tag whose last attribute word ends in a slash counts as closing itself
+            head = "(" + (tag[1:-2] + "$/$" if tag.endswith("/>") else tag[1:-1])
+            self._push(head + text, _Open(end, node, "" if closes_itself else ")", tail))
+        else:
+            self._push(tag + text, _Open(end, node, "" if closes_itself else f"</{page._tags[node]}>", tail))
+
+    def _push(self, opening: str, entry: _Open) -> None:
+        self.parts.append(opening)
+        self._open.append(entry)
+
+
+def _parse(cleaned_html: str) -> etree._Element:
+    # counted before they become objects of Python
+    if len(cleaned_html) > MAX_CHARACTERS:
+        raise _too_large(f"{len(cleaned_html):,} characters", MAX_CHARACTERS)
+    if (tags := cleaned_html.count("<")) > MAX_TAGS:
+        raise _too_large(f"{tags:,} tags", MAX_TAGS)
+    # page HTML is untrusted: no entities, no network, no DTD
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=True
+    )
+    try:
+        root = etree.fromstring(_without_declaration(cleaned_html).encode(), parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200] or "no element in it"
+        raise RowError("bad_html", f"cleaned_html is not well-formed: {reason}") from None
+    if root.xpath(f"boolean(descendant-or-self::*[count(@*) > {MAX_NODE_ATTRIBUTES}])"):
+        raise _too_large("a node of more attributes", MAX_NODE_ATTRIBUTES)
+    etree.strip_tags(root, etree.Entity)
+    return root
+
+
+def _too_large(found: str, limit: int) -> RowError:
+    return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
+
+
+def _without_declaration(html: str) -> str:
+    """The declaration may name an encoding, which text that is decoded already no longer has."""
+    found = _DECLARATION.match(html)
+    return html[found.end() :] if found else html
+
+
+def _elements(root: etree._Element) -> list[etree._Element]:
+    """All elements in document order, without those inside a `<text>` node."""
+    for text in list(root.iter("{*}" + TEXT)):
+        if len(text):
+            del text[:]
+    return list(root.iter())
+
+
+def _local_names(elements: Sequence[etree._Element]) -> list[str]:
+    tags = [str(element.tag) for element in elements]
+    if any("{" in tag for tag in set(tags)):
+        return [tag.rpartition("}")[2] for tag in tags]
+    return tags
+
+
+def _parents(elements: Sequence[etree._Element]) -> list[int]:
+    number: dict[etree._Element | None, int] = {element: node for node, element in enumerate(elements)}
+    number[None] = -1
+    return [number[element.getparent()] for element in elements]
+
+
+def _ends(parents: Sequence[int]) -> list[int]:
+    ends = list(range(1, len(parents) + 1))
+    for node in range(len(parents) - 1, 0, -1):
+        if ends[parents[node]] < ends[node]:
+            ends[parents[node]] = ends[node]
+    return ends
+
+
+def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
+    attributes = _attributes(element)
+    if tag == TEXT:
+        text = _escape(" ".join((element.text or "").split()[:MAX_WORDS]))
+    else:
+        text = _between(element.text)
+    tail = "" if is_root else _between(element.tail)
+    return _Content(_attribute_words(attributes), text, tail, not attributes)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    """All but the id. Where there are many, of those that nobody reads the names alone."""
+    if len(element.attrib) <= len(ATTRIBUTES):
+        return {str(name): str(value) for name, value in element.items() if name != ID}
+    # `items` would take a time that grows with the square of their number
+    return {str(name): element.get(name, "") if name in ATTRIBUTES else "" for name in element.attrib if name != ID}
+
+
+def _attribute_words(attributes: dict[str, str]) -> str:
+    """The node's attributes as a plain word list, escaped."""
+    if not attributes:
+        return ""
+    values: list[str] = []
+    for name in ATTRIBUTES:
+        value = attributes.get(name)
+        if not value or (value := value.lower()) in EMPTY_VALUES or value.startswith("http"):
+            continue
+        value = " ".join([word for word in value.split() if len(word) < MAX_WORD_LENGTH][:MAX_VALUE_WORDS])
+        if value and value not in values:
+            values.append(value)
+    words = " ".join(" ".join(values).split()[:MAX_WORDS])
+    return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def _opening_tag(tag: str, number: int | None, words: str, closes_itself: bool) -> str:
+    """`<tag id=N words>`. Upstream writes `id="N" meta="words"`, turns quotes into spaces and takes the names out again."""
+    end = "/>" if closes_itself else ">"
+    if "=" in words:
+        head = f"<{tag}" + (f" id= {number} " if number is not None else "") + f" meta= {words} {end}"
+        return _mend(head).replace(" >", ">")
+    head = f"<{tag}" if number is None else f"<{tag} id={number}"
+    if words:
+        head = f"{head} {words}"
+    # the quote before a closing slash leaves its space behind
+    return f"{head} {end}" if closes_itself and (words or number is not None) else head + end
+
+
+def _escape(text: str) -> str:
+    """As the serialiser writes text, with quotes turned into spaces."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;").replace('"', " ")
+    return _mend(text)
+
+
+def _mend(text: str) -> str:
+    return text.replace("meta= ", "").replace("id= ", "id=") if "= " in text else text
+
+
+def _between(text: str | None) -> str:
+    """Text between tags; only whether white space is there matters."""
+    if not text:
+        return ""
+    return _escape(text) if text.strip() else " "
+
+
+def _finish(markup: str) -> str:
+    """The last steps, on the whole text: what closes itself, entities, white space."""
+    markup = markup.replace("$/$", ")")
+    if "&" in markup:
+        for entity, character in ENTITIES:
+            markup = markup.replace(entity, character)
+    return " ".join(markup.split())
+
+
+def _first_words(pieces: Sequence[str], n: int) -> list[str]:
+    """The first words of the joined pieces, without joining more of them than needed."""
+    for taken in (8 * n, len(pieces)):
+        words = _finish("".join(pieces[:taken])).split()
+        if len(words) > n:
+            break
+    return words[:n]
+
+
+def _ancestor_text(markup: str) -> str:
+    text = _CLOSING.sub("", _OPENING.sub("/", markup))
+    return " ".join(text.split()[-ANCESTOR_WORDS:])

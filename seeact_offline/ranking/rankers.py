@@ -1,0 +1,83 @@
+"""Which ranker a name means. `bundled` and `bm25` come with the program; anything else is a checkpoint."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+
+from seeact_offline.ranking.scores import Ranker
+from seeact_offline.records import InputError
+
+BUNDLED = "bundled"
+LEXICAL = "bm25"
+DTYPES = ("auto", "float32", "bfloat16", "mixed")
+BACKENDS = ("auto", "packed", "transformers")
+"""As `ranker.CrossEncoderRanker` explains them."""
+EXPECTED = f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME"
+_HUB_ID = re.compile(r"[\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*")
+
+
+def default_ranker() -> str:
+    """The bundled ranker, where the installation has its weights."""
+    return LEXICAL if bundled_folder() is None else BUNDLED
+
+
+def bundled_folder() -> Path | None:
+    folder = Path(str(resources.files("ranker"))) / BUNDLED
+    return folder if (folder / "model.safetensors").is_file() else None
+
+
+def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
+    """The ranker of that name. Raises InputError where there is none, or it cannot be used.
+
+    `dtype`, `backend`: of a checkpoint's model; a ranker without one has no use for them.
+    """
+    if name == LEXICAL:
+        from ranker import LexicalRanker
+
+        return LexicalRanker()
+    return _cross_encoder(name, _checkpoint(name), dtype, backend)
+
+
+def model_threads(name: str) -> int | None:
+    """CPU threads that the ranker's model would take in this process; None for a ranker without a model, or no torch here."""
+    if name == LEXICAL or find_spec("torch") is None:
+        return None
+    import torch
+
+    return int(torch.get_num_threads())
+
+
+def set_model_threads(threads: int) -> None:
+    """Models of this process take so many CPU threads from now on: their number decides the last bits of a sum."""
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _checkpoint(name: str) -> str | Path:
+    if name == BUNDLED:
+        folder = bundled_folder()
+        if folder is None:
+            raise InputError(
+                f"--ranker: {BUNDLED} has no weights in this installation; expected {LEXICAL}, a folder or a hub id OWNER/NAME"
+            )
+        return folder
+    if Path(name).is_dir():
+        return Path(name)
+    if not _HUB_ID.fullmatch(name):
+        raise InputError(f"--ranker: expected {EXPECTED}, got {name or 'nothing'}")
+    return name
+
+
+def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
+    try:
+        from ranker import CrossEncoderRanker
+
+        return CrossEncoderRanker(model, dtype=dtype, backend=backend)
+    except ImportError as error:
+        raise InputError(f"--ranker: {name} cannot be loaded: {error}; expected torch and transformers") from error
+    except (ValueError, OSError) as error:
+        raise InputError(f"--ranker: {name}: {' '.join(str(error).split())[:400]}") from error

@@ -1,0 +1,65 @@
+"""Tokenizers by name, for counting: words, tiktoken's, transformers'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seeact_offline.records import InputError
+from seeact_offline.tokens import count_words
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """What counts the tokens of a text."""
+
+    name: str
+    """As the user names it."""
+    count: Callable[[str], int]
+
+
+def open_tokenizer(spec: str) -> Tokenizer:
+    """`words`, `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError when it cannot be had."""
+    kind, _, name = spec.partition(":")
+    if spec == "words":
+        return Tokenizer(spec, count_words)
+    if name and kind in _OPENERS:
+        return Tokenizer(spec, _OPENERS[kind](name))
+    raise InputError(f"--tokenizer: expected words, tiktoken:NAME or hf:DIR_OR_ID, got {spec!r}")
+
+
+def _tiktoken(name: str) -> Callable[[str], int]:
+    try:
+        import tiktoken
+    except ImportError:
+        raise InputError(f"--tokenizer: tiktoken:{name} needs a package: pip install tiktoken") from None
+    try:
+        known = name in tiktoken.list_encoding_names()
+        encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
+    except KeyError:
+        names = ", ".join(tiktoken.list_encoding_names())
+        raise InputError(f"--tokenizer: expected tiktoken:NAME of {names} or of a model, got {name!r}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"--tokenizer: tiktoken:{name} cannot be fetched: {_first_line(error)}") from None
+    # text that looks like a control token is page text all the same
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def _hugging_face(name: str) -> Callable[[str], int]:
+    from ranker.checkpoint import open_tokenizer as open_checked
+
+    try:
+        tokenizer = open_checked(name)
+    except ImportError:
+        raise InputError(f"--tokenizer: hf:{name} needs a package: pip install transformers") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"--tokenizer: no tokenizer in {name!r}: {_first_line(error)}") from None
+    # verbose: a page longer than the model's window is no mistake here
+    return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+_OPENERS = {"tiktoken": _tiktoken, "hf": _hugging_face}
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,10 @@
+"""A model's text -> fields, or a named failure.
+
+Each of `final_answer`, `turn1` and `points` reads one kind of reply. The final answer takes five more modules: `fields`
+(with `labels`), `blocks`, `element` and `operation`. What several of them look for is in `words`.
+"""
+
+from seeact_offline.records import GroundingReply
+from seeact_offline.replies.final_answer import parse_grounding_reply
+
+__all__ = ["GroundingReply", "parse_grounding_reply"]

@@ -1,0 +1,103 @@
+"""Labelled fields -> the answers that they make up, and the final one. Fields of two answers are never mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from seeact_offline.replies.fields import Field
+from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
+from seeact_offline.replies.operation import operation_in
+
+_MAX_GAP = 10
+"""Lines of other text between two fields of one answer."""
+_LAST_BLOCKS = 200
+"""How many are looked at: the final answer stands at the end, and a megabyte of answers must not take long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The fields of one answer, by name."""
+
+    fields: dict[str, Field]
+
+    def text(self, name: str) -> str:
+        field = self.fields.get(name)
+        return field.text if field else ""
+
+    def says(self, name: str) -> bool:
+        """Whether the field is there and holds more than signs."""
+        return self.text(name).strip("*_`~-|\"' ") != ""
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.says(name) for name in self.fields)
+
+    @property
+    def has_element(self) -> bool:
+        return any(self.says(name) for name in (ELEMENT, TYPE, TEXT))
+
+    @property
+    def complete(self) -> bool:
+        return self.has_element and self.says(ACTION)
+
+    @property
+    def capitals(self) -> bool:
+        return all(field.capitals for field in self.fields.values())
+
+
+def group_fields(fields: Sequence[Field]) -> list[Block]:
+    """The answers that the fields make up: one ends where a field repeats, or long before the next field."""
+    groups: list[list[Field]] = [[]]
+    for field in fields:
+        group = groups[-1]
+        names = [other.name for other in group]
+        if group and field.row - group[-1].row > _MAX_GAP:
+            groups.append([])
+        elif field.name in names:
+            cut = _widest_gap([*group[names.index(field.name) :], field]) + names.index(field.name)
+            groups[-1], rest = group[:cut], group[cut:]
+            groups.append(rest)
+        groups[-1].append(field)
+    return [Block({field.name: field for field in group}) for group in groups if group]
+
+
+def _widest_gap(fields: Sequence[Field]) -> int:
+    """Where to cut between a field and its repetition (first and last): the position at which the later answer begins.
+
+    It begins at the repetition, unless more lines separate two fields before it: then the fields between already belong
+    to the later answer. ELEMENT mostly comes first, so that its cut is moved only for a gap that is wider by more than
+    two lines; VALUE comes last, so that all after the first one belongs to the second answer. A change to labels in
+    capitals counts as three lines.
+    """
+    if fields[-1].name == VALUE:
+        return 1
+    gaps = [after.row - before.row + 3 * (after.capitals and not before.capitals) for before, after in pairwise(fields)]
+    slack = 2 if fields[-1].name == ELEMENT else 0
+    widest = max(range(len(gaps)), key=lambda k: (gaps[k], k))
+    return 1 + (widest if gaps[widest] > gaps[-1] + slack else len(gaps) - 1)
+
+
+def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Block | None:
+    """The last complete answer; without one, the last with an element; without that, the last.
+
+    `picks` says whether an answer's element can be read. Two kinds are passed over: a later answer with labels in small
+    letters that cannot be read (an explanation of the one before), and an unreadable one when a later, incomplete one
+    has a readable element.
+    """
+    blocks = blocks[-_LAST_BLOCKS:]
+    complete = [k for k, block in enumerate(blocks) if block.complete]
+    if not complete:
+        with_element = [block for block in blocks if block.has_element]
+        return with_element[-1] if with_element else blocks[-1] if blocks else None
+    chosen = complete[-1]
+    for k in reversed(complete):
+        block = blocks[k]
+        if block.capitals or (picks(block) and operation_in(block.text(ACTION))):
+            chosen = k
+            break
+    if not picks(blocks[chosen]):
+        later = [block for block in blocks[chosen + 1 :] if block.has_element and picks(block)]
+        return later[-1] if later else blocks[chosen]
+    return blocks[chosen]

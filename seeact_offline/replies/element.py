@@ -1,0 +1,191 @@
+"""The ELEMENT field -> the option's letter or the mark that it names, or that it says "none of them".
+
+The letter or mark stands first, after words such as `the correct choice is` or `the box labelled` at most: in any other
+place it may be a word, or belong to the element's own text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from seeact_offline.replies.words import DASHES, MARKUP, NO_ELEMENT, plain
+
+_MAX_LENGTH = 600
+"""Characters of the field that are looked at."""
+
+
+def letter_index(label: str) -> int:
+    """The option that a label means, the inverse of `letter`: A -> 0, AA -> 26. Either case."""
+    if not re.fullmatch("[A-Za-z]+", label):
+        raise ValueError(f"label must be letters from A to Z, got {label!r}")
+    index = 0
+    for char in label.upper():
+        index = index * 26 + ord(char) - ord("A") + 1
+    return index - 1
+
+
+# --- none of them ----------------------------------------------------------------------------------------------------
+
+_NONE = re.compile(
+    rf"(?:(?:option|choice|element|answer)\W{{1,3}})?(?:{NO_ELEMENT}|neither)(?![a-z0-9])"
+    r"|(?:no|nothing|not)\b[\w ]{0,20}\b(?:match|matches|matching|applicable|available|found|listed|present)\b"
+    r"|(?:the|my|target)\b[\w ]{0,30}\bis not (?:listed|present|available|among|in the list|one of)\b",
+    re.IGNORECASE,
+)
+
+
+def says_none(text: str) -> bool:
+    """Whether a description of the element says that there is none."""
+    return _NONE.match(_opened(text)) is not None
+
+
+def _opened(text: str) -> str:
+    """In plain form and without what may stand before the answer. `<` stays: it may begin a piece of HTML."""
+    opened = MARKUP.sub("", plain(text[:_MAX_LENGTH]))
+    opened = re.sub(r"^[^\w<]+|^_+", "", opened).lstrip("_*` ")
+    tagged = re.match(r"<([A-Z]{1,3})>", opened)
+    return tagged[1] + opened[tagged.end() :] if tagged else opened
+
+
+# --- words around letters and marks ----------------------------------------------------------------------------------
+
+_INTRO_WORDS = "the|my|final|best|correct|matching|chosen|selected|of|your|is|would be|element|answer"
+_INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
+_OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
+# after a second letter in capitals: more of them, so that it is not a word of the text
+_AND_SO_ON = r"[\s/]{0,3}(?:[,;(/]|or\b|and\b)"
+_EXPLAINS = re.compile(r"\s*(?:is|since|because|which|as|matches|seems|appears)\b")
+
+
+def _goes_on(after: str) -> bool:
+    """Whether the text goes on with a character of a script that puts spaces between words."""
+    return after[:1].isalnum() and ord(after[0]) < 0x2E80
+
+
+# --- letters ---------------------------------------------------------------------------------------------------------
+
+_INTRO = re.compile(
+    rf"(?:(?:{_INTRO_WORDS}|upper-?case|capital|choice|option|letter|match)\b{_INTRO_SIGNS}){{1,9}}", re.IGNORECASE
+)
+_LETTER = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
+_NONE_SENTENCE = re.compile(r"[.:\s-]*none of (?:the|these|those)\b", re.IGNORECASE)
+_SECOND = re.compile(
+    rf"[\W_]{{0,6}}(?:{_OR_AND})[\W_]{{0,6}}(?:option |choice |element )?"
+    rf"(?:[A-Z]{{1,2}}(?=\W*$|[.:)]|{_AND_SO_ON})|none\b)"
+)
+_ALTERNATIVE = re.compile(
+    r"\bor (?:option |choice |element |letter )?[(\"'*]{0,3}(?:[A-Z]{1,2}(?=\W*$|[.:)(\"'*])|none\b)"
+)
+_NOT_LABEL = re.compile(r"[.'\u2019-](?:[a-z]|[A-Z0-9](?![a-z]))|-\w|[/&+@#%$]")
+# words after the quote say that the letter is an article, as in `A "Search" button`
+_QUOTED = re.compile(r"""["'\u201c\u2018(`*]+[^"'\u201d\u2019)`*]*["'\u201d\u2019)`*]+\s*(\w)?""")
+
+
+def picked_letter(text: str, n_choices: int) -> int | None:
+    """The option that the text names: an index, `n_choices` for "none of them", None when it is not clear."""
+    words = _opened(text)
+    intro = _INTRO.match(words)
+    rest = words[intro.end() :] if intro else words
+    if (_NONE.match(words) or _NONE.match(rest)) and not _is_offered(rest, n_choices):
+        return n_choices
+    label = _LETTER.match(rest)
+    if label is None:
+        return None
+    tail = rest[label.end() :]
+    if _SECOND.match(tail) or _ALTERNATIVE.search(tail) or not _ends_letter(label[0], tail, intro[0] if intro else ""):
+        return None
+    index = letter_index(label[0])
+    if index != n_choices and _NONE_SENTENCE.match(tail):
+        # unless the letter lies beyond all that were offered, it and the words say different things
+        return n_choices if index > n_choices else None
+    return index if index <= n_choices else None
+
+
+def _is_offered(rest: str, n_choices: int) -> bool:
+    """Whether all that is said is an offered letter (with many options, NA is one)."""
+    word = rest.rstrip("*_`~.\"')]} ")
+    return re.fullmatch("[A-Z]{1,3}", word) is not None and letter_index(word) <= n_choices
+
+
+def _ends_letter(label: str, tail: str, intro: str) -> bool:
+    """Whether letters followed by `tail` are a label, not a word (`A button`, `I think`, `X-ray`)."""
+    if label.isupper() and re.search(r"(?:option|choice|letter)\W{0,6}$", intro, re.IGNORECASE):
+        return True
+    bare = tail.lstrip("*_`~")
+    after = bare.lstrip()
+    if not after:
+        return True
+    if _goes_on(after):
+        return intro != "" and label.isupper() and label not in ("A", "I") and _EXPLAINS.match(bare) is not None
+    if after[0] in "&+@%$" or (label in ("I", "i") and after[0] == ","):
+        return False
+    if label in ("A", "I", "a", "i") and bare[0].isspace():
+        return _is_no_article(label, after)
+    return _NOT_LABEL.match(bare) is None
+
+
+def _is_no_article(label: str, after: str) -> bool:
+    """False for `A "Search" button` or `a (blue) link`."""
+    if label.islower() or after[0] in ",/&+@#%$":
+        return False
+    quoted = _QUOTED.match(after)
+    return quoted is None or quoted[1] is None
+
+
+# --- marks -----------------------------------------------------------------------------------------------------------
+
+_MARK_INTRO = re.compile(
+    rf"(?:(?:{_INTRO_WORDS}|with|as|has|having|carrying|in|red|mark|box|label|labell?ed|marked|number|numbered|no\."
+    rf"|letters?)(?![^\W_]){_INTRO_SIGNS}){{1,12}}",
+    re.IGNORECASE,
+)
+_MARK = re.compile(r"(?:[A-Za-z]{1,3}|\d{1,6})(?![A-Za-z0-9])")
+_NO_MARK = re.compile(
+    r"(?:there is |it has |it is )?(?:no|not)\b[\sa-z]{0,20}\b(?:mark|marks|marked|box|boxed|label|labell?ed)\b",
+    re.IGNORECASE,
+)
+_SECOND_MARK = re.compile(
+    rf"[\W_]{{0,6}}(?:{_OR_AND}|to)[\W_]{{0,6}}"
+    r"(?:(?:the|mark|box|label|number|element|no\.)\s){0,3}[\W_]{0,3}"
+    rf"(?:\d|[A-Z]{{1,2}}(?=\W*$|[.:)\"'\]]|{_AND_SO_ON})|none\b|NA\b|N/A)"
+)
+_ALTERNATIVE_MARK = re.compile(
+    r"\bor (?:(?:the|mark|box|label|number|element) ){0,3}[(\"'*\[]{0,3}"
+    r"(?:\d{1,4}|[A-Z]{1,2}|none|NA|N/A)(?=\W*$|[.:)(\"'*\]])"
+)
+_NUMBER_GOES_ON = re.compile(rf"[{DASHES}.:,/]\d")
+
+
+def picked_mark(text: str, labels: Sequence[str]) -> int | None:
+    """The mark that the text names: an index of `labels`, their number for "none", None when it is not clear."""
+    words = re.sub(r"^<(\d{1,6})>", r"\1", _opened(text))
+    intro = _MARK_INTRO.match(words)
+    rest = words[intro.end() :] if intro else words
+    if any(pattern.match(said) for pattern in (_NONE, _NO_MARK) for said in (words, rest)):
+        return len(labels)
+    # AS, IS and IN are labels too
+    found = _mark_first(words, "", labels)
+    return found if found is not None or intro is None else _mark_first(rest, intro[0], labels)
+
+
+def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
+    """The mark that stands first in `words`, which follow `intro`."""
+    label = _MARK.match(words)
+    if label is None:
+        return None
+    tail = words[label.end() :]
+    if _SECOND_MARK.match(tail) or _ALTERNATIVE_MARK.search(tail) or not _ends_mark(label[0], tail, intro):
+        return None
+    return {name: i for i, name in enumerate(labels)}.get(label[0].upper())
+
+
+def _ends_mark(label: str, tail: str, intro: str) -> bool:
+    """Whether a label followed by `tail` is a mark, not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
+    if not label.isdigit():
+        return _ends_letter(label, tail, intro)
+    bare = tail.lstrip("*_`~")
+    after = bare.lstrip()
+    if _NUMBER_GOES_ON.match(bare) or after[:1] in ("%", "$", "+", "\u20ac"):
+        return False
+    return not _goes_on(after) or _EXPLAINS.match(bare) is not None

@@ -1,0 +1,219 @@
+"""Annotation with every way of marking over the same steps: a run folder a row in one folder, and Table 5 of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.dataset import load_steps
+from seeact_offline.grounding import Prepared
+from seeact_offline.models import open_model
+from seeact_offline.models.shared import SharedReplies
+from seeact_offline.records import Model, Prediction, Step, StepKey, Truth, Usage
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.evaluation import (
+    Job,
+    State,
+    default_out,
+    model_options,
+    open_job,
+    rare_collections,
+    run_coroutine,
+    score,
+    write_results,
+)
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.markup_ablation import Cell, cell_result, check_cells, markup_table
+from seeact_offline.runs.runner import Limits, answer, prepare
+from seeact_offline.runs.runner import run as run_steps
+from seeact_offline.runs.watch import Steps, Watch
+
+NAME = "ablate-markup"
+_OF_A_CELL = ("marks", "mark_position", "mark_turn1")
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What an ablation leaves."""
+
+    path: Path
+    table: dict[str, Any]
+    """`table.json`: all shares as fractions."""
+    failed: int
+    """Answers that failed to run, over all rows."""
+    n_left: int
+    """Steps that are not in the table, because a cost limit stopped the run."""
+
+
+@dataclass(frozen=True)
+class _CellRun:
+    """One cell: its own run folder, and what is known of it."""
+
+    cell: Cell
+    job: Job
+    folder: RunDirectory
+    state: State
+
+    def is_done(self, key: StepKey) -> bool:
+        return key in self.state.done
+
+    def keep(self, prediction: Prediction) -> None:
+        self.folder.append(prediction)
+        self.state.done[prediction.key] = prediction
+
+    def show(self, progress: Steps, key: StepKey, resumed: bool = False) -> None:
+        prediction = self.state.done[key]
+        progress.add(prediction, score(self.job, self.state, prediction), resumed)
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """What a step cost in the cells that asked it now."""
+
+    usage: Usage
+
+
+def ablate_markup(config: EvalConfig, cells: Sequence[Cell], watch: Watch | None = None) -> Ablation:
+    """Asks the same steps in every cell. `config`: what the cells have in common. A killed run goes on from its folder.
+
+    Raises InputError.
+    """
+    watch = watch or Watch()
+    check_cells(cells, config.group_size, config.merge, config.top_k)
+    out = RunDirectory(config.out or default_out(config, NAME))
+    runs, model = _opened(config, cells, out, watch)
+    _announce(config, runs, out, watch)
+    with rare_collections():
+        complete = run_coroutine(_ask_all(config, runs, SharedReplies(model, out.calls), watch))
+    for run in runs:
+        write_results(run.job, run.folder, run.state, complete)
+    shared = [key for key in runs[0].job.keys if all(run.is_done(key) for run in runs)]
+    failed = sum(not p.ran for run in runs for p in run.state.done.values())
+    return Ablation(out.path, _table(config, runs, shared, complete), failed, len(runs[0].job.keys) - len(shared))
+
+
+# --- opening ---
+
+
+def _opened(config: EvalConfig, cells: Sequence[Cell], out: RunDirectory, watch: Watch) -> tuple[list[_CellRun], Model]:
+    """The cells in their folders, and the model; no folder is claimed before all is known to be usable."""
+    first = open_job(_of_cell(config, cells[0]), watch)
+    identity = {name: value for name, value in first.identity.items() if name not in _OF_A_CELL} | {"ablation": NAME}
+    settings = {name: value for name, value in first.settings.items() if name not in _OF_A_CELL}
+    out.check(identity)
+    truths: dict[StepKey, Truth] = {}
+    runs = [_cell_run(config, first, cell, out, truths) for cell in cells]
+    # replies are kept by SharedReplies, whatever the model
+    model = open_model(config.model, model_options(config))
+    out.claim(identity, settings)
+    for run in runs:
+        run.folder.claim(run.job.identity, run.job.settings)
+    return runs, model
+
+
+def _of_cell(config: EvalConfig, cell: Cell) -> EvalConfig:
+    return replace(
+        config, grounding="annotation", marks=cell.kind, mark_position=cell.position, mark_turn1=cell.in_turn1 or None
+    )
+
+
+def _cell_run(config: EvalConfig, first: Job, cell: Cell, out: RunDirectory, truths: dict[StepKey, Truth]) -> _CellRun:
+    """One cell with what it has done; `truths` is the same for all."""
+    opened = open_strategy(_of_cell(config, cell))
+    identity = first.identity | opened.identity | {"ablation": NAME}
+    job = replace(first, grounding=opened.grounding, identity=identity, settings=first.settings | opened.shown)
+    folder = RunDirectory(out.path / cell.name)
+    if folder.path.exists():
+        folder.check(identity)
+    return _CellRun(cell, job, folder, State({key: p for key, p in folder.load().items() if p.ran}, truths))
+
+
+def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunDirectory, watch: Watch) -> None:
+    watch.begun(config.dataset)
+    job, done = runs[0].job, sum(len(run.state.done) for run in runs)
+    of, model = f"{job.settings['dataset']} ({job.settings['split']})", job.settings["model"]
+    watch.note(f"{len(runs)} ways of marking, {len(job.keys)} steps of {of} each, model {model}, out {out.path}")
+    if done:
+        watch.note(f"{done} of {len(runs) * len(job.keys)} are done already and are not asked again")
+
+
+# --- asking ---
+
+
+async def _ask_all(config: EvalConfig, runs: Sequence[_CellRun], replies: SharedReplies, watch: Watch) -> bool:
+    """Step by step, each in all cells one after the other: so a run that is stopped has the same steps in each, the first
+    cell always pays for what is shared, and a page is opened once. False when the cost limit left some over."""
+    job = runs[0].job
+    spent = sum(run.state.cost for run in runs)
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(run.folder)
+        progress = stack.enter_context(watch.steps(len(runs) * len(job.keys), str(job.settings["split"])))
+
+        async def work(step: Step) -> _Paid:
+            return await _ask_step(step, config.top_k, runs, replies, progress)
+
+        try:
+            steps = _open_steps(config, runs, progress)
+            complete = await run_steps(steps, work, lambda _: None, Limits(config.concurrency, config.max_cost, spent))
+            for _ in steps:
+                # what an earlier run has done beyond the first step left over stays in the files
+                pass
+            return complete
+        finally:
+            await replies.aclose()
+
+
+def _open_steps(config: EvalConfig, runs: Sequence[_CellRun], progress: Steps) -> Iterator[Step]:
+    """Streams the split, notes every truth, and gives the steps that some cell still has to ask."""
+    for step in load_steps(config.dataset, runs[0].job.settings["split"], limit=config.limit, tasks=config.task_ids):
+        runs[0].state.truths[step.key] = step.truth
+        for run in runs:
+            if run.is_done(step.key):
+                run.show(progress, step.key, resumed=True)
+        if not all(run.is_done(step.key) for run in runs):
+            yield step
+
+
+async def _ask_step(step: Step, top_k: int, runs: Sequence[_CellRun], replies: SharedReplies, progress: Steps) -> _Paid:
+    """The step in every cell that has not asked it, each answer kept at once."""
+
+    @cache
+    def ready() -> Prepared:
+        return prepare(step, runs[0].job.scores, top_k)
+
+    usage = Usage()
+    for run in runs:
+        if not run.is_done(step.key):
+            prediction = await _ask_cell(step, run, ready, replies)
+            run.keep(prediction)
+            run.show(progress, step.key)
+            usage += prediction.usage
+    return _Paid(usage)
+
+
+async def _ask_cell(step: Step, run: _CellRun, ready: Callable[[], Prepared], replies: SharedReplies) -> Prediction:
+    model = replies.of(run.cell.name)
+    prediction = await answer(step, ready, run.job.grounding, model)
+    if not model.reused:
+        return prediction
+    return replace(prediction, notes=tuple(sorted([*prediction.notes, ("reply_reused", model.reused)])))
+
+
+# --- results ---
+
+
+def _table(config: EvalConfig, runs: Sequence[_CellRun], keys: Sequence[StepKey], complete: bool) -> dict[str, Any]:
+    job = runs[0].job
+    truths = [runs[0].state.truths[key] for key in keys]
+    results = [
+        cell_result(run.cell, [run.state.done[key] for key in keys], truths, job.protocol, config.top_k, config.seed)
+        for run in runs
+    ]
+    settings = {name: value for name, value in job.settings.items() if name not in _OF_A_CELL}
+    return markup_table(results, settings, complete, config.seed)

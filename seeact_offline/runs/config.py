@@ -1,0 +1,164 @@
+"""What a run is asked to do: one field an option of `eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.models import Price
+from seeact_offline.records import MERGE_RULES, InputError, MergeRule
+
+if TYPE_CHECKING:
+    from seeact_offline.pages.marks import MarkKind, MarkPosition
+    from seeact_offline.replies.points import Coordinates
+
+GROUNDINGS = ("choice", "annotation", "attributes", "pixel", "oracle")
+BATCHINGS = ("per-group", "shared-turn1")
+UNGROUNDED = "ungrounded"
+"""What results name a run that asks for no element."""
+MARK_KINDS: tuple[MarkKind, ...] = ("number", "letter", "double-letter")
+MARK_POSITIONS: tuple[MarkPosition, ...] = (
+    "bottom-left", "bottom-center", "bottom-right", "top-left", "top-center", "top-right", "center",
+)  # fmt: skip
+COORDINATES: tuple[Coordinates, ...] = ("absolute", "fraction", "per-mille")
+ENGINES = ("local", "ray")
+CHOICES: dict[str, tuple[object, ...]] = {
+    "grounding": GROUNDINGS,
+    "merge": MERGE_RULES,
+    "turns": (1, 2),
+    "batching": BATCHINGS,
+    "marks": (None, *MARK_KINDS),
+    "mark_position": (None, *MARK_POSITIONS),
+    "coordinates": (None, *COORDINATES),
+    "engine": ENGINES,
+}
+"""Fields of few values."""
+LEAST = {
+    "limit": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
+    "shuffle_groups": 0, "temperature": 0, "timeout": 0, "max_cost": 0,
+}  # fmt: skip
+"""Fields that are numbers, and how small each may be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalConfig:
+    """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
+
+    A field that only some groundings have is None unless it is given; a grounding that does not have it refuses it.
+    """
+
+    dataset: Any = "sample"
+    """A folder, a .parquet or .jsonl file, a hub id, `sample`, or a `datasets` object."""
+    split: str = "cross_task"
+    """train, cross_task, cross_website, cross_domain, their names on the hub, or `all` for the three test splits."""
+    limit: int | None = None
+    """Only the first so many tasks."""
+    tasks: Path | Collection[str] | None = None
+    """Only these: ids, or a file with one `annotation_id` a line."""
+
+    grounding: str = "choice"
+    """choice, annotation, attributes, pixel or oracle."""
+    ungrounded: bool = False
+    """Turn 1 only: its operation and value are scored alone."""
+    ranker: str | None = None
+    """bundled, bm25, a checkpoint's folder or hub id; None: the bundled one, where the installation has it."""
+    dtype: str = "auto"
+    """Of a checkpoint's numbers."""
+    backend: str = "auto"
+    """A checkpoint's forward pass."""
+    scores: Path | None = None
+    """A score file instead of a ranker."""
+    top_k: int = 50
+    """Candidates offered."""
+    group_size: int = 17
+    """Candidates in a question."""
+    merge: MergeRule = "final-round"
+    prompts: str = "seeact"
+    """A shipped pack's name, or a folder."""
+    turns: Literal[1, 2] = 2
+    """1: both turns in one message."""
+    no_image: bool = False
+    """Pruned HTML in the picture's place."""
+    max_image_side: int = MAX_SIDE
+    """Pixels of the longest side of a picture sent."""
+    batching: str = BATCHINGS[0]
+    marks: MarkKind | None = None
+    mark_position: MarkPosition | None = None
+    mark_turn1: bool | None = None
+    fuzzy_threshold: float | None = None
+    """Percent."""
+    coordinates: Coordinates | None = None
+    oracle_file: Path | None = None
+
+    engine: str = "local"
+    """Where the ranker runs: local or ray."""
+    address: str | None = None
+    score_workers: int | None = None
+    describe_workers: int | None = None
+    gpus_per_worker: float | None = None
+
+    model: Any = "builtin/lexical"
+    """PROVIDER/NAME, an object with `complete`, or any function, async or not, from messages to text."""
+    base_url: str | None = None
+    temperature: float = 0.0
+    max_tokens: int = 2048
+    """Of a reply."""
+    timeout: float = 120.0
+    """Seconds of a call."""
+    max_retries: int = 5
+    """Of a failed call."""
+    price: Price | None = None
+    """USD per million prompt and completion tokens."""
+
+    protocol: str = "seeact"
+    """Scoring rules."""
+    seed: int = 0
+    """Of the bootstrap, the model and other orders."""
+    concurrency: int = 4
+    """Steps at once."""
+    max_cost: float | None = None
+    """USD beyond which no further step is begun; needs a price."""
+    exclude_flagged: Path | None = None
+    """Findings of `lint-data`: the figures are given without these rows too."""
+    shuffle_groups: int = 0
+    """So many more runs with groups and choices in a random order."""
+    out: Path | None = None
+    """The run directory; None: one below `runs/` in the working folder."""
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a value that a field cannot have."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                named = ", ".join(str(value) for value in known if value is not None)
+                raise InputError(f"{name}: expected one of {named}, got {getattr(self, name)!r}")
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and value >= least):
+                raise InputError(f"{name}: expected a number of at least {least}, got {value!r}")
+        object.__setattr__(self, "tasks", _task_ids(self.tasks))
+        for name in ("scores", "oracle_file", "exclude_flagged", "out"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else Path(value))
+
+    @property
+    def task_ids(self) -> tuple[str, ...] | None:
+        """Those of `tasks`, each once, in ascending order; None for all."""
+        return self.tasks  # type: ignore[return-value]
+
+
+def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:
+    """Raises InputError for a file that cannot be read, or holds no id."""
+    if given is None:
+        return None
+    if isinstance(given, str | Path):
+        try:
+            given = Path(given).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"tasks: expected a file with one annotation_id a line, got: {error}") from None
+    found = {line.strip() for line in given if line.strip()}
+    if not found:
+        raise InputError("tasks: expected at least one annotation_id, got none")
+    return tuple(sorted(found))

@@ -1,0 +1,280 @@
+"""A split through ranking, grounding and scoring, into a run directory: what the command, notebooks and tests all call."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from seeact_offline.dataset import canonical_split, fingerprint, load_steps, step_keys
+from seeact_offline.dataset.lint import read_findings
+from seeact_offline.files.markdown import printable
+from seeact_offline.grounding import Grounding, Order
+from seeact_offline.models import ModelOptions, model_identity, model_name, open_model
+from seeact_offline.ranking import Scores
+from seeact_offline.records import InputError, Model, Prediction, Step, StepKey, StepScore, Truth
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.groundings import name_of, open_strategy
+from seeact_offline.runs.orders import finished_repeats, repeat_folder
+from seeact_offline.runs.run import Run
+from seeact_offline.runs.runner import Limits, predict
+from seeact_offline.runs.runner import run as run_steps
+from seeact_offline.runs.scores import open_scores, ranker_named
+from seeact_offline.runs.watch import Steps, Watch
+from seeact_offline.scoring.protocols import Protocol, find_protocol
+from seeact_offline.scoring.report import report
+from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.steps import score_step
+
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""Some ten steps."""
+T = TypeVar("T")
+
+
+def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
+    """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
+
+    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears how it goes. A run that was stopped goes on
+    from its folder and asks for nothing twice. Works inside a running event loop (Jupyter) too.
+
+    Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
+    """
+    config, watch = replace(config or EvalConfig(), **options), watch or Watch()
+    job = open_job(config, watch)
+    out = RunDirectory(config.out or default_out(config, name_of(config)))
+    out.check(job.identity)
+    state = State(done={key: p for key, p in out.load().items() if p.ran})
+    model = open_model(config.model, model_options(config, out))
+    # not before the model is known to be usable: a mistyped one must not claim the folder
+    out.claim(job.identity, job.settings)
+    watch.begun(config.dataset)
+    watch.note(
+        f"{len(job.keys)} steps of {job.settings['dataset']} ({job.settings['split']}), model {job.settings['model']}, out {out.path}"
+    )
+    if state.done:
+        watch.note(f"{len(state.done)} steps are done already and are not asked again")
+    with rare_collections():
+        complete = run_coroutine(_ask(config, job, model, out, state, watch, spent=0.0))
+        failed_repeats = 0
+        if complete:
+            complete, failed_repeats = _ask_repeats(config, job, out, state, watch)
+    reached = write_results(job, out, state, complete)
+    return Run(out.path, failed_repeats=failed_repeats, n_left=len(job.keys) - reached)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, opened and checked."""
+
+    keys: list[StepKey]
+    scores: Scores | None
+    """None where nothing is ranked."""
+    grounding: Grounding
+    protocol: Protocol
+    identity: dict[str, Any]
+    """What predictions depend on."""
+    settings: dict[str, Any]
+    """What the results name."""
+    flagged: frozenset[StepKey] | None = None
+    """Steps without which the figures are given too; None where that was not asked for."""
+
+
+@dataclass
+class State:
+    """What has been done."""
+
+    done: dict[StepKey, Prediction]
+    truths: dict[StepKey, Truth] = field(default_factory=dict)
+    """Of every step met so far, in data set order."""
+
+    @property
+    def cost(self) -> float:
+        """USD."""
+        return sum(p.usage.cost_usd or 0.0 for p in self.done.values())
+
+
+def open_job(config: EvalConfig, watch: Watch) -> Job:
+    """Raises InputError for a field that cannot be used."""
+    split = canonical_split(config.split)
+    protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
+    if config.max_cost is not None and config.price is None:
+        raise InputError("--max-cost: expected --price as well, so that the cost is known; got none")
+    opened = open_strategy(config)
+    keys = step_keys(config.dataset, split, limit=config.limit, tasks=config.task_ids)
+    _note_unknown_tasks(config, keys, watch)
+    scores = open_scores(config, opened.grounding, watch, keys)
+    flagged = None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & frozenset(keys)
+    print_of_data = fingerprint(config.dataset, split)
+    ranking = {} if scores is None else {"scores_digest": scores.digest, "top_k": config.top_k}
+    selected = {} if config.task_ids is None else {"tasks": list(config.task_ids)}
+    identity = {
+        "split": split, "dataset_fingerprint": print_of_data, "limit": config.limit, **selected, **ranking,
+        **opened.identity, **model_identity(config.model, model_options(config)), "seed": config.seed,
+    }  # fmt: skip
+    grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
+    settings = {
+        "split": split, "grounding": name_of(config), "model": model_name(config.model),
+        "ranker": ranker_named(config, opened.grounding), "protocol": protocol.name, "prompts": str(config.prompts),
+        **(grouped if scores is not None else dict.fromkeys(grouped)),
+        "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
+        "dataset_fingerprint": print_of_data, **selected, **opened.shown,
+    }  # fmt: skip
+    return Job(keys, scores, opened.grounding, protocol, identity, settings, flagged)
+
+
+def _note_unknown_tasks(config: EvalConfig, keys: Sequence[StepKey], watch: Watch) -> None:
+    """Raises InputError where none of the tasks asked for is in the split."""
+    if config.task_ids is None:
+        return
+    unknown = sorted(set(config.task_ids) - {key.annotation_id for key in keys})
+    if not keys:
+        raise InputError(
+            f"tasks: expected ids of tasks of {config.split}, it has none of {len(config.task_ids)}, {unknown[0]} first"
+        )
+    if unknown and config.limit is None:
+        watch.note(
+            f"{len(unknown)} of {len(config.task_ids)} tasks asked for are not in {config.split}, {unknown[0]} first"
+        )
+
+
+def dataset_name(dataset: object) -> str:
+    """The data set as results name it: the path or id, or an object's kind."""
+    return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
+
+
+def model_options(config: EvalConfig, out: RunDirectory | None = None) -> ModelOptions:
+    """`out`: where paid replies are kept; None: nowhere."""
+    return ModelOptions(
+        base_url=config.base_url,
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        timeout_s=config.timeout,
+        max_retries=config.max_retries,
+        cache=None if out is None else out.calls,
+        price=config.price,
+        seed=config.seed,
+    )
+
+
+def default_out(config: EvalConfig, what: str) -> Path:
+    """A name that tells runs apart, below `runs/` in the working folder."""
+    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what]
+    names += model_name(config.model).split("/")[-2:]
+    safe = ["".join(c if c.isalnum() or c in "._" else "-" for c in word) for word in names]
+    return Path("runs") / "-".join(safe)
+
+
+async def _ask(
+    config: EvalConfig, job: Job, model: Model, out: RunDirectory, state: State, watch: Watch, spent: float
+) -> bool:
+    """Asks for all steps that are not done; `spent` is what was paid beside them. False when the cost limit left some over."""
+
+    async def work(step: Step) -> Prediction:
+        return await predict(step, job.scores, config.top_k, job.grounding, model)
+
+    def finished(prediction: Prediction) -> None:
+        out.append(prediction)
+        state.done[prediction.key] = prediction
+        progress.add(prediction, score(job, state, prediction))
+
+    limits = Limits(config.concurrency, config.max_cost, spent + state.cost)
+    try:
+        with out, watch.steps(len(job.keys), str(job.settings["split"])) as progress:
+            steps = _open_steps(config, job, state, progress)
+            complete = await run_steps(steps, work, finished, limits)
+            for _ in steps:
+                # what an earlier run has done beyond the first step left over stays in the files
+                pass
+            return complete
+    finally:
+        await model.aclose()
+
+
+def _open_steps(config: EvalConfig, job: Job, state: State, progress: Steps) -> Iterator[Step]:
+    """Streams the split, notes every truth, and gives the steps that still have to be asked."""
+    for step in load_steps(config.dataset, job.settings["split"], limit=config.limit, tasks=config.task_ids):
+        state.truths[step.key] = step.truth
+        if step.key in state.done:
+            progress.add(state.done[step.key], score(job, state, state.done[step.key]), resumed=True)
+        else:
+            yield step
+
+
+def _ask_repeats(config: EvalConfig, job: Job, out: RunDirectory, state: State, watch: Watch) -> tuple[bool, int]:
+    """The same steps in other orders, each in a folder of its own.
+
+    Whether the cost limit left none over, and how many steps failed to run.
+    """
+    spent, failed = state.cost, 0
+    for number in range(1, config.shuffle_groups + 1):
+        again, folder = _repeat(config, job, number), RunDirectory(repeat_folder(out.path, number))
+        folder.claim(again.identity, again.settings)
+        known = State(done={key: p for key, p in folder.load().items() if p.ran})
+        watch.note(f"order {number} of {config.shuffle_groups}: {len(job.keys) - len(known.done)} steps to ask")
+        # replies are kept in the run's own file, whichever order they were for
+        model = open_model(config.model, model_options(config, out))
+        complete = run_coroutine(_ask(config, again, model, folder, known, watch, spent))
+        write_results(again, folder, known, complete)
+        spent += known.cost
+        failed += sum(not p.ran for p in known.done.values())
+        if not complete:
+            return False, failed
+    return True, failed
+
+
+def _repeat(config: EvalConfig, job: Job, number: int) -> Job:
+    opened = open_strategy(config, Order(config.seed, number))
+    mark = {"shuffled": number}
+    identity, settings = job.identity | mark, job.settings | mark
+    return replace(job, grounding=opened.grounding, identity=identity, settings=settings, flagged=None)
+
+
+def score(job: Job, state: State, prediction: Prediction) -> StepScore:
+    return score_step(prediction, state.truths[prediction.key], job.protocol)
+
+
+def write_results(job: Job, out: RunDirectory, state: State, complete: bool) -> int:
+    """Scores what was reached and writes all files of the run; returns how many steps that were."""
+    order = [key for key in job.keys if key in state.done and key in state.truths]
+    predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
+    made = assemble(
+        predictions,
+        truths,
+        job.protocol,
+        job.settings,
+        complete=complete,
+        flagged=job.flagged,
+        orders=finished_repeats(out.path, truths),
+    )
+    out.finish(predictions, made.rows, made.results, printable(report(made.results, made.rows)))
+    out.remember_flagged(job.flagged)
+    return len(order)
+
+
+def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Runs it to its end, in a thread of its own where this one has a running event loop already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """A step is thousands of objects without a cycle: by default Python would search all of memory every few steps."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

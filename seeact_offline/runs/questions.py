@@ -1,0 +1,25 @@
+"""What a model would be sent for one step, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from seeact_offline.grounding.asking import Question
+from seeact_offline.records import Step
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.scores import open_scores
+from seeact_offline.runs.watch import Watch
+
+
+def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:
+    """The first questions of a step, one a group: texts of their turns, pictures, and what is offered.
+
+    `options` are fields of `EvalConfig`, which win over `config`. Raises InputError, and RowError for a step at fault.
+    """
+    config = replace(config or EvalConfig(), **options)
+    grounding = open_strategy(config).grounding
+    scores = open_scores(config, grounding, Watch())
+    return grounding.questions(prepare(step, scores, config.top_k, grounding.form.image))

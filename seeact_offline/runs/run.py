@@ -1,0 +1,101 @@
+"""A finished run, read from its directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from seeact_offline.records import InputError, Prediction
+from seeact_offline.runs.directory import RunDirectory, read_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = Literal["steps", "groups", "calls"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's figures, scores and conversations. Its files are read when they are asked for."""
+
+    path: Path
+    failed_repeats: int = 0
+    """Steps that failed to run in another order of groups."""
+    n_left: int = 0
+    """Steps that were not begun, where a cost limit stopped the run."""
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """`results.json`: fractions between 0 and 1."""
+        return dict(json.loads((self.path / "results.json").read_text(encoding="utf-8")))
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """`manifest.json`: what the run was asked to do, and with which versions."""
+        return read_manifest(self.path)
+
+    @property
+    def n_failed(self) -> int:
+        """Steps that failed to run: they count as wrong, and the same call tries them again."""
+        return sum(not prediction.ran for prediction in self.predictions())
+
+    def predictions(self) -> list[Prediction]:
+        """Everything that was said, in data set order."""
+        return list(RunDirectory(self.path).load().values())
+
+    def report(self) -> str:
+        """`report.md`, the summary for people."""
+        return (self.path / "report.md").read_text(encoding="utf-8")
+
+    def to_pandas(self, level: Level = "steps") -> pd.DataFrame:
+        """One row a step (with its score), a group (with what was offered and picked), or a call (with its reply).
+
+        Raises ValueError for another level.
+        """
+        import pandas as pd
+
+        makers = {"steps": self._steps, "groups": self._groups, "calls": self._calls}
+        if level not in makers:
+            raise ValueError(f"level: expected one of {', '.join(makers)}, got {level!r}")
+        return pd.DataFrame(list(makers[level]()))
+
+    def _steps(self) -> Iterator[dict[str, Any]]:
+        with (self.path / "steps.jsonl").open(encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                nested = {name: row.pop(name) for name in ("predicted", "target")}
+                yield row | {f"{name}_{key}": value for name, held in nested.items() for key, value in held.items()}
+
+    def _groups(self) -> Iterator[dict[str, Any]]:
+        for prediction in self.predictions():
+            for group in prediction.groups:
+                yield {
+                    **prediction.key._asdict(),
+                    "group": group.group,
+                    "is_final_round": group.is_final_round,
+                    "offered": list(group.offered),
+                    "element_id": group.element_id,
+                    "op": group.op,
+                    "value": group.value,
+                    "failure": group.failure,
+                    "detail": group.detail,
+                }
+
+    def _calls(self) -> Iterator[dict[str, Any]]:
+        for prediction in self.predictions():
+            for group in prediction.groups:
+                for turn, reply in enumerate(group.replies, 1):
+                    yield {**prediction.key._asdict(), "group": group.group, "turn": turn, "reply": reply}
+
+
+def load_run(path: str | Path) -> Run:
+    """The run in a directory. Raises InputError where there is none, or it has no results yet."""
+    run = Run(Path(path))
+    read_manifest(run.path)
+    if not (run.path / "results.json").is_file():
+        raise InputError(f"path: expected a run with a results.json, {path} has none: finish it, or score it first")
+    return run

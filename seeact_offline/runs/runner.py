@@ -1,0 +1,148 @@
+"""Steps in, predictions out: many at once, each failure a named record, nothing paid for lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from seeact_offline.grounding import Grounding, Prepared
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.ranking import Scores, check_candidates, top_k
+from seeact_offline.records import Model, ModelSpecError, Prediction, RowError, SeeActError, Step, StepError, Usage
+
+FATAL = frozenset({"auth_failed"})
+"""Failures that every later call would meet too: they stop the run."""
+OF_PICTURES = frozenset({"no_screenshot", "bad_screenshot"})
+"""Faults of a row that do no harm where no picture is shown."""
+_NO_SCREENSHOT = "the row has no screenshot"
+
+
+class Paid(Protocol):
+    """What came of a piece of work, and what it cost."""
+
+    @property
+    def usage(self) -> Usage: ...
+
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Paid)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much at once, and how much at all."""
+
+    concurrency: int = 1
+    """Steps in flight."""
+    max_cost: float | None = None
+    # USD after which no further step is begun
+    spent: float = 0.0
+    # USD already spent by what is resumed
+
+
+def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> Prepared:
+    """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets wrong)."""
+    faults = [fault for fault in step.faults if needs_picture or fault.name not in OF_PICTURES]
+    if faults:
+        raise RowError(faults[0].name, faults[0].detail)
+    if not step.candidates:
+        raise RowError("no_candidates", "the row lists no candidate")
+    if step.screenshot is None and needs_picture:
+        raise RowError("no_screenshot", _NO_SCREENSHOT)
+    page = Page(step.cleaned_html)
+    check_candidates(step, page)
+    ranked = () if scores is None else top_k(step, scores, k, page)
+    return Prepared(step, page, PagePicture(step.screenshot or _Missing()), ranked)
+
+
+class _Missing:
+    """The screenshot of a row without one, for questions that show none."""
+
+    def read(self) -> bytes:
+        raise RowError("no_screenshot", _NO_SCREENSHOT)
+
+
+async def predict(step: Step, scores: Scores | None, k: int, grounding: Grounding, model: Model) -> Prediction:
+    """One step. Raises only what must stop the run."""
+    return await answer(step, lambda: prepare(step, scores, k, grounding.form.image), grounding, model)
+
+
+async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding, model: Model) -> Prediction:
+    """As `predict`, with the step prepared by `ready`, which raises as `prepare` does."""
+    try:
+        prepared = ready()
+        grounded = await grounding.ground(prepared, model)
+    except StepError as error:
+        return _not_run(step, error.name, error.detail)
+    except SeeActError:
+        raise
+    except Exception as error:
+        # a page or an answer that we never met: one step must not end a run that others have paid for
+        return _not_run(step, "internal_error", f"{type(error).__name__}: {error}")
+    decision = grounded.decision
+    if decision.failure in FATAL:
+        raise ModelSpecError(f"--model: the server refused the call for step {step.key}: {decision.detail}")
+    return Prediction(
+        key=step.key,
+        groups=grounded.groups,
+        element_id=decision.element_id,
+        op=decision.op,
+        value=decision.value,
+        ranked=tuple(candidate.backend_node_id for candidate in prepared.ranked),
+        usage=grounded.usage,
+        failure=decision.failure,
+        detail=decision.detail,
+        ran=grounded.ran,
+        point=grounded.point,
+        notes=grounded.notes,
+        reachable=grounded.reachable,
+    )
+
+
+def _not_run(step: Step, failure: str, detail: str) -> Prediction:
+    return Prediction(step.key, (), None, "", "", failure=failure, detail=detail[:300], ran=False)
+
+
+async def run(
+    steps: Iterable[T],
+    work: Callable[[T], Coroutine[Any, Any, P]],
+    done: Callable[[P], None],
+    limits: Limits,
+) -> bool:
+    """Runs `work` (a coroutine function) on every step, at most `concurrency` at once; hands each result to `done`.
+
+    Steps are drawn only when there is room, so a split streams through. False when the cost limit left steps over.
+    """
+    waiting: set[asyncio.Task[P]] = set()
+    spent = limits.spent
+    source = iter(steps)
+    step = next(source, None)
+    try:
+        while step is not None or waiting:
+            while step is not None and len(waiting) < limits.concurrency and not _over(spent, limits):
+                waiting.add(asyncio.ensure_future(work(step)))
+                step = next(source, None)
+            if not waiting:
+                break
+            finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            # what succeeded is handed over before an error stops the run, and every error is looked at
+            for task in sorted(finished, key=lambda task: task.exception() is not None):
+                result = task.result()
+                spent += result.usage.cost_usd or 0.0
+                done(result)
+    finally:
+        await _cancel(waiting)
+    return step is None
+
+
+def _over(spent: float, limits: Limits) -> bool:
+    return limits.max_cost is not None and spent >= limits.max_cost
+
+
+async def _cancel(tasks: set[asyncio.Task[P]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

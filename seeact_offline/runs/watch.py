@@ -1,0 +1,54 @@
+"""What a run tells while it goes on. Whoever starts one may listen; nothing here prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from seeact_offline.records import Prediction, StepScore
+
+
+class Steps(Protocol):
+    """Hears of each step of one pass over a split."""
+
+    def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:
+        """`resumed`: an earlier run had done it."""
+
+
+class Ranked(Protocol):
+    """Hears of each step that is ranked."""
+
+    def advance(self, figures: str, resumed: bool = False) -> None:
+        """`figures`: how it has gone so far, in words."""
+
+
+class Watch:
+    """Hears nothing. Override what is of interest."""
+
+    def begun(self, dataset: object) -> None:
+        """All is opened and checked, and the run directory is claimed."""
+
+    def note(self, text: str) -> None:
+        """One remark, a sentence."""
+
+    def steps(self, total: int, label: str) -> AbstractContextManager[Steps]:
+        """A pass over `total` steps begins; what is returned is entered for as long as it takes."""
+        return _silence()
+
+    def ranking(self, total: int, label: str) -> AbstractContextManager[Ranked]:
+        """As `steps`, where candidates are ranked."""
+        return _silence()
+
+
+class _Silent:
+    def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:
+        pass
+
+    def advance(self, figures: str, resumed: bool = False) -> None:
+        pass
+
+
+@contextmanager
+def _silence() -> Iterator[_Silent]:
+    yield _Silent()

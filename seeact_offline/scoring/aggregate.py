@@ -1,0 +1,150 @@
+"""Averages and intervals over tasks: pure functions on step scores. Steps cluster by task, everywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seeact_offline.records import Metric, Prediction, StepScore, Summary, Usage
+
+RECALL_AT = (1, 3, 5, 10, 20, 50)
+RESAMPLES = 10_000
+_CHUNK = 500
+"""Resamples drawn at once, to bound memory for large splits."""
+_NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
+"""A figure over no task."""
+
+
+def summarise(
+    scores: Sequence[StepScore], predictions: Sequence[Prediction], top_k: int | None, seed: int = 0
+) -> Summary:
+    """The results of a run from its step scores and predictions, both in data set order. `top_k`: None where nothing is ranked."""
+    tasks = by_task(scores)
+    ranked = (top_k or 0) if _has_ranks(scores, predictions) else 0
+    return Summary(
+        n_tasks=len(tasks),
+        n_steps=len(scores),
+        element_accuracy=metric_where_known(tasks, lambda score: score.element, seed, empty=_NOTHING),
+        operation_f1=metric({t: [s.operation_f1 for s in steps] for t, steps in tasks.items()}, seed),
+        step_success_rate=metric_where_known(tasks, lambda score: score.success, seed, empty=_NOTHING),
+        task_success_rate={f"offline{n}": task_success(tasks, allowed_failures=n) for n in (0, 1)},
+        recall_at_k={str(k): recall_at_k([s.best_rank for s in scores], k) if k <= ranked else None for k in RECALL_AT},
+        waterfall=Counter(s.outcome for s in scores),
+        usage=sum((p.usage for p in predictions), Usage()),
+        failures=Counter(p.failure for p in predictions if p.failure),
+        reply_failures=Counter(g.failure for p in predictions for g in p.groups if g.failure),
+        ceiling=metric_where_known(tasks, lambda score: score.reachable, seed),
+        notes=_notes(predictions),
+        point_accuracy=metric_where_known(tasks, lambda score: score.point, seed),
+    )
+
+
+def metric_where_known(
+    tasks: Mapping[str, Sequence[StepScore]],
+    value: Callable[[StepScore], float | None],
+    seed: int = 0,
+    empty: Metric | None = None,
+) -> Metric | None:
+    """A figure that not every run has: None when no step has it, else over all steps, those without it counting 0.
+
+    `empty` is the answer where there is no step at all.
+    """
+    if not tasks:
+        return empty
+    values = {task: [value(score) for score in steps] for task, steps in tasks.items()}
+    if all(one is None for steps in values.values() for one in steps):
+        return None
+    return metric({task: [float(one or 0) for one in steps] for task, steps in values.items()}, seed)
+
+
+def _has_ranks(scores: Sequence[StepScore], predictions: Sequence[Prediction]) -> bool:
+    """Whether this run ranks candidates at all: some groundings offer none. Where no step ran, that is not known: yes."""
+    ranked = any(p.ranked for p in predictions) or any(s.best_rank is not None for s in scores)
+    return ranked or not any(p.ran for p in predictions)
+
+
+def _notes(predictions: Sequence[Prediction]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for prediction in predictions:
+        counts.update(dict(prediction.notes))
+    return dict(counts)
+
+
+def by_task(scores: Sequence[StepScore]) -> dict[str, list[StepScore]]:
+    """The one definition of the clusters: steps of one `annotation_id`, tasks by first appearance."""
+    tasks: dict[str, list[StepScore]] = {}
+    for score in scores:
+        tasks.setdefault(score.key.annotation_id, []).append(score)
+    return tasks
+
+
+def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
+    """Macro and micro average of one figure given as task -> values of its steps. Without tasks everything is 0."""
+    sums = np.array([sum(v) for v in values.values()], dtype=float)
+    counts = np.array([len(v) for v in values.values()], dtype=float)
+    if not len(counts):
+        return _NOTHING
+    means = sums / counts
+    return Metric(float(means.mean()), float(sums.sum() / counts.sum()), bootstrap_interval(means, seed))
+
+
+def bootstrap_interval(task_means: np.ndarray, seed: int = 0, level: float = 0.95) -> tuple[float, float]:
+    """Percentile interval of the macro average, shape () from (n_tasks,), by drawing whole tasks with replacement.
+
+    One task says nothing of how tasks vary: the interval is then all of [0, 1].
+    """
+    n = len(task_means)
+    if n < 2:
+        return 0.0, 1.0
+    rng = np.random.default_rng(seed)
+    draws = [task_means[rng.integers(0, n, (_CHUNK, n))].mean(axis=1) for _ in range(RESAMPLES // _CHUNK)]
+    low, high = np.quantile(np.concatenate(draws), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure of two runs over the same steps."""
+
+    macro: float
+    """The first run's macro average less the second's."""
+    ci95: tuple[float, float]
+
+
+def paired_difference(
+    values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]], seed: int = 0
+) -> Difference:
+    """How much higher `values` are than `others`, both task -> values of its steps, with the interval of whole tasks drawn
+    with replacement, the same ones for both.
+
+    One task says nothing of how tasks vary: the interval is then all of [-1, 1]. Raises ValueError for other steps.
+    """
+    if {t: len(v) for t, v in values.items()} != {t: len(v) for t, v in others.items()}:
+        raise ValueError("values and others must be of the same tasks and steps")
+    gaps = np.array([sum(v) / len(v) - sum(others[t]) / len(v) for t, v in values.items()], dtype=float)
+    if len(gaps) < 2:
+        return Difference(float(gaps.sum()), (-1.0, 1.0))
+    return Difference(float(gaps.mean()), bootstrap_interval(gaps, seed))
+
+
+def task_success(tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int) -> float | None:
+    """Share of tasks with at most this many failing steps (SeeAct's Offline 0 and Offline 1).
+
+    None where steps have no success, as in runs that ask for no element.
+    """
+    if not tasks:
+        return 0.0
+    if all(s.success is None for steps in tasks.values() for s in steps):
+        return None
+    done = [sum(1 - (s.success or 0) for s in steps) <= allowed_failures for steps in tasks.values()]
+    return sum(done) / len(done)
+
+
+def recall_at_k(best_ranks: Sequence[int | None], k: int) -> float:
+    """Share of steps whose best positive ranks under k. Steps without one count as 0."""
+    if not best_ranks:
+        return 0.0
+    return sum(rank is not None and rank < k for rank in best_ranks) / len(best_ranks)

@@ -1,0 +1,192 @@
+"""Prediction + truth -> StepScore under a named protocol, and the summary of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seeact_offline.grounding.asking import merge
+from seeact_offline.records import MergeRule, Operation, Prediction, StepScore, Summary, Truth
+from seeact_offline.scoring import aggregate, metrics
+from seeact_offline.scoring.protocols import Protocol
+
+OUTCOMES = (
+    "success",
+    "not_run",
+    "no_positive",
+    "ranker_miss",
+    "out_of_reach",
+    "unreadable_reply",
+    "no_element",
+    "wrong_element",
+    "wrong_op",
+    "wrong_value",
+)
+"""Each step has exactly one: the first thing, in the order of the pipeline, that cost it its success."""
+
+
+_SPREAD = ("element_accuracy", "operation_f1", "step_success_rate")
+
+
+def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> StepScore:
+    """Scores one step. A step that did not run scores 0 and says so in `outcome`."""
+    rank = metrics.best_rank(prediction.ranked, truth.positives)
+    f1 = _operation_f1(prediction, truth, protocol, rank)
+    if not protocol.scores_elements:
+        return StepScore(
+            truth.key, None, f1, None, _first_loss_of_operation(prediction, truth, f1), failure=prediction.failure
+        )
+    counts = prediction.ran and not _is_ruled_out(prediction, truth, protocol, rank)
+    element = counts and metrics.element_correct(prediction.element_id, truth.positives)
+    success = metrics.step_success(element, f1)
+    return StepScore(
+        key=truth.key,
+        element=float(element),
+        operation_f1=f1,
+        success=float(success),
+        outcome="success" if success else _first_loss(prediction, truth, rank, element),
+        best_rank=rank,
+        failure=prediction.failure,
+        point=_point_in_box(prediction, truth),
+        reachable=_reachable(prediction, rank),
+    )
+
+
+def summarise(
+    predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int | None, seed: int
+) -> tuple[list[StepScore], Summary]:
+    """Scores all steps, given in data set order, and sums them up."""
+    scores = [score_step(p, t, protocol) for p, t in zip(predictions, truths, strict=True)]
+    return scores, aggregate.summarise(scores, predictions, top_k, seed)
+
+
+def rows(
+    scores: Sequence[StepScore], predictions: Sequence[Prediction], truths: Sequence[Truth]
+) -> list[dict[str, Any]]:
+    """What `steps.jsonl` holds: each score beside what was predicted and what would have been right."""
+    return [
+        {
+            "annotation_id": score.key.annotation_id,
+            "action_uid": score.key.action_uid,
+            "website": truth.website,
+            "domain": truth.domain,
+            "element": score.element,
+            "operation_f1": score.operation_f1,
+            "success": score.success,
+            "outcome": score.outcome,
+            "best_rank": score.best_rank,
+            "failure": score.failure,
+            "detail": prediction.detail,
+            **({} if score.point is None else {"point_in_box": score.point, "point": prediction.point}),
+            **({} if score.reachable is None else {"reachable": score.reachable}),
+            "predicted": {"element_id": prediction.element_id, "op": prediction.op, "value": prediction.value},
+            "target": {
+                "element_ids": sorted(truth.positives),
+                "op": truth.operation.op,
+                "value": truth.operation.value,
+            },
+        }
+        for score, prediction, truth in zip(scores, predictions, truths, strict=True)
+    ]
+
+
+def merge_spread(
+    predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, rule: MergeRule | None
+) -> Mapping[str, Mapping[str, float]]:
+    """What other merge rules would have made of the same replies: rule -> macro averages.
+
+    Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
+    Empty for a run without ranks or without a rule: such groundings ask no groups.
+    """
+    if rule is None or (any(p.ran for p in predictions) and not any(p.ranked for p in predictions)):
+        return {}
+    rules: dict[MergeRule, tuple[MergeRule, ...]] = {
+        "single": ("single",),
+        "final-round": ("final-round", "first", "best-rank"),
+    }
+    spread: dict[str, Mapping[str, float]] = {}
+    for other in rules.get(rule, ("first", "best-rank")):
+        again = [_remerged(p, other) for p in predictions]
+        _, summary = summarise(again, truths, protocol, top_k=0, seed=0)
+        figures = {name: getattr(summary, name) for name in _SPREAD}
+        spread[other] = {name: figure.macro for name, figure in figures.items() if figure is not None}
+    return spread
+
+
+def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:
+    if not prediction.ran:
+        return prediction
+    decision = merge(prediction.groups, rule, prediction.ranked)
+    return Prediction(
+        prediction.key,
+        prediction.groups,
+        decision.element_id,
+        decision.op,
+        decision.value,
+        prediction.ranked,
+        prediction.usage,
+    )
+
+
+def _compared(operation: Operation, protocol: Protocol) -> Operation:
+    if protocol.drops_value_of_click and operation.op == "CLICK":
+        return Operation("CLICK")
+    return operation
+
+
+def _operation_f1(prediction: Prediction, truth: Truth, protocol: Protocol, rank: int | None) -> float:
+    if not prediction.ran or (protocol.scores_elements and _is_ruled_out(prediction, truth, protocol, rank)):
+        return 0.0
+    return metrics.operation_f1(_compared(prediction.operation, protocol), _compared(truth.operation, protocol))
+
+
+def _is_ruled_out(prediction: Prediction, truth: Truth, protocol: Protocol, rank: int | None) -> bool:
+    """Whether the protocol gives nothing for this step whatever was answered."""
+    could_rank = bool(prediction.ranked) or not truth.positives
+    return protocol.needs_positive_in_top_k and rank is None and could_rank
+
+
+def _point_in_box(prediction: Prediction, truth: Truth) -> float | None:
+    if prediction.point is None:
+        return None
+    return float(metrics.point_correct(prediction.point, truth.boxes))
+
+
+def _reachable(prediction: Prediction, rank: int | None) -> bool | None:
+    """As the grounding says; where it says nothing and offers what was ranked, whether a positive was offered.
+
+    A step that did not run could not be got right, whatever its grounding.
+    """
+    known = prediction.reachable is not None or bool(prediction.ranked)
+    if not known:
+        return None
+    return prediction.ran and (rank is not None if prediction.reachable is None else prediction.reachable)
+
+
+def _first_loss_of_operation(prediction: Prediction, truth: Truth, f1: float) -> str:
+    """As `_first_loss`, where no element was asked for."""
+    if not prediction.ran:
+        return "not_run"
+    if f1 == 1.0:
+        return "success"
+    if prediction.failure:
+        return "unreadable_reply"
+    return "wrong_value" if prediction.op == truth.operation.op else "wrong_op"
+
+
+def _first_loss(prediction: Prediction, truth: Truth, rank: int | None, element: bool) -> str:
+    if not prediction.ran:
+        return "not_run"
+    if not truth.positives:
+        return "no_positive"
+    if prediction.ranked and rank is None:
+        return "ranker_miss"
+    if prediction.reachable is False and not element:
+        return "out_of_reach"
+    if prediction.failure:
+        return "unreadable_reply"
+    if prediction.element_id is None:
+        return "no_element"
+    if not element:
+        return "wrong_element"
+    return "wrong_value" if prediction.op == truth.operation.op else "wrong_op"

@@ -1,0 +1,1 @@
+"""Finished results as text. Computes nothing."""

@@ -1,0 +1,345 @@
+"""Marks: labels, what is drawn, and where labels go. Places are compared as numbers, for pixels vary with libraries."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from seeact_offline.dataset import SPLITS, load_steps
+from seeact_offline.pages.marks import (
+    AWAY,
+    GAP,
+    MARK_KINDS,
+    MARK_POSITIONS,
+    REACH,
+    MarkKind,
+    MarkPosition,
+    Rect,
+    Size,
+    draw_marks,
+    label_size,
+    mark_labels,
+    pixel_rect,
+    place_labels,
+    visible,
+)
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.records import Box, InputError, Step
+from tests.reference import marking as reference
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "mark_places.txt"
+PICTURE = (400, 300)
+NARROW, WIDE = Size(18, 19), Size(27, 19)
+RED = (255, 0, 0)
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "first", "last"),
+    [
+        *(("number", 17, "1", "17"), ("number", 700, "1", "700")),
+        *(("letter", 1, "A", "A"), ("letter", 26, "A", "Z")),
+        *(("double-letter", 17, "AA", "AQ"), ("double-letter", 27, "AA", "BA"), ("double-letter", 675, "AA", "ZZ")),
+    ],
+)
+def test_labels_run_in_order(kind: MarkKind, count: int, first: str, last: str) -> None:
+    labels = mark_labels(kind, count)
+    assert (labels[0], labels[-1], len(set(labels))) == (first, last, count)
+
+
+def test_the_answer_for_no_mark_is_no_label() -> None:
+    assert "NA" not in mark_labels("double-letter", 675)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "message"),
+    [
+        (
+            "letter",
+            27,
+            "--marks letter: expected at most 26 elements in one picture, got 27; use --marks double-letter or number",
+        ),
+        ("letter", 700, "got 700; use --marks number"),
+        (
+            "double-letter",
+            676,
+            "--marks double-letter: expected at most 675 elements in one picture, got 676; use --marks",
+        ),
+    ],
+)
+def test_more_marks_than_labels_is_refused_with_what_to_use_instead(kind: MarkKind, count: int, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        mark_labels(kind, count)
+
+
+# --- boxes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        *(Box(10, 10, 0, 20), Box(10, 10, 20, 0), Box(10, 10, -5, 20)),
+        *(Box(-30, 10, 30, 20), Box(400, 10, 20, 20), Box(10, 300, 20, 20), Box(10, -20, 20, 20)),
+    ],
+)
+def test_a_box_without_area_or_off_the_page_is_not_visible(box: Box) -> None:
+    assert visible(box, PICTURE) is None
+
+
+def test_a_box_partly_off_the_page_is_clipped() -> None:
+    assert visible(Box(-10, 290, 30, 30), PICTURE) == Box(0, 290, 20, 10)
+
+
+def test_a_box_covers_every_pixel_that_it_touches() -> None:
+    assert pixel_rect(10.2, 20.9, 30.1, 40.0, PICTURE) == Rect(10, 20, 31, 40)
+
+
+@given(*(st.floats(-50, 500) for _ in range(4)))
+def test_a_box_in_pixels_has_an_area_and_lies_in_the_picture(x0: float, y0: float, x1: float, y1: float) -> None:
+    rect = pixel_rect(x0, y0, x1, y1, PICTURE)
+    assert 0 <= rect.x0 < rect.x1 <= PICTURE[0]
+    assert 0 <= rect.y0 < rect.y1 <= PICTURE[1]
+
+
+# --- where labels go --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("position", "spot"),
+    [
+        *(("bottom-left", (99, 151)), ("bottom-center", (141, 151)), ("bottom-right", (183, 151))),
+        *(("top-left", (99, 80)), ("top-center", (141, 80)), ("top-right", (183, 80)), ("center", (141, 115))),
+    ],
+)
+def test_a_lone_label_lies_at_its_position(position: MarkPosition, spot: tuple[int, int]) -> None:
+    assert place_labels([Rect(100, 100, 200, 150)], [NARROW], PICTURE, position)[0][:2] == spot
+
+
+@pytest.mark.parametrize(
+    ("box", "spot"),
+    [(Rect(0, 250, 50, 300), (0, 281)), (Rect(390, 100, 400, 120), (382, 121)), (Rect(0, 0, 400, 300), (0, 281))],
+)
+def test_a_label_is_kept_inside_the_picture(box: Rect, spot: tuple[int, int]) -> None:
+    assert place_labels([box], [NARROW], PICTURE, "bottom-left")[0][:2] == spot
+
+
+def test_a_label_does_not_lie_in_the_box_of_another_element() -> None:
+    rows = [Rect(100, 100, 200, 130), Rect(100, 131, 200, 161)]
+    first, second = place_labels(rows, [NARROW, NARROW], PICTURE, "bottom-left")
+    assert (first[:2], second[:2]) == ((99, 80), (99, 162))
+
+
+def test_labels_of_one_box_stand_side_by_side() -> None:
+    spots = place_labels([Rect(100, 100, 200, 130)] * 3, [NARROW] * 3, PICTURE, "bottom-left")
+    assert [spot[:2] for spot in spots] == [(99, 131), (119, 131), (139, 131)]
+
+
+def test_a_box_of_some_height_takes_its_label_inside_when_below_is_another() -> None:
+    cards = [Rect(100, 50, 200, 120), Rect(100, 121, 200, 200)]
+    first, _ = place_labels(cards, [NARROW] * 2, PICTURE, "bottom-left")
+    assert first[:2] == (99, 99)
+
+
+rects = st.builds(
+    lambda x, y, w, h: Rect(x, y, min(x + w, 80), min(y + h, 60)),
+    *(st.integers(0, 75), st.integers(0, 55), st.integers(1, 60), st.integers(1, 40)),
+)
+few = st.lists(st.tuples(rects, st.builds(Size, st.integers(2, 9), st.just(5))), min_size=1, max_size=6)
+
+
+@settings(max_examples=40)
+@given(few, st.sampled_from(MARK_POSITIONS))
+def test_places_are_those_of_trying_every_place(marks: list[tuple[Rect, Size]], position: MarkPosition) -> None:
+    boxes, sizes = zip(*marks, strict=True)
+    expected = reference.place(boxes, sizes, (80, 60), position)
+    assert place_labels(boxes, sizes, (80, 60), position)[: len(expected)] == expected
+
+
+crowds = st.lists(st.tuples(rects, st.builds(Size, st.integers(2, 30), st.just(9))), min_size=1, max_size=30)
+
+
+@given(crowds, st.sampled_from(MARK_POSITIONS))
+def test_labels_lie_in_the_picture_and_near_their_boxes(marks: list[tuple[Rect, Size]], position: MarkPosition) -> None:
+    boxes, sizes = zip(*marks, strict=True)
+    for box, spot in zip(boxes, place_labels(boxes, sizes, (80, 60), position), strict=True):
+        assert spot.x0 >= 0 <= spot.y0
+        assert spot.x1 <= 80
+        assert spot.y1 <= 60
+        away = REACH + AWAY * (9 + GAP) + 1
+        assert Rect(box.x0 - away, box.y0 - away, box.x1 + away, box.y1 + away).meets(spot)
+
+
+def test_a_label_without_room_covers_as_little_as_it_can() -> None:
+    spots = place_labels([Rect(0, 0, 20, 20)] * 3, [Size(20, 9)] * 3, (20, 20), "bottom-left")
+    assert [spot.overlap(other) for spot, other in [(spots[0], spots[1]), (spots[1], spots[2])]] == [0, 0]
+    assert spots[2].overlap(spots[0]) + spots[2].overlap(spots[1]) == 20 * 7  # two rows of the picture are free
+
+
+def places(position: MarkPosition) -> str:
+    """A small crowded page: a menu, a card with a link in it, nested boxes of one size, boxes at the edges."""
+    menu = [Rect(20, 20 + 24 * i, 120, 44 + 24 * i) for i in range(5)]
+    card = [Rect(150, 20, 300, 140), Rect(160, 30, 220, 50), Rect(160, 60, 290, 80)]
+    nested = [Rect(200, 180, 260, 200)] * 4 + [Rect(205, 182, 255, 198)]
+    edges = [Rect(0, 280, 40, 300), Rect(380, 0, 400, 12), Rect(399, 299, 400, 300), Rect(0, 0, 400, 300)]
+    boxes = [*menu, *card, *nested, *edges]
+    spots = place_labels(boxes, [NARROW if i < 9 else WIDE for i in range(len(boxes))], PICTURE, position)
+    rows = [
+        f"{i:2} box {tuple(box)} label {tuple(spot)}" for i, (box, spot) in enumerate(zip(boxes, spots, strict=True), 1)
+    ]
+    return "\n".join([position, *rows])
+
+
+def test_the_places_of_a_crowded_page_are_as_recorded() -> None:
+    assert "\n\n".join(places(position) for position in MARK_POSITIONS) + "\n" == SNAPSHOT.read_text()
+
+
+# --- the densest page of the sample -----------------------------------------------------------------------------------
+
+
+def closest(boxes: Sequence[Box], count: int) -> list[Box]:
+    """Of all runs of `count` boxes down the page, the one in the smallest area."""
+    ordered = sorted(boxes, key=lambda box: (box.y, box.x))
+    runs = [ordered[i : i + count] for i in range(len(ordered) - count + 1)]
+
+    def area(run: list[Box]) -> float:
+        width = max(box.right for box in run) - min(box.x for box in run)
+        return width * (max(box.bottom for box in run) - min(box.y for box in run))
+
+    return min(runs, key=area)
+
+
+def on_page(step: Step) -> list[Box]:
+    size = PagePicture(step.screenshot).size
+    boxes = [visible(c.box, size) for c in step.candidates if c.box is not None]
+    return [box for box in boxes if box is not None]
+
+
+@pytest.fixture(scope="module")
+def densest() -> Step:
+    """The step of the sample with the most elements to an area of page."""
+
+    def density(step: Step) -> float:
+        width, height = PagePicture(step.screenshot).size
+        return len(step.candidates) / (width * height)
+
+    return max((step for split in SPLITS for step in load_steps("sample", split)), key=density)
+
+
+def on_dense_page(step: Step, kind: MarkKind, count: int) -> tuple[list[Rect], tuple[str, ...], tuple[int, int]]:
+    size = PagePicture(step.screenshot).size
+    boxes = [pixel_rect(box.x, box.y, box.right, box.bottom, size) for box in closest(on_page(step), count)]
+    return boxes, mark_labels(kind, count), size
+
+
+def default_places(boxes: Sequence[Rect], labels: Sequence[str]) -> list[Rect]:
+    """Where supervision's label annotator puts labels when nothing is asked of it, read off from drawing each alone on an
+    empty part of the page around all boxes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import supervision as sv
+    left, top = min(box.x0 for box in boxes) - 60, min(box.y0 for box in boxes) - 60
+    right, bottom = max(box.x1 for box in boxes) + 60, max(box.y1 for box in boxes) + 60
+    spots = []
+    for box, label in zip(boxes, labels, strict=True):
+        page = np.full((bottom - top, right - left, 3), 7, np.uint8)
+        mark = sv.Detections(xyxy=np.array([box]) - [left, top, left, top], class_id=np.array([0]))
+        drawn = (sv.LabelAnnotator().annotate(page, mark, [label]) != 7).any(axis=2)
+        rows, columns = np.flatnonzero(drawn.any(axis=1)), np.flatnonzero(drawn.any(axis=0))
+        spots.append(Rect(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1))
+    return spots
+
+
+@pytest.mark.parametrize("position", MARK_POSITIONS)
+@pytest.mark.parametrize(("kind", "count"), [("number", 50), ("letter", 26), ("double-letter", 50)])
+def test_under_2_in_100_labels_overlap_on_the_densest_page(
+    densest: Step, kind: MarkKind, count: int, position: MarkPosition
+) -> None:
+    boxes, labels, size = on_dense_page(densest, kind, count)
+    spots = place_labels(boxes, [label_size(label) for label in labels], size, position)
+    assert reference.share_overlapping(spots) < 0.02
+
+
+def test_supervisions_own_places_overlap_on_the_densest_page(densest: Step) -> None:
+    boxes, labels, _ = on_dense_page(densest, "number", 50)
+    assert reference.share_overlapping(default_places(boxes, labels)) > 0.9
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def drawn(boxes: Sequence[Rect], labels: Sequence[str], position: MarkPosition = "bottom-left") -> Image.Image:
+    spots = place_labels(boxes, [label_size(label) for label in labels], PICTURE, position)
+    return draw_marks(Image.new("RGB", PICTURE, (200, 220, 240)), boxes, labels, spots)
+
+
+def test_a_box_is_outlined_in_red_and_left_open() -> None:
+    image = drawn([Rect(100, 100, 200, 150)], ["1"])
+    edges = [(100, 120), (199, 120), (150, 100), (150, 149)]
+    assert [image.getpixel(edge) for edge in edges] == [RED] * 4
+    assert image.getpixel((150, 125)) == (200, 220, 240)
+    assert image.getpixel((90, 120)) == (200, 220, 240)
+
+
+@pytest.mark.parametrize("label", ["1", "50", "A", "W", "AA", "ZZ", "100"])
+def test_a_label_is_white_on_black(label: str) -> None:
+    boxes = [Rect(100, 100, 200, 150)]
+    spot = place_labels(boxes, [label_size(label)], PICTURE, "bottom-left")[0]
+    pixels = np.asarray(drawn(boxes, [label]).crop(spot).convert("L"))
+    assert (pixels > 200).sum() >= 10
+    assert (pixels < 5).mean() > 0.5
+    assert (pixels[[0, -1]] == 0).all()
+    assert (pixels[:, [0, -1]] == 0).all()
+
+
+def test_nothing_but_boxes_and_labels_is_changed() -> None:
+    before, after = (
+        np.asarray(Image.new("RGB", PICTURE, (200, 220, 240))),
+        np.asarray(drawn([Rect(9, 9, 60, 40)], ["1"])),
+    )
+    changed = np.argwhere((before != after).any(axis=2))
+    assert (changed.min(axis=0) >= (7, 7)).all()
+    assert (changed.max(axis=0) <= (40 + 20, 62)).all()
+
+
+def test_a_label_away_from_its_box_is_joined_to_it() -> None:
+    box, spot = Rect(100, 100, 120, 110), Rect(100, 150, 120, 169)
+    image = draw_marks(Image.new("RGB", PICTURE, "white"), [box], ["1"], [spot])
+    assert [image.getpixel((110, y)) for y in (115, 130, 145)] == [RED] * 3
+
+
+def test_a_picture_of_one_pixel_can_be_marked() -> None:
+    spots = place_labels([Rect(0, 0, 1, 1)], [label_size("1")], (1, 1), "bottom-left")
+    assert draw_marks(Image.new("RGB", (1, 1)), [Rect(0, 0, 1, 1)], ["1"], spots).size == (1, 1)
+
+
+def test_the_picture_given_is_left_as_it_was() -> None:
+    image = Image.new("RGB", PICTURE, "white")
+    draw_marks(image, [Rect(10, 10, 50, 50)], ["1"], [Rect(10, 51, 28, 70)])
+    assert image.getcolors() == [(PICTURE[0] * PICTURE[1], (255, 255, 255))]
+
+
+def test_all_labels_of_a_kind_are_of_one_height() -> None:
+    assert len({label_size(label).height for kind in MARK_KINDS for label in mark_labels(kind, 26)}) == 1
+
+
+def test_fifty_marks_on_a_tall_picture_take_little_time() -> None:
+    image = Image.new("RGB", (1280, 5808), "white")
+    boxes = [Rect(20 + 25 * i, 20 + 100 * i, 900, 20 + 100 * i + 60) for i in range(50)]
+    labels = mark_labels("number", 50)
+    best = 1.0
+    for _ in range(3):
+        start = time.perf_counter()
+        spots = place_labels(boxes, [label_size(label) for label in labels], image.size, "bottom-left")
+        draw_marks(image, boxes, labels, spots)
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.5  # some 60 ms on an idle core

@@ -1,0 +1,161 @@
+"""Crops: where they are cut, what they hold, what happens to damaged pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from seeact_offline.dataset import load_steps
+from seeact_offline.dataset.lint import BLANK_BYTES
+from seeact_offline.pages.screenshots import PagePicture, group_crop
+from seeact_offline.records import Box, CropBox, RowError
+
+
+class Stored:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self) -> bytes:
+        return self._data
+
+
+def png(width: int, height: int) -> bytes:
+    """A picture whose every row has its own colour."""
+    column = Image.frombytes("RGB", (1, height), bytes(b for y in range(height) for b in (y % 256, y // 256, 7)))
+    out = io.BytesIO()
+    column.resize((width, height), Image.Resampling.NEAREST).save(out, "PNG")
+    return out.getvalue()
+
+
+def test_crop_sizes_of_the_real_step_equal_the_golden_file(shared_step) -> None:
+    step = next(load_steps(shared_step, "cross_domain"))
+    boxes = {c.backend_node_id: c.box for c in step.candidates}
+    size = PagePicture(step.screenshot).size
+    for group in json.loads((shared_step / "expected_groups.json").read_text()):
+        crop = group_crop([boxes[node] for node, _ in group["choices"]], size)
+        assert list(crop.size) == group["crop_size"]
+
+
+def test_a_crop_reaches_a_margin_above_and_below() -> None:
+    assert group_crop([Box(0, 2000, 10, 100), Box(5, 1500, 10, 50)], (1280, 9000)) == CropBox(0, 476, 1280, 3124)
+
+
+boxes = st.builds(Box, st.floats(-100, 2000), st.floats(-5000, 20000), st.floats(0, 3000), st.floats(0, 3000))
+
+
+@given(st.lists(boxes, min_size=1, max_size=5), st.integers(1, 2000), st.integers(1, 10000))
+def test_a_crop_is_never_empty_and_lies_in_the_picture(group: list[Box], width: int, height: int) -> None:
+    x0, y0, x1, y1 = group_crop(group, (width, height))
+    assert (x0, x1) == (0, width)
+    assert 0 <= y0 < y1 <= height
+
+
+def test_a_crop_holds_the_pixels_of_its_rectangle() -> None:
+    crop = PagePicture(Stored(png(4, 600))).crop(CropBox(0, 100, 4, 300))
+    picture = Image.open(io.BytesIO(crop.png()))
+    assert picture.size == (4, 200)
+    assert (picture.getpixel((0, 0)), picture.getpixel((3, 199))) == ((100, 0, 7), (299 % 256, 1, 7))
+
+
+def test_equal_crops_of_equal_files_have_equal_keys() -> None:
+    box = CropBox(0, 0, 2, 2)
+    one, same, other = (PagePicture(Stored(png(4, n))).crop(box).key for n in (8, 8, 9))
+    assert one == same != other
+
+
+def test_a_damaged_picture_is_a_named_failure() -> None:
+    with pytest.raises(RowError, match="bad_screenshot"):
+        _ = PagePicture(Stored(b"no picture")).size
+
+
+def test_a_picture_cut_short_is_a_named_failure_when_its_pixels_are_needed() -> None:
+    picture = PagePicture(Stored(png(400, 900)[:-200]))
+    assert picture.size == (400, 900)
+    with pytest.raises(RowError, match="bad_screenshot"):
+        picture.crop(CropBox(0, 0, 10, 10)).png()
+
+
+def test_size_is_known_without_decoding() -> None:
+    picture = PagePicture(Stored(png(4, 600)))
+    assert picture.size == (4, 600)
+    assert "pixels" not in vars(picture)
+
+
+def encoded(kind: str) -> bytes:
+    out = io.BytesIO()
+    Image.open(io.BytesIO(png(64, 300))).save(out, kind)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP"])
+def test_a_whole_file_passes_and_a_cut_one_does_not(kind: str) -> None:
+    data = encoded(kind)
+    PagePicture(Stored(data)).check_whole()
+    with pytest.raises(RowError, match="bad_screenshot"):
+        PagePicture(Stored(data[: len(data) * 2 // 3])).check_whole()
+
+
+@pytest.mark.parametrize(("kind", "options"), [("PNG", {}), ("WEBP", {}), ("WEBP", {"lossless": True})])
+@pytest.mark.parametrize("size", [(1280, 600), (1280, 7000)])
+def test_a_picture_of_one_colour_is_small_enough_to_be_looked_at(
+    kind: str, options: dict, size: tuple[int, int]
+) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", size, (250, 251, 249)).save(out, kind, **options)
+    assert PagePicture(Stored(out.getvalue())).bytes_per_pixel < BLANK_BYTES[kind]
+
+
+def test_a_crop_larger_than_allowed_is_made_smaller_in_proportion() -> None:
+    crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 500), max_side=100)
+    assert (crop.scale, crop.size, crop.resized) == (0.25, (10, 100), True)
+    assert Image.open(io.BytesIO(crop.png())).size == (10, 100)
+
+
+def test_a_crop_made_smaller_shows_the_pixels_of_its_rectangle() -> None:
+    crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 500), max_side=100)
+    colours = [crop.image().getpixel((5, y)) for y in (10, 50)]
+    rows = [colour[0] + 256 * colour[1] for colour in colours]
+    assert all(abs(row - (100 + 4 * y + 1.5)) <= 1 for row, y in zip(rows, (10, 50), strict=True))
+
+
+@pytest.mark.parametrize("max_side", [None, 400, 10_000])
+def test_a_crop_within_the_limit_is_shown_as_it_is(max_side: int | None) -> None:
+    page = PagePicture(Stored(png(40, 600)))
+    crop, plain = page.crop(CropBox(0, 100, 40, 500), max_side), page.crop(CropBox(0, 100, 40, 500))
+    assert (crop.scale, crop.size, crop.resized, crop.key) == (1.0, (40, 400), False, plain.key)
+
+
+def test_crops_shown_in_different_sizes_have_different_keys() -> None:
+    page, box = PagePicture(Stored(png(40, 600))), CropBox(0, 100, 40, 500)
+    assert len({page.crop(box, max_side).key for max_side in (None, 100, 200)}) == 3
+
+
+def test_the_longest_side_must_be_a_pixel_at_least() -> None:
+    with pytest.raises(ValueError, match="max_side must be 1 or more, got 0"):
+        PagePicture(Stored(png(4, 4))).crop(CropBox(0, 0, 4, 4), max_side=0)
+
+
+crop_boxes = st.builds(
+    lambda x, y, w, h: CropBox(x, y, x + w, y + h),
+    *(st.integers(0, 3000), st.integers(0, 9000), st.integers(1, 3000), st.integers(1, 9000)),
+)
+
+
+@given(crop_boxes, st.integers(1, 9000) | st.none(), st.floats(-1, 2), st.floats(-1, 2))
+def test_points_go_to_the_page_and_back(box: CropBox, max_side: int | None, across: float, down: float) -> None:
+    crop = PagePicture(Stored(b"not opened")).crop(box, max_side)
+    x, y = box.x0 + across * box.size[0], box.y0 + down * box.size[1]
+    assert crop.to_page(*crop.from_page(x, y)) == pytest.approx((x, y), abs=1e-6)
+
+
+@given(crop_boxes, st.integers(1, 9000) | st.none())
+def test_the_corners_of_what_is_shown_are_those_of_the_rectangle(box: CropBox, max_side: int | None) -> None:
+    crop = PagePicture(Stored(b"not opened")).crop(box, max_side)
+    assert crop.to_page(0, 0) == pytest.approx((box.x0, box.y0))
+    assert crop.to_page(*crop.size) == pytest.approx((box.x1, box.y1))
+    assert max(crop.size) <= (max_side or 9000)

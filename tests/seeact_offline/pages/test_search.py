@@ -1,0 +1,393 @@
+"""Finding elements by a type and a text."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seeact_offline.dataset import load_steps
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.search import (
+    TIERS,
+    PageSearch,
+    asked_type,
+    collapsed,
+    descriptions,
+    element_type,
+    normalised,
+)
+from tests.reference import searching as reference
+
+
+def search(body: str, *candidates: str, threshold: float = 80.0) -> PageSearch:
+    """Over a page whose ids are given as `#1` in its tags. Without `candidates` every element is one."""
+    page = Page(
+        f'<html backend_node_id="0"><body>{body}</body></html>'.replace("#", "backend_node_id=").replace("|", '"')
+    )
+    return PageSearch(page.nodes(), candidates or page.ids, threshold)
+
+
+def texts(body: str, node: str) -> tuple[str, ...]:
+    return next(e.texts for e in search(body).elements if e.backend_node_id == node)
+
+
+def ids(body: str, kind: str, text: str, *candidates: str) -> tuple[str, ...]:
+    return search(body, *candidates).find(kind, text).ids
+
+
+# --- types ---
+
+
+@pytest.mark.parametrize(
+    ("tag", "attributes", "expected"),
+    [
+        ("button", {}, "BUTTON"),
+        ("a", {}, "LINK"),
+        ("a", {"role": "button"}, "BUTTON"),
+        ("div", {"role": "Tab extra"}, "BUTTON"),
+        ("div", {"aria_role": "combobox"}, "SELECTBOX"),
+        ("div", {"role": "banner"}, ""),
+        ("a", {"role": "banner"}, "LINK"),
+        ("select", {}, "SELECTBOX"),
+        ("textarea", {"role": "combobox"}, "TEXTBOX"),
+        ("input", {}, "TEXTBOX"),
+        ("input", {"type": "text", "role": "combobox"}, "TEXTBOX"),
+        ("input", {"type": "SUBMIT"}, "BUTTON"),
+        ("input", {"type": "checkbox"}, "BUTTON"),
+        ("input", {"type": "hidden"}, ""),
+        ("input", {"type": "no-such"}, "TEXTBOX"),
+        ("span", {}, ""),
+    ],
+)
+def test_an_element_has_the_type_of_its_tag_role_and_input_type(tag, attributes, expected) -> None:
+    assert element_type(tag, attributes) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("BUTTON", "BUTTON"),
+        ("button (submit)", "BUTTON"),
+        ("INPUT FIELD", "TEXTBOX"),
+        ("Search bar", "TEXTBOX"),
+        ("text-box", "TEXTBOX"),
+        ("dropdown", "SELECTBOX"),
+        ("Drop-down list", "SELECTBOX"),
+        ("combo box", "SELECTBOX"),
+        ("icon", "BUTTON"),
+        ("check box", "BUTTON"),
+        ("radio button", "BUTTON"),
+        ("a link", "LINK"),
+        ("<a>", "LINK"),
+        ("BUTTON or LINK", ""),
+        ("thing", ""),
+        ("", ""),
+        ("**" * 1_000_000, ""),
+    ],
+)
+def test_a_reply_names_a_type_in_many_words(written, expected) -> None:
+    assert asked_type(written) == expected
+
+
+def test_the_type_asked_goes_before_others_with_the_same_text() -> None:
+    body = "<a #|1|><text>Go</text></a><button #|2|><text>Go</text></button><div #|3|><text>Go</text></div>"
+    assert ids(body, "BUTTON", "Go") == ("2",)
+    assert ids(body, "LINK", "Go") == ("1",)
+
+
+def test_without_the_type_asked_look_alikes_and_untyped_elements_are_found() -> None:
+    body = "<a #|1|><text>Go</text></a><div #|2|><text>Go</text></div><input #|3| value=|Go|/>"
+    assert ids(body, "BUTTON", "Go") == ("1", "2")
+
+
+def test_a_button_is_never_a_text_box() -> None:
+    assert ids("<input #|1| placeholder=|Search|/>", "BUTTON", "Search") == ()
+    assert ids("<button #|1|><text>Search</text></button>", "TEXTBOX", "Search") == ()
+
+
+def test_an_unknown_type_finds_any_type() -> None:
+    body = "<a #|1|><text>Go</text></a><button #|2|><text>Go</text></button>"
+    assert ids(body, "gizmo", "Go") == ("1", "2")
+
+
+# --- texts ---
+
+
+@pytest.mark.parametrize("attribute", ["alt", "aria_label", "aria-label", "placeholder", "value", "title"])
+def test_an_attribute_is_a_text(attribute) -> None:
+    assert texts(f"<input #|1| {attribute}=| To  do |/>", "1") == ("To do",)
+
+
+def test_own_and_inner_words_are_texts() -> None:
+    assert texts("<label #|1|><text>Spanish</text><em><text>2</text></em></label>", "1") == ("Spanish", "Spanish 2")
+
+
+def test_what_a_picture_says_is_a_text_of_what_holds_it() -> None:
+    assert texts("<a #|1|><img alt=|Home|/><text>page</text></a>", "1") == ("page", "Home page")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<label><text>From</text><input #|1|/></label>",
+        "<label><span><text>From</text></span></label><input #|1|/>",
+        "<input type=|checkbox| value=|on| #|1|/><label><text>From</text></label>",
+        "<p><label for=|f|><text>From</text></label></p><p><input id=|f| #|1|/></p>",
+        "<b id=|n|><text>From</text></b><p><input aria_labelledby=|n| #|1|/></p>",
+        "<b id=|n|><text>From</text></b><p><input aria-labelledby=|n| #|1|/></p><label><text>To</text></label>",
+    ],
+    ids=["around", "before", "after a box", "for", "labelledby", "hyphen"],
+)
+def test_a_label_is_a_text_of_its_field(body) -> None:
+    assert texts(body, "1") == ("From",)
+
+
+def test_a_label_around_a_list_says_nothing_of_its_options() -> None:
+    body = "<label><text>Size</text><select #|1|><option><text>S</text></option></select></label>"
+    assert texts(body, "1") == ("S", "Size")
+
+
+def test_a_label_names_one_field_only() -> None:
+    body = "<label><text>From</text><input/></label><input #|1|/>"
+    assert texts(body, "1") == ()
+
+
+def test_a_list_is_found_by_what_it_shows_and_by_its_options() -> None:
+    body = "<select #|1|><option><text>S</text></option><option #|2| option_selected=|true|><text>M</text></option></select>"
+    assert texts(body, "1") == ("M", "S")
+    assert ids(body, "SELECTBOX", "S") == ("1",)
+    assert ids(body, "gizmo", "M") == ("1",)
+
+
+def test_the_value_of_a_box_is_no_text() -> None:
+    assert texts("<input #|1| type=|checkbox| value=|on| input_value=|on|/>", "1") == ()
+
+
+def test_of_a_large_element_only_its_own_words_are_text() -> None:
+    body = f"<div #|1|><text>Menu</text><p><text>{'word ' * 60}</text></p></div>"
+    assert texts(body, "1") == ("Menu",)
+
+
+# --- tiers ---
+
+
+@pytest.mark.parametrize(
+    ("written", "tier"),
+    [
+        ("Add to cart", "exact"),
+        ("  Add\n to cart", "exact"),
+        ("ADD TO CART!", "normalised"),
+        ("\uff21dd to \uff43art", "normalised"),
+        ("to cart", "contained"),
+        ("Add to cart now please sir", "contained"),
+        ("Ad to carrt", "fuzzy"),
+        ("o cart please", None),
+        ("Add to cart " + "word " * 9, None),
+    ],
+)
+def test_the_first_tier_that_finds_something_counts(written, tier) -> None:
+    found = search("<button #|1|><text>Add to cart</text></button>").find("BUTTON", written)
+    assert (found.tier, found.ids) == (tier, ("1",) if tier else ())
+
+
+def test_a_worse_tier_adds_nothing_to_a_better_one() -> None:
+    body = "<button #|1|><text>Search</text></button><button #|2|><text>search</text></button>"
+    assert ids(body, "BUTTON", "Search") == ("1",)
+
+
+def test_words_are_contained_as_wholes() -> None:
+    assert ids("<button #|1|><text>Cartography of the whole wide world</text></button>", "BUTTON", "cart") == ()
+
+
+def test_the_threshold_decides_what_is_similar() -> None:
+    body = "<button #|1|><text>Add to cart</text></button>"
+    assert search(body, threshold=95.0).find("BUTTON", "Ad to carrt").ids == ()
+    assert search(body, threshold=50.0).find("BUTTON", "Ad to carrt").ids == ("1",)
+
+
+def test_signs_alone_are_told_apart() -> None:
+    body = "<button #|1|><text>+</text></button><button #|2|><text>\u2212</text></button>"
+    assert ids(body, "BUTTON", "+") == ("1",)
+    assert ids(body, "BUTTON", "\uff0b") == ("1",)
+
+
+def test_marks_of_other_scripts_part_no_words() -> None:
+    assert normalised("\u0939\u093f\u0928\u094d\u0926\u0940") == "\u0939\u093f\u0928\u094d\u0926\u0940"
+
+
+def test_apostrophes_part_no_words() -> None:
+    assert normalised("Women\u2019s") == normalised("women's") == "womens"
+
+
+# --- which elements ---
+
+
+def test_what_is_no_candidate_is_not_found() -> None:
+    body = "<button #|1|><text>Go</text></button><button #|2|><text>Go</text></button>"
+    assert ids(body, "BUTTON", "Go", "2") == ("2",)
+
+
+def test_words_of_what_is_no_candidate_count_for_what_holds_it() -> None:
+    assert ids("<button #|1|><span #|2|><text>Go</text></span></button>", "BUTTON", "Go", "1") == ("1",)
+
+
+def test_a_button_and_the_words_in_it_are_one_match() -> None:
+    body = "<li #|1|><button #|2|><span #|3|><text>Go</text></span></button></li>"
+    assert ids(body, "BUTTON", "Go") == ("2",)
+    assert ids(body, "gizmo", "Go") == ("2",)
+    assert ids(body, "LINK", "Go") == ("2",)
+
+
+def test_of_untyped_nested_matches_the_inner_one_is_kept() -> None:
+    assert ids("<div #|1|><div #|2|><text>Go</text></div></div>", "BUTTON", "Go") == ("2",)
+
+
+def test_of_nested_matches_the_shorter_text_is_kept() -> None:
+    body = "<div #|1|><h3 #|2|><text>Deluxe room sea view</text></h3><p #|3|><text>two beds</text></p></div>"
+    assert ids(body, "BUTTON", "deluxe room") == ("2",)
+
+
+def test_matches_side_by_side_are_all_kept_in_document_order() -> None:
+    body = "".join(f"<li><button #|{n}|><text>Choose</text></button></li>" for n in range(60, 0, -1))
+    assert ids(body, "BUTTON", "Choose") == tuple(str(n) for n in range(60, 0, -1))
+
+
+def test_elements_that_share_an_id_are_one_match() -> None:
+    body = "<button #|1|><text>Go</text></button>" * 2
+    assert ids(body, "BUTTON", "Go") == ("1",)
+
+
+# --- what may come ---
+
+
+@pytest.mark.parametrize("written", ["", "   \n", "\u00a0"])
+def test_an_empty_text_finds_nothing(written) -> None:
+    assert ids("<button #|1|/><button #|2|><text> </text></button>", "BUTTON", written) == ()
+
+
+def test_markup_in_a_text_is_a_text() -> None:
+    body = f"<button #|1|><text>{escape('<b>Go</b> & come')}</text></button>"
+    assert ids(body, "BUTTON", "<b>Go</b> & come") == ("1",)
+
+
+@pytest.mark.parametrize("written", ["word " * 400_000, "x" * 2_000_000, "\u00e9" * 2_000_000, " " * 2_000_000])
+def test_a_huge_text_costs_little(written) -> None:
+    began = time.perf_counter()
+    assert ids("<button #|1|><text>Go</text></button>", "BUTTON", written) == ()
+    assert time.perf_counter() - began < 1
+
+
+def test_a_huge_text_on_the_page_is_found_by_its_beginning() -> None:
+    assert ids(f"<button #|1|><text>{'word ' * 100_000}</text></button>", "BUTTON", "word " * 5000) == ("1",)
+    assert len(collapsed("x" * 5000)) == 1000
+
+
+# --- what one who knows the answer would say ---
+
+
+def test_a_text_that_leads_to_the_target_alone_goes_first() -> None:
+    body = "<a #|1| title=|Second page|><text>Next</text></a><a #|2|><text>Next</text></a>"
+    best = descriptions(search(body), ["1"])[0]
+    assert (best.type, best.text, best.reaches, best.found.ids) == ("LINK", "Second page", True, ("1",))
+
+
+def test_a_target_among_others_is_reached_up_to_the_limit() -> None:
+    body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 6))
+    assert [descriptions(search(body), ["4"], limit)[0].reaches for limit in (None, 4, 3)] == [True, True, False]
+
+
+def test_a_target_that_a_typed_twin_hides_is_not_reached() -> None:
+    body = "<span #|1|><text>Go</text></span><button #|2|><text>Go</text></button>"
+    assert [d.reaches for d in descriptions(search(body), ["1"])] == [False]
+
+
+def test_a_target_without_words_has_no_description() -> None:
+    assert descriptions(search("<button #|1|><svg class=|search|/></button>"), ["1"]) == []
+
+
+def test_any_of_several_targets_will_do() -> None:
+    body = "<button #|1|><svg #|2| title=|Close|/></button>"
+    assert descriptions(search(body), ["2", "1"])[0].found.ids == ("1",)
+
+
+# --- against the slow search ---
+
+WORDS = st.sampled_from(["go", "Go", "GO!", "to", "cart", "carts", "Go to", "\uff27o", "caf\u00e9", "+", "women's", ""])
+SHORT_TEXT = st.lists(WORDS, max_size=4).map(" ".join)
+TAGS = ["div", "span", "button", "a", "input", "select", "option", "label", "textarea", "svg", "img", "li"]
+NAMES = ["alt", "aria_label", "placeholder", "value", "input_value", "title", "id", "for", "aria_labelledby"]
+ROLES = st.sampled_from(["button", "combobox", "listbox", "textbox", "link", "banner"])
+KINDS = st.sampled_from(["text", "submit", "checkbox", "radio", "hidden", "search"])
+KIND_ASKED = st.sampled_from(["BUTTON", "TEXTBOX", "SELECTBOX", "LINK", "input field", "gizmo", "dropdown button"])
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> str:
+    """A small page of few words, so that things match; ids by the way are words, too."""
+    count = 0
+
+    def node(depth: int) -> str:
+        nonlocal count
+        count += 1
+        number = count
+        if depth and draw(st.integers(0, 2)) == 0:
+            return f'<text backend_node_id="{number}">{escape(draw(SHORT_TEXT))}</text>'
+        tag = draw(st.sampled_from(TAGS))
+        named = draw(st.dictionaries(st.sampled_from(NAMES), SHORT_TEXT, max_size=2))
+        named |= {"role": draw(ROLES)} if draw(st.integers(0, 4)) == 0 else {}
+        named |= {"type": draw(KINDS)} if tag == "input" and draw(st.booleans()) else {}
+        named |= {"option_selected": "true"} if tag == "option" and draw(st.booleans()) else {}
+        attributes = "".join(f' {name}="{escape(value)}"' for name, value in named.items())
+        inside = "".join(node(depth + 1) for _ in range(draw(st.integers(0, 3)) if depth < 4 else 0))
+        return f'<{tag} backend_node_id="{number}"{attributes}>{inside}</{tag}>'
+
+    return f'<html backend_node_id="0">{"".join(node(0) for _ in range(draw(st.integers(1, 4))))}</html>'
+
+
+@settings(max_examples=200)
+@given(pages(), KIND_ASKED, SHORT_TEXT, st.sampled_from([50.0, 80.0]), st.data())
+def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, threshold: float, data: st.DataObject) -> None:
+    page = Page(html)
+    left_out = data.draw(st.sets(st.sampled_from(sorted(page.ids)), max_size=2))
+    candidates = page.ids - left_out
+    found = PageSearch(page.nodes(), candidates, threshold).find(kind, text)
+    expected, tier = reference.find(html, candidates, kind, text, threshold)
+    assert (list(found.ids), found.tier) == (expected, tier)
+
+
+@given(st.text(max_size=40))
+def test_normalising_equals_the_slow_way_and_is_stable(text: str) -> None:
+    assert normalised(text) == reference.plain(text)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_no_text_and_type_make_the_search_fail(kind: str, text: str) -> None:
+    found = search("<button #|1|><text>Go</text></button>").find(kind, text)
+    assert found.tier is None or found.tier in TIERS
+
+
+# --- real pages ---
+
+
+def test_the_target_of_the_real_step_is_among_the_two_search_buttons(shared_step) -> None:
+    step = next(load_steps(shared_step, "cross_domain"))
+    page = Page(step.cleaned_html)
+    found = PageSearch(page.nodes(), [c.backend_node_id for c in step.candidates]).find("BUTTON", "Search")
+    assert found.ids == ("8635", "10628")
+
+
+def test_the_first_search_of_a_page_of_600_elements_takes_under_20_ms() -> None:
+    steps = [step for step in load_steps("sample", "cross_task") if not step.faults]
+    page = max((Page(step.cleaned_html) for step in steps), key=len)
+    assert len(page) > 500
+
+    def first() -> float:
+        began = time.perf_counter()
+        PageSearch(page.nodes(), page.ids).find("BUTTON", "no such text on it")
+        return time.perf_counter() - began
+
+    assert min(first() for _ in range(15)) < 0.02

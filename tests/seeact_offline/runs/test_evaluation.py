@@ -1,0 +1,295 @@
+"""`evaluate`, as a notebook calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.records import Completion, InputError, Message, ModelSpecError, Request
+from seeact_offline.runs.watch import Watch
+from tests.pages import synthetic_rows
+from tests.seeact_offline.cli.conftest import Cli, Sample, cli, make_sample
+
+__all__ = ["cli"]
+FINAL = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
+SMALL = {"split": "cross_task", "top_k": 6, "group_size": 3}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return make_sample(tmp_path_factory.mktemp("sample"), list(synthetic_rows(3, 2, 8, seed=7)))
+
+
+def first(messages: Sequence[Message]) -> str:
+    """A model in one line."""
+    return FINAL
+
+
+async def first_later(messages: Sequence[Message]) -> str:
+    await asyncio.sleep(0)
+    return FINAL
+
+
+class First:
+    def __init__(self) -> None:
+        self.closed = False
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion(FINAL)
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def failing(messages: Sequence[Message]) -> str:
+    raise RuntimeError("out of luck")
+
+
+def run(sample: Sample, out: Path, **options: Any) -> so.Run:
+    given = {**SMALL, "dataset": sample.dataset, "scores": sample.scores, "model": first, **options}
+    return so.evaluate(out=out, **given)
+
+
+def test_the_run_is_its_folder(sample: Sample, tmp_path: Path) -> None:
+    found = run(sample, tmp_path / "run")
+    assert found.path == tmp_path / "run"
+    assert found.results == json.loads((tmp_path / "run" / "results.json").read_text())
+    assert found.report() == (tmp_path / "run" / "report.md").read_text()
+    assert so.load_run(tmp_path / "run").results == found.results
+
+
+def test_it_says_nothing_of_its_own(sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(sample, tmp_path / "run")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_who_watches_hears_of_every_step(sample: Sample, tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    class Listening(Watch):
+        def note(self, text: str) -> None:
+            heard.append(text)
+
+        def begun(self, dataset: object) -> None:
+            heard.append(f"begun {dataset}")
+
+    run(sample, tmp_path / "run", watch=Listening())
+    assert heard[0] == f"begun {sample.dataset}"
+    assert heard[1].startswith("6 steps of")
+
+
+@pytest.mark.parametrize("model", [first, first_later, lambda messages: FINAL, First()])
+def test_any_function_or_object_is_a_model(sample: Sample, tmp_path: Path, model: Any) -> None:
+    found = run(sample, tmp_path / "run", model=model)
+    assert found.n_failed == 0
+    assert found.results["usage"]["calls"] >= 0
+    assert {group.replies[-1] for p in found.predictions() for group in p.groups} == {FINAL}
+    assert found.results["model"].startswith("python/")
+
+
+def test_a_model_that_is_given_is_not_closed(sample: Sample, tmp_path: Path) -> None:
+    model = First()
+    run(sample, tmp_path / "run", model=model)
+    assert not model.closed
+
+
+def test_a_function_sees_what_any_model_sees(sample: Sample, tmp_path: Path) -> None:
+    asked: list[Sequence[Message]] = []
+
+    def listening(messages: Sequence[Message]) -> str:
+        asked.append(messages)
+        return FINAL
+
+    run(sample, tmp_path / "run", model=listening, concurrency=1, limit=1)
+    assert [message.role for message in asked[0]] == ["system", "user"]
+    assert [message.role for message in asked[1]] == ["system", "user", "assistant", "user"]
+    assert asked[0][1].picture is not None
+
+
+def test_a_function_that_fails_is_a_counted_failure(sample: Sample, tmp_path: Path) -> None:
+    found = run(sample, tmp_path / "run", model=failing)
+    assert (found.n_failed, found.results["waterfall"]) == (6, {"not_run": 6})
+    assert "out of luck" in found.to_pandas("steps").detail[0]
+
+
+@pytest.mark.parametrize("given", [5, None, ["openai/x"]])
+def test_what_is_no_model_is_refused(sample: Sample, tmp_path: Path, given: object) -> None:
+    with pytest.raises(ModelSpecError, match="expected PROVIDER/NAME, an object with `complete` or a function"):
+        run(sample, tmp_path / "run", model=given)
+
+
+def test_it_runs_inside_a_running_event_loop(sample: Sample, tmp_path: Path) -> None:
+    async def cell() -> so.Run:
+        return run(sample, tmp_path / "run", model=first_later)
+
+    assert asyncio.run(cell()).results["n_steps"] == 6
+
+
+def test_the_same_call_goes_on_and_asks_for_nothing_twice(sample: Sample, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def counting(messages: Sequence[Message]) -> str:
+        asked.append(1)
+        return FINAL
+
+    before = run(sample, tmp_path / "run", model=counting).results
+    n = len(asked)
+    assert run(sample, tmp_path / "run", model=counting).results == before
+    assert len(asked) == n
+
+
+def test_a_folder_of_another_configuration_is_refused(sample: Sample, tmp_path: Path) -> None:
+    run(sample, tmp_path / "run")
+    with pytest.raises(InputError, match="merge differ"):
+        run(sample, tmp_path / "run", merge="first")
+
+
+def test_options_win_over_a_configuration(sample: Sample, tmp_path: Path) -> None:
+    config = so.EvalConfig(
+        dataset=sample.dataset, scores=sample.scores, model=first, merge="first", out=tmp_path / "run", **SMALL
+    )
+    assert so.evaluate(config, merge="best-rank").results["merge"] == "best-rank"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("grounding", "taste"), ("merge", "coin"), ("turns", 3), ("marks", "roman"), ("top_k", 0), ("limit", "two")],
+)
+def test_a_value_that_a_field_cannot_have_is_named(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"^{name}: expected"):
+        so.EvalConfig(**{name: value})
+
+
+def test_the_command_and_the_function_leave_the_same_predictions(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    words = ("--top-k", 6, "--group-size", 3, "--out", tmp_path / "command")
+    assert cli("eval", *sample.words, *words).status == 0
+    run(sample, tmp_path / "function", model="builtin/lexical")
+    for name in ("predictions.jsonl", "steps.jsonl", "results.json", "report.md"):
+        assert (tmp_path / "function" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()
+
+
+# --- which tasks -----------------------------------------------------------------------------------------------------
+
+
+def ids(run: so.Run) -> list[str]:
+    return sorted({p.key.annotation_id for p in run.predictions()})
+
+
+def test_only_the_tasks_listed_are_asked(sample: Sample, tmp_path: Path) -> None:
+    wanted = ["task-7-2", "task-7-0"]
+    (tmp_path / "tasks.txt").write_text("\n".join([*wanted, "", " task-7-0 "]))
+    by_file = run(sample, tmp_path / "file", tasks=tmp_path / "tasks.txt")
+    by_ids = run(sample, tmp_path / "ids", tasks=wanted)
+    assert ids(by_file) == ids(by_ids) == sorted(wanted)
+    assert by_file.results == by_ids.results
+
+
+def test_limit_counts_the_tasks_listed(sample: Sample, tmp_path: Path) -> None:
+    assert ids(run(sample, tmp_path / "run", tasks=["task-7-2", "task-7-1"], limit=1)) == ["task-7-1"]
+
+
+def test_a_run_of_other_tasks_is_another_run(sample: Sample, tmp_path: Path) -> None:
+    run(sample, tmp_path / "run", tasks=["task-7-1"])
+    with pytest.raises(InputError, match="tasks differ"):
+        run(sample, tmp_path / "run", tasks=["task-7-2"])
+
+
+def test_a_run_of_some_tasks_is_scored_again_as_it_was(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    before = run(sample, tmp_path / "run", tasks=["task-7-1"]).results
+    assert cli("score", "--out", tmp_path / "run").status == 0
+    assert so.load_run(tmp_path / "run").results == before
+
+
+@pytest.mark.parametrize("given", [["nowhere"], []])
+def test_tasks_that_are_not_there_are_refused(sample: Sample, tmp_path: Path, given: list[str]) -> None:
+    with pytest.raises(InputError, match="tasks: expected"):
+        run(sample, tmp_path / "run", tasks=given)
+
+
+def test_the_command_names_a_task_file_that_is_not_there(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    assert "--tasks: expected a file" in cli("eval", *sample.words, "--tasks", tmp_path / "absent").error
+
+
+# --- as tables -------------------------------------------------------------------------------------------------------
+
+
+def test_steps_as_a_table_have_their_website(sample: Sample, tmp_path: Path) -> None:
+    steps = run(sample, tmp_path / "run").to_pandas("steps")
+    assert len(steps) == 6
+    assert set(steps.columns) >= {"annotation_id", "action_uid", "website", "domain", "element", "success", "outcome"}
+    assert steps.groupby("website").success.mean().between(0, 1).all()
+    assert set(steps.predicted_op) <= {"CLICK", ""}
+
+
+def test_groups_and_calls_as_tables(sample: Sample, tmp_path: Path) -> None:
+    found = run(sample, tmp_path / "run")
+    groups, calls = found.to_pandas("groups"), found.to_pandas("calls")
+    assert len(groups) == sum(len(p.groups) for p in found.predictions())
+    assert len(calls) == 2 * len(groups)
+    assert set(calls.turn) == {1, 2}
+    assert set(calls.reply) == {FINAL}
+
+
+def test_an_unknown_table_is_refused(sample: Sample, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected one of steps, groups, calls"):
+        run(sample, tmp_path / "run").to_pandas("tasks")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_without_a_run_is_refused(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(InputError, match=r"manifest\.json"):
+        so.load_run(tmp_path)
+
+
+# --- beside it -------------------------------------------------------------------------------------------------------
+
+
+def test_questions_are_what_the_model_is_sent(sample: Sample, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def listening(messages: Sequence[Message]) -> str:
+        asked.append(messages[-1].text)
+        return FINAL
+
+    run(sample, tmp_path / "run", model=listening, concurrency=1, limit=1)
+    step = next(so.load_steps(sample.dataset, "cross_task"))
+    shown = so.questions(step, scores=sample.scores, top_k=6, group_size=3)
+    assert [turn for question in shown for turn in question.turns] == asked[: 2 * len(shown)]
+
+
+def test_rank_leaves_a_score_file_that_evaluate_reads(sample: Sample, tmp_path: Path) -> None:
+    from seeact_offline.runs.ranking import RankConfig
+
+    ranking = so.rank(RankConfig(dataset=sample.dataset, ranker="bm25"), tmp_path / "scores.parquet")
+    assert 0 <= ranking.results["recall_at_k"]["5"] <= 1
+    found = run(sample, tmp_path / "run", scores=tmp_path / "scores.parquet")
+    assert found.results["ranker"] == "scores/scores.parquet"
+
+
+def test_scoring_again_keeps_the_figures_without_flagged_steps(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    """`score` dropped them once."""
+    step = next(so.load_steps(sample.dataset, "cross_task"))
+    findings = tmp_path / "findings.jsonl"
+    findings.write_text(json.dumps({**step.key._asdict(), "split": "cross_task", "faults": []}) + "\n")
+    before = run(sample, tmp_path / "run", exclude_flagged=findings).results
+    findings.unlink()
+    assert before["without_flagged"]["n_flagged"] == 1
+    assert cli("score", "--out", tmp_path / "run").status == 0
+    assert so.load_run(tmp_path / "run").results == before
+
+
+def test_help_says_what_evaluate_does(repo: Path) -> None:
+    code = "import seeact_offline as so; help(so.evaluate); help(so.EvalConfig)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo, check=True)
+    assert "as the command `eval` does" in done.stdout
+    assert "EvalConfig" in done.stdout

@@ -1,0 +1,175 @@
+"""Averages over tasks against the obvious ones; properties of the interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seeact_offline.records import Prediction, StepKey, StepScore, Usage
+from seeact_offline.scoring import aggregate
+from tests.reference import metrics as reference
+from tests.reference import paired
+
+VALUES = st.dictionaries(
+    st.text("abc", min_size=1, max_size=3),
+    st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=5),
+    min_size=1,
+    max_size=8,
+)
+
+
+def score(task: str, step: str, success: float = 1.0, rank: int | None = 0) -> StepScore:
+    return StepScore(StepKey(task, step), success, success, success, "success" if success else "no_element", rank)
+
+
+@settings(max_examples=100)
+@given(VALUES)
+def test_averages_equal_the_slow_ones(values: dict[str, list[float]]) -> None:
+    metric = aggregate.metric(values)
+    assert metric.macro == pytest.approx(float(reference.macro(values)))
+    assert metric.micro == pytest.approx(float(reference.micro(values)))
+
+
+@settings(max_examples=100)
+@given(VALUES)
+def test_the_interval_holds_the_average(values: dict[str, list[float]]) -> None:
+    metric = aggregate.metric(values)
+    low, high = metric.ci95
+    assert low - 1e-9 <= metric.macro <= high + 1e-9
+
+
+@settings(max_examples=100)
+@given(VALUES, st.integers(0, 1))
+def test_whole_tasks_equal_the_slow_count(values: dict[str, list[float]], allowed: int) -> None:
+    whole = {task: [1.0 if v == 1.0 else 0.0 for v in steps] for task, steps in values.items()}
+    scores = {task: [score(task, str(i), v) for i, v in enumerate(steps)] for task, steps in whole.items()}
+    assert aggregate.task_success(scores, allowed) == pytest.approx(float(reference.offline(whole, allowed)))
+
+
+def test_the_interval_is_that_of_resampled_tasks() -> None:
+    means = np.array([0.0] * 50 + [1.0] * 50)
+    low, high = aggregate.bootstrap_interval(means)
+    # binomial with n 100, p 0.5: 0.5 -+ 1.96 * 0.05
+    assert (low, high) == pytest.approx((0.402, 0.598), abs=0.012)
+
+
+def test_the_interval_depends_on_the_seed_alone() -> None:
+    means = np.linspace(0, 1, 30)
+    assert aggregate.bootstrap_interval(means, 3) == aggregate.bootstrap_interval(means, 3)
+    assert aggregate.bootstrap_interval(means, 3) != aggregate.bootstrap_interval(means, 4)
+
+
+def test_one_task_gives_no_interval() -> None:
+    assert aggregate.metric({"a": [1.0, 1.0]}).ci95 == (0.0, 1.0)
+
+
+def test_macro_counts_tasks_and_micro_counts_steps() -> None:
+    metric = aggregate.metric({"a": [1.0], "b": [0.0, 0.0, 0.0]})
+    assert (metric.macro, metric.micro) == (0.5, 0.25)
+
+
+def test_recall_keeps_steps_without_a_positive_in_the_denominator() -> None:
+    assert aggregate.recall_at_k([0, 4, None, 5], 5) == 0.5
+
+
+def test_recall_beyond_what_was_ranked_is_not_known() -> None:
+    summary = aggregate.summarise([score("a", "1")], [Prediction(StepKey("a", "1"), (), None, "", "")], top_k=10)
+    assert (summary.recall_at_k["10"], summary.recall_at_k["20"]) == (1.0, None)
+
+
+def test_steps_of_a_task_cluster_wherever_they_stand() -> None:
+    tasks = aggregate.by_task([score("a", "1"), score("b", "1"), score("a", "2")])
+    assert {task: len(steps) for task, steps in tasks.items()} == {"a": 2, "b": 1}
+
+
+def test_usage_adds_up() -> None:
+    predictions = [Prediction(StepKey("a", str(i)), (), None, "", "", usage=Usage(2, 10, 3, 1, 0.5)) for i in range(2)]
+    assert aggregate.summarise([score("a", "0"), score("a", "1")], predictions, 50).usage == Usage(4, 20, 6, 2, 1.0)
+
+
+def test_one_unknown_price_makes_the_cost_unknown() -> None:
+    assert (Usage(1, cost_usd=None) + Usage(1, cost_usd=0.2)).cost_usd is None
+
+
+def test_a_run_without_steps_is_all_zero() -> None:
+    summary = aggregate.summarise([], [], 50)
+    assert (summary.n_steps, summary.element_accuracy.macro, summary.task_success_rate["offline0"]) == (0, 0.0, 0.0)
+
+
+def said(step: str, **more) -> Prediction:
+    return Prediction(StepKey("a", step), (), None, "", "", **more)
+
+
+def test_the_ceiling_is_over_all_steps_and_unknown_ones_count_as_lost() -> None:
+    scores = [replace(score("a", str(i)), reachable=known) for i, known in enumerate((True, False, None, True))]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(4)], 50)
+    assert summary.ceiling is not None
+    assert (summary.ceiling.macro, summary.ceiling.micro) == (0.5, 0.5)
+
+
+def test_points_are_over_all_steps_and_missing_ones_count_as_wrong() -> None:
+    scores = [replace(score("a", str(i)), point=point) for i, point in enumerate((1.0, 0.0, None, None))]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(4)], 50)
+    assert summary.point_accuracy is not None
+    assert summary.point_accuracy.micro == 0.25
+
+
+def test_what_no_step_says_is_not_known() -> None:
+    summary = aggregate.summarise([score("a", "1")], [said("1")], 50)
+    assert (summary.ceiling, summary.point_accuracy, summary.notes) == (None, None, {})
+
+
+def test_notes_add_up_by_name() -> None:
+    notes = [(("box_not_drawn", 2),), (("box_not_drawn", 1), ("picture_resized", 1)), ()]
+    predictions = [said(str(i), notes=one) for i, one in enumerate(notes)]
+    summary = aggregate.summarise([score("a", str(i)) for i in range(3)], predictions, 50)
+    assert summary.notes == {"box_not_drawn": 3, "picture_resized": 1}
+
+
+def test_without_elements_all_that_needs_one_is_not_known() -> None:
+    scores = [replace(score("a", str(i)), element=None, success=None) for i in range(2)]
+    summary = aggregate.summarise(scores, [said(str(i)) for i in range(2)], None)
+    assert (summary.element_accuracy, summary.step_success_rate) == (None, None)
+    assert set(summary.task_success_rate.values()) == {None}
+    assert summary.operation_f1.macro == 1.0
+
+
+@pytest.mark.parametrize(("ran", "top_k", "expected"), [(True, 50, None), (False, 50, 0.0), (False, None, None)])
+def test_recall_without_any_ranking_is_not_known(ran: bool, top_k: int | None, expected: float | None) -> None:
+    summary = aggregate.summarise([score("a", "1", rank=None)], [said("1", ran=ran)], top_k)
+    assert summary.recall_at_k["1"] == expected
+
+
+PAIRS = st.lists(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 2), min_size=1, max_size=4), min_size=2, max_size=6
+)
+
+
+@settings(max_examples=10)
+@given(PAIRS)
+def test_a_paired_difference_equals_the_slow_one(pairs: list[list[tuple[float, float]]]) -> None:
+    ours = {str(i): [a for a, _ in steps] for i, steps in enumerate(pairs)}
+    theirs = {str(i): [b for _, b in steps] for i, steps in enumerate(pairs)}
+    found = aggregate.paired_difference(ours, theirs)
+    tasks = list(ours.values()), list(theirs.values())
+    assert found.macro == pytest.approx(paired.macro(tasks[0]) - paired.macro(tasks[1]))
+    assert found.ci95 == pytest.approx(paired.interval(*tasks, aggregate.RESAMPLES), abs=1e-9)
+
+
+def test_what_two_runs_share_does_not_widen_their_difference() -> None:
+    ours = {str(i): [float(i % 2)] for i in range(40)}
+    found = aggregate.paired_difference(ours, ours)
+    assert (found.macro, found.ci95) == (0.0, (0.0, 0.0))
+
+
+def test_the_difference_of_one_task_has_an_interval_of_everything() -> None:
+    assert aggregate.paired_difference({"t": [1.0]}, {"t": [0.0]}) == aggregate.Difference(1.0, (-1.0, 1.0))
+
+
+def test_runs_over_other_steps_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="same tasks and steps"):
+        aggregate.paired_difference({"t": [1.0, 0.0]}, {"t": [1.0]})
