@@ -57,7 +57,7 @@ class Described:
 
     query: str
     texts: Mapping[str, str]
-    # backend_node_id -> `ancestors: ...\ntarget: ...`, in the row's order
+    """backend_node_id -> what a ranker reads of it (`candidate_texts`), in the row's order."""
     places: Mapping[str, int]
     """backend_node_id -> place in document order."""
 
