@@ -24,6 +24,8 @@ from ranker.small import SmallModel, build_small
 __all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
 
 CHECKPOINTS = "checkpoints"
+PADDED_TOGETHER = 8
+"""Pairs of like length that a processor takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RECORD = "training.json"
 
 
@@ -54,7 +56,7 @@ class TrainingSettings:
     """Of torch; None: as torch likes."""
 
 
-SMALL = TrainingSettings(epochs=8, learning_rate=5e-4, max_tokens=256)
+SMALL = TrainingSettings(epochs=16, learning_rate=5e-4, max_tokens=256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +152,16 @@ def _make_trainer(
     out: Path,
     tell: Callable[[str], None],
 ) -> Any:
+    import torch
     import transformers
 
     class PairTrainer(transformers.Trainer):  # type: ignore[misc]
         def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
             from torch.nn.functional import binary_cross_entropy_with_logits
 
-            targets = inputs.pop("targets")
-            return binary_cross_entropy_with_logits(model(**inputs).logits[:, 0].float(), targets)
+            targets = torch.cat([rows.pop("targets") for rows in inputs["rows"]])
+            logits = torch.cat([model(**rows).logits[:, 0] for rows in inputs["rows"]])
+            return binary_cross_entropy_with_logits(logits.float(), targets)
 
         def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
             super().log(logs, *args, **kwargs)
@@ -168,19 +172,26 @@ def _make_trainer(
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             pairs.set_epoch(round(state.epoch or 0))
 
+    together = settings.batch if torch.cuda.is_available() else PADDED_TOGETHER
     trainer = PairTrainer(
         model=model,
         args=_arguments(settings, out / CHECKPOINTS),
         train_dataset=pairs,
-        data_collator=partial(collate, tokenizer=tokenizer, settings=settings),
+        data_collator=partial(collate, tokenizer=tokenizer, settings=settings, together=together),
         callbacks=[NewDraws()],
     )
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer
 
 
-def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings) -> dict[str, Any]:
-    """A batch as the model takes it, and `targets` of shape `(len(pairs),)`."""
+def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
+    """A batch as `rows`: of `together` pairs each, shortest first, what the model takes and their `targets`."""
+    ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))
+    parts = (ordered[at : at + together] for at in range(0, len(ordered), together))
+    return {"rows": [_rows(some, tokenizer, settings) for some in parts]}
+
+
+def _rows(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings) -> dict[str, Any]:
     import torch
 
     texts = [pair.query for pair in pairs], [pair.text for pair in pairs]
