@@ -9,9 +9,8 @@ picture, `turn1.single.text.txt` both at once. The most specific file there is c
 Placeholders of turn 1: `task`; `history` (each previous action followed by a newline) or `history_lines` (the same
 without the last newline); `history_count`; `html`, the page's markup, required where no picture is shown.
 `{{history|TEXT}}` shows TEXT as the only line where nothing was done yet.
-Placeholders of turn 2, by grounding: choice `choices` (each option as `A. text`, followed by a newline) and `none_label`
-(the letter after the last option), both required; annotation `labels` and `none_label`; attributes `types`; pixel
-`coordinates` (required), `width`, `height`.
+Placeholders of turn 2 are the grounding's own (`grounding.strategy`): of choice `choices` (each option as `A. text`, followed
+by a newline) and `none_label` (the letter after the last option), of annotation `labels` and `none_label`, and so on.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ from typing import Literal
 from seeact_offline.records import PromptError, letter
 
 TURNS = ("system", "turn1", "turn2")
-PLAN_ONLY = ("oracle", "ungrounded")
-"""Groundings that ask no second turn; any grounding's first turn is theirs too."""
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
 
@@ -41,22 +38,16 @@ MOST_PLACEHOLDERS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    """The placeholders of one turn."""
+class Placeholders:
+    """Those of one turn."""
 
     known: tuple[str, ...] = ()
     required: tuple[tuple[str, ...], ...] = ()
     """Of each inner tuple one must be there."""
 
 
-_TURN1 = _Rule(("task", *_HISTORY, "history_count"), (("task",), _HISTORY))
-_TURN1_TEXT = _Rule((*_TURN1.known, "html"), (*_TURN1.required, ("html",)))
-_TURN2 = {
-    "choice": _Rule(("choices", "none_label"), (("choices",), ("none_label",))),
-    "annotation": _Rule(("labels", "none_label")),
-    "attributes": _Rule(("types",)),
-    "pixel": _Rule(("coordinates", "width", "height"), (("coordinates",),)),
-}
+_TURN1 = Placeholders(("task", *_HISTORY, "history_count"), (("task",), _HISTORY))
+_TURN1_TEXT = Placeholders((*_TURN1.known, "html"), (*_TURN1.required, ("html",)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +95,29 @@ class PromptPack:
         return (turn1, turn2) if self.turns == 2 else (f"{turn1}\n\n{turn2}",)
 
 
-def load_pack(name_or_dir: str | Path, grounding: str, *, turns: Literal[1, 2] = 2, image: bool = True) -> PromptPack:
+def load_pack(
+    name_or_dir: str | Path,
+    grounding: str,
+    turn2: Placeholders | None,
+    *,
+    lenders: Sequence[str] = (),
+    turns: Literal[1, 2] = 2,
+    image: bool = True,
+) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
+
+    `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first turn of any
+    of the `lenders` belongs too.
 
     Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
     unknown, missing or unclosed placeholder.
     """
     folder = _find(name_or_dir)
     pack = folder.name or str(name_or_dir)
-    source = _Source(folder, pack, grounding, turns, image)
-    system, turn1, turn2 = map(source.load, TURNS)
-    digest = hashlib.sha256(json.dumps([system, turn1, turn2]).encode()).hexdigest()
-    return PromptPack(pack, grounding, system, turn1, turn2, digest, turns)
+    source = _Source(folder, pack, grounding, turn2, tuple(lenders), turns, image)
+    system, first, second = map(source.load, TURNS)
+    digest = hashlib.sha256(json.dumps([system, first, second]).encode()).hexdigest()
+    return PromptPack(pack, grounding, system, first, second, digest, turns)
 
 
 def shipped_packs() -> dict[str, Traversable]:
@@ -148,12 +150,14 @@ class _Source:
     folder: Traversable
     pack: str
     grounding: str
+    turn2: Placeholders | None
+    lenders: tuple[str, ...]
     turns: Literal[1, 2]
     image: bool
 
     def load(self, turn: str) -> str:
         """The text of a turn, from the most specific file there is. Raises PromptError."""
-        if turn == "turn2" and self.grounding in PLAN_ONLY:
+        if turn == "turn2" and self.turn2 is None:
             return ""
         names = self._names(turn)
         name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
@@ -177,14 +181,14 @@ class _Source:
         single, text = [".single"] * (self.turns == 1), [".text"] * (not self.image)
         variants = ["".join(single + text)] * bool(single and text) + text + single + [""]
         prefixes = [f"{self.grounding}.", ""]
-        if self.grounding in PLAN_ONLY:
-            prefixes += [f"{other}." for other in _TURN2]
+        if self.turn2 is None:
+            prefixes += [f"{other}." for other in self.lenders]
         return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
 
-    def _rule(self, turn: str) -> _Rule:
+    def _rule(self, turn: str) -> Placeholders:
         if turn == "turn1":
             return _TURN1 if self.image else _TURN1_TEXT
-        return _TURN2[self.grounding] if turn == "turn2" else _Rule()
+        return self.turn2 if turn == "turn2" and self.turn2 else Placeholders()
 
 
 def _has(text: str, name: str) -> bool:
@@ -206,7 +210,7 @@ def _read(file: Traversable, where: str) -> str:
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 
-def _check(text: str, rule: _Rule, where: str) -> None:
+def _check(text: str, rule: Placeholders, where: str) -> None:
     count = sum(1 for _ in _PLACEHOLDER.finditer(text))
     if count > MOST_PLACEHOLDERS:
         raise PromptError(f"{where}: expected at most {MOST_PLACEHOLDERS} placeholders, got {count:,}")
@@ -220,7 +224,7 @@ def _check(text: str, rule: _Rule, where: str) -> None:
             raise PromptError(f"{where}: expected the placeholder {wanted}, but no line has it")
 
 
-def _line_problems(line: str, rule: _Rule) -> Iterator[str]:
+def _line_problems(line: str, rule: Placeholders) -> Iterator[str]:
     if "{{" not in line:
         return
     known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, this turn is fixed text"

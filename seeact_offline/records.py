@@ -42,7 +42,17 @@ class SeeActError(Exception):
 
 
 class InputError(SeeActError):
-    """Something the user named cannot be used: the message is one sentence, the exit status 2."""
+    """Something the user named cannot be used: one sentence, `argument: expected ..., got ...`; the exit status is 2.
+
+    `argument` is the name that Python gives it; what shows it to people may spell it otherwise.
+    """
+
+    def __init__(self, argument: str, expected: str = "", got: str = "") -> None:
+        super().__init__(argument, expected, got)
+        self.argument, self.expected, self.got = argument, expected, got
+
+    def __str__(self) -> str:
+        return f"{self.argument}: expected {self.expected}, got {self.got}" if self.expected else self.argument
 
 
 class DatasetError(InputError):

@@ -13,14 +13,14 @@ def bench_lint() -> list[Line]:
 
 def _lint() -> int:
     """How many rows there are."""
-    from seeact_offline.dataset import TEST_SPLITS, load_tasks, row_positions
+    from seeact_offline.dataset import TEST_SPLITS, open_split
     from seeact_offline.dataset.lint import Duplicates, lint_task
 
     n, duplicates = 0, Duplicates()
     for split in TEST_SPLITS:
-        positions = row_positions("sample", split)
-        for steps in load_tasks("sample", split):
-            for step, _ in lint_task(steps, positions):
+        opened = open_split("sample", split)
+        for steps in opened.steps_by_task():
+            for step, _ in lint_task(steps, opened.row_positions):
                 duplicates.fault(step)
                 n += 1
     return n

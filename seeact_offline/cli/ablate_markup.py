@@ -12,11 +12,12 @@ from seeact_offline.cli import evaluate, options, strategies
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import NOT_THE_PAPERS, Told
 from seeact_offline.files.markdown import printable
+from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS
 from seeact_offline.runs.ablate import Ablation, ablate_markup
-from seeact_offline.runs.config import MARK_KINDS, MARK_POSITIONS
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.markup_ablation import cells_of
-from seeact_offline.tables import markup as markup_table
+from seeact_offline.tables import TABLES
+from seeact_offline.tables.drawing import Drawing
 
 TURN1 = ("paper", "plain", "marked", "both")
 T = TypeVar("T", bound=str)
@@ -52,8 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     cells = cells_of(args.kinds, args.positions, args.turn1)
     found = ablate_markup(evaluate.config_of(args), cells, Told())
-    _write(args, found)
-    say(markup_table.body(found.table))
+    drawing = TABLES["table5"](found.table, NOT_THE_PAPERS if args.dataset == "sample" else "")
+    _write(found, drawing)
+    say(drawing.body())
     say(f"\nTable: {found.path / 'table.md'}")
     if not found.table["complete"]:
         n_steps = found.table["n_steps"] + found.n_left
@@ -65,12 +67,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.failed or not found.table["complete"] else 0
 
 
-def _write(args: argparse.Namespace, found: Ablation) -> None:
-    remark, out, table = NOT_THE_PAPERS if args.dataset == "sample" else "", RunDirectory(found.path), found.table
-    out.write("table.json", json.dumps(table, indent=2) + "\n")
-    out.write("table.md", printable(markup_table.markdown(table, remark)))
-    out.write("table.csv", markup_table.csv_text(table))
-    out.write("table.tex", printable(markup_table.latex(table, remark)))
+def _write(found: Ablation, drawing: Drawing) -> None:
+    out = RunDirectory(found.path)
+    out.write("table.json", json.dumps(found.table, indent=2) + "\n")
+    out.write("table.md", printable(drawing.markdown()))
+    out.write("table.csv", drawing.csv())
+    out.write("table.tex", printable(drawing.latex()))
 
 
 def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -10,10 +10,12 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import Told
-from seeact_offline.models import Price
+from seeact_offline.grounding.strategies import notes, own_options
+from seeact_offline.models import Price, usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluation import evaluate
 from seeact_offline.runs.run import Run
+from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import short
 
 
@@ -46,7 +48,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model", default="builtin/lexical", metavar="PROVIDER/NAME",
-        help="openai/NAME, replay/FILE, builtin/lexical or builtin/oracle (default: %(default)s)",
+        help=f"{usage()} (default: %(default)s)",
     )  # fmt: skip
     model.add_argument(
         "--base-url", metavar="URL", help="an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
@@ -70,7 +72,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     """What every verb that asks a model has; returns the group for what is its own."""
     runs = parser.add_argument_group("run")
     runs.add_argument(
-        "--protocol", default="seeact", metavar="NAME", help="scoring rules: seeact or mindact (default: %(default)s)"
+        "--protocol", default="seeact", metavar="NAME", help=f"scoring rules: {' or '.join(PROTOCOLS)} (default: %(default)s)"
     )
     runs.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the bootstrap and the model (default: %(default)s)"
@@ -89,7 +91,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
 
 def run(args: argparse.Namespace) -> int:
     run = evaluate(config_of(args), watch=Told())
-    say(short(run.results))
+    say(short(run.results, notes()))
     say(f"\nReport: {run.path / 'report.md'}")
     _note_what_is_left(run, args.max_cost)
     return 1 if run.n_failed or run.failed_repeats or not run.results["complete"] else 0
@@ -97,8 +99,9 @@ def run(args: argparse.Namespace) -> int:
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
     """The options that are fields of a run's configuration; a verb that lacks some leaves them at their defaults."""
-    given = {field.name: getattr(args, field.name) for field in fields(EvalConfig) if hasattr(args, field.name)}
-    return EvalConfig(**given | changes)
+    known = [*(field.name for field in fields(EvalConfig)), *own_options()]
+    given = {name: getattr(args, name) for name in known if hasattr(args, name)}
+    return EvalConfig().changed(**given | changes)
 
 
 def _note_what_is_left(run: Run, max_cost: float | None) -> None:

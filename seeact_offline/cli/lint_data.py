@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.dataset import TEST_SPLITS, canonical_split, load_tasks, row_positions
+from seeact_offline.dataset import TEST_SPLITS, canonical_split, open_split
 from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
 from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
@@ -43,10 +43,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _findings(dataset: str, split: str, limit: int | None) -> Iterator[Finding]:
-    positions = row_positions(dataset, split)
-    duplicates = Duplicates()
-    for steps in load_tasks(dataset, split, limit=limit):
-        for step, faults in lint_task(steps, positions):
+    opened, duplicates = open_split(dataset, split, limit=limit), Duplicates()
+    for steps in opened.steps_by_task():
+        for step, faults in lint_task(steps, opened.row_positions):
             twin = duplicates.fault(step)
             yield Finding(step.key, split, (*faults, twin) if twin else tuple(faults))
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from seeact_offline.cli import strategies
 from seeact_offline.records import MERGE_RULES
-from seeact_offline.runs.config import ENGINES, GROUNDINGS
+from seeact_offline.runs.config import ENGINES, groundings
 
 N = TypeVar("N", int, float)
 
@@ -69,7 +69,7 @@ def add_question_arguments(parser: argparse.ArgumentParser) -> None:
     add_group_arguments(asked)
     asked.add_argument(
         "--grounding",
-        choices=GROUNDINGS,
+        choices=groundings(),
         default="choice",
         help="how the plan becomes an element (default: %(default)s)",
     )

@@ -13,9 +13,10 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
 from seeact_offline.files import markdown
+from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking.chart import curve_png
 from seeact_offline.ranking.recall import CUT, RECALL_AT, StepRank, curve, curve_csv
-from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank, write_whole
+from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank
 
 NAMED = 5
 """Steps without scores that are named one by one."""

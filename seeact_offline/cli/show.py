@@ -12,14 +12,14 @@ from seeact_offline.cli import options
 from seeact_offline.cli.evaluate import config_of
 from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
-from seeact_offline.dataset import load_steps
+from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import Question
 from seeact_offline.ranking import Scores, ranker_query, top_k
 from seeact_offline.records import InputError, Picture, RankedCandidate, Step, StepError
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.runner import prepare
-from seeact_offline.runs.scores import open_scores
+from seeact_offline.runs.scores import ranking_stage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,11 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    dataset = args.dataset
     config = config_of(args)
     grounding = open_strategy(config).grounding
-    scores = open_scores(config, grounding, Told())
-    step = _find(dataset, args)
+    step, task = _find(open_split(args.dataset, args.split, limit=args.limit), args.step)
+    scores = ranking_stage(config, task, Told()).scores() if grounding.needs_ranking else None
     try:
         prepared = prepare(step, scores, args.top_k, grounding.form.image)
         questions = grounding.questions(prepared)
@@ -52,12 +51,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _find(dataset: str, args: argparse.Namespace) -> Step:
-    n = 0
-    for n, step in enumerate(load_steps(dataset, args.split, limit=args.limit), 1):
-        if args.step in {str(n - 1), str(step.key), step.action_uid}:
-            return step
-    raise InputError(f"--step: expected a number under {n} or the id of a step of {args.split}, got {args.step}")
+def _find(split: Split, named: str) -> tuple[Step, Split]:
+    """The step, and its task."""
+    for n, key in enumerate(split.keys):
+        if named in {str(n), str(key), key.action_uid}:
+            task = split.only([key.annotation_id])
+            return next(step for step in task.steps() if step.key == key), task
+    raise InputError(
+        f"--step: expected a number under {len(split.keys)} or the id of a step of {split.name}, got {named}"
+    )
 
 
 def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:

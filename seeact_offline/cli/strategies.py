@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.runs.config import BATCHINGS, COORDINATES, MARK_KINDS, MARK_POSITIONS
+from seeact_offline.grounding.strategies import own_options
+from seeact_offline.grounding.strategy import Option
+from seeact_offline.runs.config import BATCHINGS
 
 
 def add_arguments(asked: argparse._ActionsContainer) -> None:
@@ -20,19 +23,29 @@ def add_arguments(asked: argparse._ActionsContainer) -> None:
         "--batching", choices=BATCHINGS, default=BATCHINGS[0],
         help="choice, annotation: turn 1 for every group, or once a step on the whole page (default: %(default)s)",
     )  # fmt: skip
-    asked.add_argument("--marks", choices=MARK_KINDS, help="annotation: kind of label (default: number)")
-    asked.add_argument(
-        "--mark-position", choices=MARK_POSITIONS, help="annotation: where a label goes (default: bottom-left)"
-    )
-    asked.add_argument(
-        "--mark-turn1", action="store_true", default=None, help="annotation: the marked picture in turn 1 too"
-    )
-    asked.add_argument(
-        "--fuzzy-threshold", type=_percent, metavar="PERCENT", help="attributes: how alike two texts must be at least"
-    )
-    asked.add_argument("--coordinates", choices=COORDINATES, help="pixel: how a place is written (default: absolute)")
-    asked.add_argument("--oracle-file", type=Path, metavar="FILE", help="oracle: the elements a person chose, JSONL")
+    for option, owners in own_options().values():
+        _add_own(asked, option, ", ".join(owners))
     asked.add_argument("--ungrounded", action="store_true", help="turn 1 only: score its operation and value alone")
+
+
+def _add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> None:
+    name, purpose = f"--{option.name.replace('_', '-')}", f"{owners}: {option.help}"
+    if option.read is bool:
+        asked.add_argument(name, action="store_true", default=None, help=purpose)
+    elif option.choices:
+        asked.add_argument(name, choices=option.choices, help=purpose)
+    else:
+        asked.add_argument(name, type=_reader(option), metavar=option.metavar, help=purpose)
+
+
+def _reader(option: Option) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return option.read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
 
 
 def add_picture_argument(asked: argparse._ActionsContainer) -> None:
@@ -43,19 +56,7 @@ def add_picture_argument(asked: argparse._ActionsContainer) -> None:
 
 
 def _side(text: str) -> int:
-    return int(_within(text, 16, 100_000, whole=True))
-
-
-def _percent(text: str) -> float:
-    return _within(text, 0, 100)
-
-
-def _within(text: str, least: int, most: int, whole: bool = False) -> float:
-    try:
-        value = int(text) if whole else float(text)
-    except ValueError:
-        value = None
-    if value is None or not least <= value <= most:
-        kind = "whole number" if whole else "number"
-        raise argparse.ArgumentTypeError(f"expected a {kind} from {least} to {most}, got {text}")
-    return value
+    side = int(text) if text.isdecimal() else 0
+    if not 16 <= side <= 100_000:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 16 to 100000, got {text}")
+    return side

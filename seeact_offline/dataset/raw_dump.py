@@ -16,16 +16,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.writing import hub_schema
+from seeact_offline.files.whole import write_whole
 from seeact_offline.records import DatasetError
 
 PROBLEMS = {
@@ -128,21 +129,22 @@ def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = hub_schema()
+    schema, left = hub_schema(), iter(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".tmp")
-    written = 0
-    try:
+    first = list(islice(left, 1))
+    if not first:
+        return 0
+
+    def write(draft: Path) -> int:
+        written = 0
         # pages and pictures hardly ever repeat: a dictionary of them would only cost memory
         with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=False) as writer:
-            for group in _groups(rows, group_bytes):
+            for group in _groups(chain(first, left), group_bytes):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
                 written += len(group)
-        if written:
-            os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return written
+        return written
+
+    return write_whole(path, write)
 
 
 def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[object]:

@@ -5,6 +5,7 @@ A source gives rows as mappings in the order asked for, with the columns asked f
 
 from __future__ import annotations
 
+import hashlib
 import json
 from array import array
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,8 @@ from .rows import REQUIRED_COLUMNS, Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PAGE_COLUMNS = ("cleaned_html", "pos_candidates", "neg_candidates")
+"""What a ranker reads of a row, beside the light columns."""
 _BATCH_ROWS = 4
 """A row is some 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
@@ -46,6 +49,9 @@ class Source(Protocol):
 
     def sizes(self) -> Sequence[int]:
         """The sizes of its files in bytes; empty when it has none."""
+
+    def version(self) -> str:
+        """What differs whenever any of its rows may: read where that is quick, else made of its pages."""
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows as stored, with a few small columns."""
@@ -80,6 +86,9 @@ class ParquetFiles:
 
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
+
+    def version(self) -> str:
+        return _times(self.paths)
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         for batch in self._batches(columns, _LIGHT_BATCH_ROWS):
@@ -129,6 +138,9 @@ class JsonlFiles:
 
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
+
+    def version(self) -> str:
+        return _times(self.paths)
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         for path in self.paths:
@@ -181,6 +193,10 @@ class TableSource:
     def sizes(self) -> list[int]:
         return []
 
+    def version(self) -> str:
+        # the library's own, which every change of a table changes
+        return str(self.table._fingerprint)
+
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         yield from self.table.select_columns(list(columns))
 
@@ -207,6 +223,12 @@ class StreamSource:
     def sizes(self) -> list[int]:
         return []
 
+    def version(self) -> str:
+        digest = hashlib.sha256()
+        for row in self.light(PAGE_COLUMNS):
+            digest.update(json.dumps([row.get(name) for name in PAGE_COLUMNS], default=str).encode() + b"\n")
+        return digest.hexdigest()
+
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         yield from self.table.select_columns(list(columns))
 
@@ -215,6 +237,10 @@ class StreamSource:
         batches = (batch for part in table.iter(batch_size=1) for batch in part.to_batches())
         for batch in in_order(batches, order, self.name):
             yield _row_at(batch, 0)
+
+
+def _times(paths: Sequence[Path]) -> str:
+    return " ".join(str(path.stat().st_mtime_ns) for path in paths)
 
 
 def _row_at(batch: pa.RecordBatch, at: int) -> dict[str, object]:

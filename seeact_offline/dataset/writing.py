@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..records import Box, Operation
+from seeact_offline.files.whole import write_whole
+from seeact_offline.records import Box, Operation
 
 CANDIDATE_MARK = {"data_pw_testid_buckeye_candidate": "1"}
 """The released data carry it on every candidate."""
@@ -84,18 +84,20 @@ def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_onc
     """Writes rows as one parquet file of the hub's schema, some at a time; returns how many. Whole or not at all."""
     import pyarrow.parquet as pq
 
-    schema = hub_schema()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".tmp")
-    written, rows = 0, iter(rows)
+    schema, left = hub_schema(), iter(rows)
     # a page as large as a row group lets one row's HTML be written as a difference to the last one's
     options = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL, "data_page_size": 1 << 26}
-    with pq.ParquetWriter(draft, schema, **options) as writer:
-        while chunk := [dict(row) for row in islice(rows, rows_at_once)]:
-            writer.write_table(_table(chunk, schema))
-            written += len(chunk)
-    os.replace(draft, path)
-    return written
+
+    def write(draft: Path) -> int:
+        written = 0
+        with pq.ParquetWriter(draft, schema, **options) as writer:
+            while chunk := [dict(row) for row in islice(left, rows_at_once)]:
+                writer.write_table(_table(chunk, schema))
+                written += len(chunk)
+        return written
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, write)
 
 
 def hub_schema() -> Any:

@@ -1,8 +1,8 @@
 """A split through a ranker as a Ray Data pipeline: rows are read, described and scored by workers, on one machine or many.
 
 What travels between the stages is a handful of steps, pickled: reading -> describing (CPU) -> scoring (a ranker each) ->
-here, where each step is put into the part file as it comes. Ray runs the work of a dead worker again; a dead run goes on
-from its part file. A step is scored in one call of the model, with as many threads as here: so the scores are those
+here, where each step is put into the journal as it comes. Ray runs the work of a dead worker again; a dead run goes on
+from its journal. A step is scored in one call of the model, with as many threads as here: so the scores are those
 of a run without Ray, to the bit.
 """
 
@@ -24,14 +24,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seeact_offline.dataset import Shard, step_shards
+from seeact_offline.dataset import Shard, Split
 from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker, set_model_threads
 from seeact_offline.ranking.scores import Ranker, ranker_digest
 from seeact_offline.ranking.splits import (
     DescribedStep,
     RankedStep,
     ScoreJournal,
-    Selection,
     describe_step,
     keep,
     score_steps,
@@ -145,14 +144,14 @@ class RayEngine:
             raise InputError(found.message)
         return str(found)
 
-    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
-        """Every step, in the order in which they are done; what is new is in the part file. Raises InputError."""
-        for outcome in self._outcomes(step_shards(selection.dataset, selection.split, limit=selection.limit), part):
-            yield keep(outcome, part)
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
+        """Every step, in the order in which they are done; what is new is in the journal. Raises InputError."""
+        for outcome in self._outcomes(split.shards(), journal):
+            yield keep(outcome, journal)
 
-    def _outcomes(self, parts: list[Shard], part: ScoreJournal) -> Iterator[RankedStep]:
+    def _outcomes(self, parts: list[Shard], journal: ScoreJournal) -> Iterator[RankedStep]:
         with _in_our_words():
-            for batch in self._pipeline(parts, part.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
+            for batch in self._pipeline(parts, journal.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
                     yield from _unpacked(piece.as_py())
 

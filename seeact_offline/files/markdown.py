@@ -25,9 +25,13 @@ def percent(value: float | None) -> str:
 
 def cell(text: object) -> str:
     """Any text as harmless Markdown: one line, no markup, no HTML."""
+    return "".join("\\" + c if c in "\\`*[]|#" else c for c in html.escape(one_line(text), quote=False))
+
+
+def one_line(text: object) -> str:
+    """Any text on one line, without what cannot be seen."""
     visible = "".join(c for c in str(text) if c.isprintable() or c.isspace())
-    flat = html.escape(" ".join(visible.split()), quote=False)
-    return "".join("\\" + c if c in "\\`*[]|#" else c for c in flat)
+    return " ".join(visible.split())
 
 
 def printable(text: str) -> str:

@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-
-from PIL import Image
+from typing import TYPE_CHECKING
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
@@ -26,7 +25,10 @@ from seeact_offline.grounding.asking import (
     plan_ideal,
     share_turn1,
 )
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.pages.marks import (
+    MARK_KINDS,
+    MARK_POSITIONS,
     NO_MARK,
     STYLE,
     MarkPosition,
@@ -41,9 +43,12 @@ from seeact_offline.pages.marks import (
     visible,
 )
 from seeact_offline.pages.screenshots import Crop, encode_png
-from seeact_offline.prompting import PromptPack
+from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, InputError, MergeRule, Model, Picture, RowError, Step
 from seeact_offline.replies.final_answer import parse_grounding_reply
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 class MarkedCrop:
@@ -201,3 +206,24 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
     truth = step.truth
     found = next((label for node, label in zip(offered, labels, strict=True) if node in truth.positives), NO_MARK)
     return plan_ideal(step), final_lines(found, truth.operation)
+
+
+def _open(asked: Asked) -> Opened:
+    own = asked.own
+    marks = Marks(own["marks"], own["mark_position"], own["mark_turn1"])
+    return Opened(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), own)
+
+
+STRATEGY = Strategy(
+    name="annotation",
+    open=_open,
+    turn2=Placeholders(("labels", "none_label")),
+    options=(
+        Option("marks", "kind of label (default: number)", MARK_KINDS[0], choices=MARK_KINDS),
+        Option("mark_position", "where a label goes (default: bottom-left)", MARK_POSITIONS[0], choices=MARK_POSITIONS),
+        Option("mark_turn1", "the marked picture in turn 1 too", False, read=bool),
+    ),
+    is_grouped=True,
+    needs_picture=True,
+    notes={"box_not_drawn": "a candidate's box has no area or lies outside of the page"},
+)

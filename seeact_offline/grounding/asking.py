@@ -33,6 +33,12 @@ from seeact_offline.records import (
 )
 from seeact_offline.tokens import count_words, visual_tokens
 
+NOTES = {
+    "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
+    "reply_reused": "a reply to the same question, paid for by another row of the table or by another group",
+}
+"""What may be counted of any strategy's questions, and what each count means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

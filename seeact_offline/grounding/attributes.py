@@ -30,8 +30,9 @@ from seeact_offline.grounding.asking import (
 )
 from seeact_offline.grounding.asking import page_html as whole_markup
 from seeact_offline.grounding.choice import choice_question
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, percent
 from seeact_offline.pages.search import FUZZY_THRESHOLD, TYPES, Description, Found, PageSearch, descriptions
-from seeact_offline.prompting import PromptPack
+from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, GroundingReply, Model, Reply, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
@@ -195,3 +196,36 @@ def _boxes(prepared: Prepared, ids: Sequence[str]) -> dict[str, Box]:
     boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
     width, height = prepared.picture.size
     return {i: boxes[i] or Box(0, 0, width, height) for i in ids}
+
+
+def _open(asked: Asked) -> Opened:
+    choices = asked.pack_of("choice")
+    grounding = AttributesGrounding(asked.pack, choices, asked.form, asked.own["fuzzy_threshold"])
+    return Opened(grounding, {**asked.own, "choice_prompts_digest": choices.digest})
+
+
+STRATEGY = Strategy(
+    name="attributes",
+    open=_open,
+    turn2=Placeholders(("types",)),
+    options=(
+        Option(
+            "fuzzy_threshold",
+            "how alike two texts must be at least",
+            FUZZY_THRESHOLD,
+            read=percent,
+            metavar="PERCENT",
+        ),
+    ),
+    notes={
+        "found_exact": "attributes: the text as written is on an element",
+        "found_normalised": "attributes: but for case, signs and spaces the text is on an element",
+        "found_contained": "attributes: the text is part of an element's",
+        "found_fuzzy": "attributes: the text is like an element's",
+        "several_matches": "attributes: more than one element fits, so that the model was asked to choose",
+        "matches_left_out": "attributes: matches beyond those that were offered",
+        "no_match": "attributes: no element fits",
+        "target_without_text": "attributes: the right element has no text to find it by",
+        "target_not_found": "attributes: its own type and text lead to another element",
+    },
+)

@@ -19,8 +19,9 @@ from seeact_offline.grounding.asking import (
     ordered_groups,
     share_turn1,
 )
+from seeact_offline.grounding.strategy import Asked, Opened, Strategy
 from seeact_offline.pages.dom import Choice
-from seeact_offline.prompting import PromptPack
+from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, MergeRule, Model, Step, letter
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
@@ -101,3 +102,15 @@ def choice_ideal(step: Step, offered: Sequence[str]) -> tuple[str, str]:
     where = "is not among those shown" if place is None else f"is element {offered[place]}"
     plan = f"The next action is {truth.operation.text!r}; its target {where}."
     return plan, final_lines(letter(len(offered) if place is None else place), truth.operation)
+
+
+def _open(asked: Asked) -> Opened:
+    return Opened(ChoiceGrounding(asked.pack, asked.group_size, asked.merge, asked.form))
+
+
+STRATEGY = Strategy(
+    name="choice",
+    open=_open,
+    turn2=Placeholders(("choices", "none_label"), required=(("choices",), ("none_label",))),
+    is_grouped=True,
+)

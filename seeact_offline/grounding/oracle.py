@@ -13,14 +13,18 @@ Source: SeeAct (arXiv 2401.01614v2) section 4.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import FormatError, read_json, short, typed
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import Question, Session, count_resized, decision, noted, reply
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -34,7 +38,6 @@ from seeact_offline.records import (
     StepKey,
 )
 
-FIELDS = ("annotation_id", "action_uid", "element_id", "op", "value")
 ANSWER_FAILURES = (
     "no_answer",  # the file has no line for the step
     "unknown_element",  # its element is no candidate of the step
@@ -96,7 +99,26 @@ def _declined(failure: str) -> GroundingReply:
     return GroundingReply(None, failure=failure)
 
 
+def _open(asked: Asked) -> Opened:
+    path = asked.own["oracle_file"]
+    if path is None:
+        raise InputError("--grounding oracle: expected --oracle-file FILE as well, got none")
+    grounding = OracleGrounding(asked.pack, asked.form, read_answers(path))
+    return Opened(grounding, {"oracle_digest": file_digest(path)})
+
+
+STRATEGY = Strategy(
+    name="oracle",
+    open=_open,
+    turn2=None,
+    options=(Option("oracle_file", "the elements a person chose, JSONL", read=Path, metavar="FILE"),),
+)
+
+
 # --- the file ---
+
+
+_NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def read_answers(path: Path) -> dict[StepKey, PersonAnswer]:
@@ -120,31 +142,31 @@ def read_answers(path: Path) -> dict[StepKey, PersonAnswer]:
     return answers
 
 
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of an oracle file."""
+
+    annotation_id: _NotEmpty
+    action_uid: _NotEmpty
+    element_id: _NotEmpty | None
+    op: str
+    value: str | None
+
+    def __post_init__(self) -> None:
+        if self.op not in (*OPERATIONS, ""):
+            raise ValueError(f"expected op to be {', '.join(OPERATIONS)} or empty, got {short(self.op)}")
+
+
 def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
+    row: Any = None
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        raise InputError(f"{where}: expected one JSON object, got {_short(line)}") from None
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: expected one JSON object, got {_short(line)}")
-    if set(row) != set(FIELDS):
-        raise InputError(f"{where}: expected exactly the fields {', '.join(FIELDS)}, got {_short(', '.join(row))}")
-    key = StepKey(_text(row, "annotation_id", where), _text(row, "action_uid", where))
-    element = None if row["element_id"] is None else _text(row, "element_id", where)
-    op, value = row["op"], row["value"]
-    if op not in (*OPERATIONS, "") or not isinstance(op, str):
-        raise InputError(f"{where}, step {key}: expected op to be {', '.join(OPERATIONS)} or empty, got {_short(op)}")
-    if not isinstance(value, str | None):
-        raise InputError(f"{where}, step {key}: expected value to be text or null, got {_short(value)}")
-    return key, PersonAnswer(element, op, value or "")
+        row = read_json(line)
+        found = typed(row, _Line)
+    except FormatError as error:
+        raise InputError(f"{where}{_step_named(row)}: {error}") from None
+    return StepKey(found.annotation_id, found.action_uid), PersonAnswer(found.element_id, found.op, found.value or "")
 
 
-def _text(row: Mapping[str, Any], name: str, where: str) -> str:
-    text = row[name]
-    if not isinstance(text, str) or not text:
-        raise InputError(f"{where}: expected {name} to be a text of at least one character, got {_short(text)}")
-    return text
-
-
-def _short(found: object) -> str:
-    return repr(found)[:80]
+def _step_named(row: Any) -> str:
+    """The step of a line that is at fault, as far as it names one."""
+    ids = [row.get(name) for name in StepKey._fields] if isinstance(row, dict) else [None]
+    return f", step {StepKey(*ids)}" if all(isinstance(name, str) and name for name in ids) else ""

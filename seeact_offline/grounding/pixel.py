@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import Question, Session, decision, final_lines, noted, plan_ideal, reply
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.pages.screenshots import Crop
-from seeact_offline.prompting import PromptPack
+from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
 from seeact_offline.replies.points import (
+    COORDINATES,
     Coordinates,
     describe,
     element_at,
@@ -169,3 +171,20 @@ def read_operation(text: str) -> tuple[str, str, str | None]:
     if not read.op:
         return "", read.value, "unknown_action" if _ACTION.search(text) else "missing_action"
     return read.op, read.value, "missing_value" if read.op != "CLICK" and not read.value else None
+
+
+def _open(asked: Asked) -> Opened:
+    return Opened(PixelGrounding(asked.pack, asked.form, asked.own["coordinates"]), asked.own)
+
+
+STRATEGY = Strategy(
+    name="pixel",
+    open=_open,
+    turn2=Placeholders(("coordinates", "width", "height"), required=(("coordinates",),)),
+    options=(Option("coordinates", "how a place is written (default: absolute)", COORDINATES[0], choices=COORDINATES),),
+    needs_picture=True,
+    notes={
+        "point_off_elements": "the model pointed at a place where no candidate is",
+        "target_finer_than_coordinates": "no whole number (or third decimal of a fraction) lies on the right element",
+    },
+)

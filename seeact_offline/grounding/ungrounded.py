@@ -14,6 +14,7 @@ from seeact_offline.grounding.asking import (
     reply,
     whole_page,
 )
+from seeact_offline.grounding.strategy import Asked, Opened, Strategy
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model, StepError
 from seeact_offline.replies.turn1 import parse_plan
@@ -50,3 +51,10 @@ class UngroundedGrounding:
         answer = reply(question, talk.texts, read, detail)
         notes = noted(picture_resized=count_resized([question]))
         return Grounded((answer,), decision(answer), session.usage, notes=notes)
+
+
+def _open(asked: Asked) -> Opened:
+    return Opened(UngroundedGrounding(asked.pack, asked.form))
+
+
+STRATEGY = Strategy(name="ungrounded", open=_open, turn2=None)

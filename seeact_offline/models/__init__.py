@@ -1,51 +1,36 @@
-"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME` into one of them."""
+"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME` into one of them.
+
+A new provider is a module that declares a `Provider`, and a line in PROVIDERS.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
-from seeact_offline.models.address import address_of
-from seeact_offline.models.builtin import open_builtin
-from seeact_offline.models.cache import CachedModel
+from seeact_offline.models import builtin, openai, replay
 from seeact_offline.models.function import as_model, name_of_object
-from seeact_offline.models.openai import OpenAIModel
-from seeact_offline.models.replay import ReplayModel
+from seeact_offline.models.provider import ModelOptions, Price, Provider
 from seeact_offline.records import Model, ModelSpecError
 
-__all__ = ["ModelOptions", "Price", "model_identity", "model_name", "open_model"]
+__all__ = [
+    "PROVIDERS",
+    "ModelOptions",
+    "Price",
+    "Provider",
+    "model_identity",
+    "model_name",
+    "open_model",
+    "unheeded",
+    "usage",
+]
 
-
-class Price(NamedTuple):
-    """What a model charges, in USD per million tokens."""
-
-    prompt: float
-    completion: float
-
-
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """How to ask a model. Providers that do not call a server take no notice."""
-
-    base_url: str | None = None
-    # None: OpenAI itself
-    max_tokens: int = 2048
-    """Most tokens a reply may have."""
-    temperature: float | None = 0.0
-    # None: not sent, the server decides
-    timeout_s: float = 120.0
-    """Of one attempt."""
-    max_retries: int = 5
-    """After the first attempt, with growing pauses or those that the server asks for."""
-    cache: Path | None = None
-    """File that keeps paid replies; None for none."""
-    price: Price | None = None
-    # None: the cost is not known
-    seed: int = 0
-    """Sent along; servers promise best effort only."""
+PROVIDERS: dict[str, Provider] = {
+    "openai": openai.PROVIDER,
+    "replay": replay.PROVIDER,
+    "builtin": builtin.PROVIDER,
+}
 
 
 def open_model(spec: Any, options: ModelOptions) -> Model:
@@ -57,13 +42,12 @@ def open_model(spec: Any, options: ModelOptions) -> Model:
     if not isinstance(spec, str):
         return as_model(spec)
     provider, _, name = spec.partition("/")
-    opener = PROVIDERS.get(provider)
-    if opener is None or not name:
+    if provider not in PROVIDERS or not name:
         raise ModelSpecError(
             f"--model must be PROVIDER/NAME with PROVIDER one of {', '.join(PROVIDERS)}, for example builtin/lexical; "
             f"got {spec!r}"
         )
-    return opener(name, options)
+    return PROVIDERS[provider].open(name, options)
 
 
 def model_name(spec: Any) -> str:
@@ -71,44 +55,21 @@ def model_name(spec: Any) -> str:
     return spec if isinstance(spec, str) else f"python/{name_of_object(spec)}"
 
 
-def model_identity(spec: Any, options: ModelOptions) -> dict[str, Any]:
-    """What replies depend on, for the manifest: a recording counts by its content, a server by its address and settings, an
-    object or a function of Python by its name alone."""
+def model_identity(spec: Any, options: ModelOptions) -> Mapping[str, Any]:
+    """What replies depend on, for the manifest: as the provider says, of an object or a function of Python its name alone."""
     provider, _, name = model_name(spec).partition("/")
-    if provider == "replay" and Path(name).is_file():
-        return {"model": "replay", "recording_digest": _digest(Path(name))}
-    if provider in ("builtin", "python"):
-        return {"model": model_name(spec)}
-    return {
-        "model": spec,
-        "base_url": address_of(options.base_url),
-        "temperature": options.temperature,
-        "max_tokens": options.max_tokens,
-    }
+    return PROVIDERS[provider].identity(name, options) if provider in PROVIDERS else {"model": model_name(spec)}
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def unheeded(spec: Any, options: ModelOptions) -> list[str]:
+    """The options that were given, of which the model takes no notice."""
+    provider = PROVIDERS.get(model_name(spec).partition("/")[0])
+    heeded, usual = provider.options if provider else (), ModelOptions()
+    given = [field.name for field in fields(options) if getattr(options, field.name) != getattr(usual, field.name)]
+    return [name for name in given if name not in (*heeded, "cache", "seed")]
 
 
-def _open_openai(name: str, options: ModelOptions) -> Model:
-    model = OpenAIModel(name, options)
-    if options.cache is None:
-        return model
-    return CachedModel(model, options.cache, model.identity)
-
-
-def _open_replay(name: str, options: ModelOptions) -> Model:
-    return ReplayModel(Path(name))
-
-
-def _open_builtin(name: str, options: ModelOptions) -> Model:
-    return open_builtin(name)
-
-
-PROVIDERS: dict[str, Callable[[str, ModelOptions], Model]] = {
-    "openai": _open_openai,
-    "replay": _open_replay,
-    "builtin": _open_builtin,
-}
+def usage() -> str:
+    """The models there are, for people."""
+    *others, last = (f"{name}/{what}" for name, provider in PROVIDERS.items() for what in provider.usage)
+    return f"{', '.join(others)} or {last}"

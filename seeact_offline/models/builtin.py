@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import Completion, Message, ModelSpecError, Operation, Request, Usage, letter
 
 _FREE = Usage(calls=1)
@@ -345,3 +346,14 @@ def _spans(task: str) -> Iterator[Span]:
 def _distance(span: Span, places: Sequence[int]) -> int:
     """Characters between the span and the nearest of the places; 0 inside of it."""
     return min((max(span.start - place, place - span.end, 0) for place in places), default=0)
+
+
+def _open(name: str, options: ModelOptions) -> LexicalModel | OracleModel:
+    return open_builtin(name)
+
+
+def _identity(name: str, options: ModelOptions) -> dict[str, str]:
+    return {"model": f"builtin/{name}"}
+
+
+PROVIDER = Provider(usage=tuple(MODELS), open=_open, identity=_identity)

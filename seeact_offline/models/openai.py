@@ -16,15 +16,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact, redact_reported
-from seeact_offline.models.address import Server, find_server
-from seeact_offline.records import CallError, Completion, Message, ModelSpecError, Picture, Request, Usage
+from seeact_offline.models.address import Server, address_of, find_server
+from seeact_offline.models.cache import CachedModel
+from seeact_offline.models.provider import ModelOptions, Price, Provider
+from seeact_offline.records import CallError, Completion, Message, Model, ModelSpecError, Picture, Request, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
 
-    from seeact_offline.models import ModelOptions, Price
 
 PICTURE_BYTES = 64 * 1024 * 1024
 DETAIL_CHARS = 300
@@ -212,3 +213,22 @@ def _explained(error: Exception) -> str:
 def _scrubbed(detail: str) -> str:
     """One line of at most DETAIL_CHARS characters without secrets: servers like to quote what they refuse."""
     return redact_reported(detail)[:DETAIL_CHARS]
+
+
+def _open(name: str, options: ModelOptions) -> Model:
+    model = OpenAIModel(name, options)
+    return model if options.cache is None else CachedModel(model, options.cache, model.identity)
+
+
+def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
+    """A server counts by its address and what it is asked with."""
+    asked = {"temperature": options.temperature, "max_tokens": options.max_tokens}
+    return {"model": f"openai/{name}", "base_url": address_of(options.base_url), **asked}
+
+
+PROVIDER = Provider(
+    usage=("NAME",),
+    open=_open,
+    identity=_identity,
+    options=("base_url", "max_tokens", "temperature", "timeout_s", "max_retries", "price", "seed"),
+)

@@ -1,24 +1,19 @@
 """What was paid for, kept in a SQLite file by key, so that no call is paid for twice.
 
 Every value is stored the moment it arrives: a run killed in the middle of a step asks again only for what never came.
-Values asked for at the same time share one call. Failures are not kept. Each value lies beside a checksum: a bit that flips on
-a disk could make another answer of it.
+Values asked for at the same time share one call. Failures are not kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import sqlite3
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from seeact_offline.records import InputError
+from seeact_offline.files.store import Store
 
 T = TypeVar("T")
-_LOCK_WAIT_S = 30.0
-"""Another run may be writing to the same file."""
 
 
 class PaidCalls(Generic[T]):
@@ -27,14 +22,10 @@ class PaidCalls(Generic[T]):
     def __init__(self, path: Path, encode: Callable[[T], str], decode: Callable[[str], T]) -> None:
         """`decode` may raise ValueError, KeyError or TypeError. Raises InputError for an unusable file."""
         self.calls = 0
-        # values that had to be called for
-        self._path = path
+        """Values that had to be called for."""
+        self._store = Store(path, "the reply cache")
         self._encode, self._decode = encode, decode
         self._waiting: dict[str, asyncio.Task[T]] = {}
-        try:
-            self._db = _open_file(path)
-        except (OSError, sqlite3.Error) as error:
-            raise _unusable(path, error) from error
 
     async def get(self, key: str, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The saved value, or what `call` gives. Raises what `call` raises, and InputError when the file breaks."""
@@ -53,7 +44,7 @@ class PaidCalls(Generic[T]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._db.close()
+        self._store.close()
 
     def _start(self, key: str, call: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
         self.calls += 1
@@ -64,7 +55,7 @@ class PaidCalls(Generic[T]):
 
     async def _ask(self, key: str, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         value = await call()
-        self._write(key, value)
+        self._store.put(key, self._encode(value))
         return value
 
     def _finished(self, key: str, task: asyncio.Task[T]) -> None:
@@ -74,59 +65,8 @@ class PaidCalls(Generic[T]):
             task.exception()
 
     def _read(self, key: str) -> T | None:
+        text = self._store.get(key)
         try:
-            # as bytes, for a damaged value may be no text
-            row = self._db.execute(
-                "SELECT CAST(completion AS BLOB), CAST(checksum AS BLOB) FROM completions WHERE key = ?", (key,)
-            ).fetchone()
-            if row is None:
-                return None
-            value, checksum = row
-            if checksum not in (None, _checksum(key, value)):
-                self._db.execute("DELETE FROM completions WHERE key = ?", (key,))
-                raise ValueError("a reply is damaged; it is removed now, and the same command asks for it again")
-            return self._decode(value.decode())
-        except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-            raise _unusable(self._path, error) from error
-
-    def _write(self, key: str, value: T) -> None:
-        try:
-            text = self._encode(value)
-            row = key, text, _checksum(key, text.encode()).decode()
-            self._db.execute("INSERT OR REPLACE INTO completions (key, completion, checksum) VALUES (?, ?, ?)", row)
-        except sqlite3.Error as error:
-            raise _unusable(self._path, error) from error
-
-
-def _open_file(path: Path) -> sqlite3.Connection:
-    """Each statement commits by itself; a write-ahead log keeps the file whole when the process is killed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL, checksum TEXT)"
-        )
-        # the index too: a key that is not found there would be paid for again
-        verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(verdict)
-        if "checksum" not in {column[1] for column in db.execute("PRAGMA table_info(completions)")}:
-            # a file of an earlier version: what it holds has none
-            db.execute("ALTER TABLE completions ADD COLUMN checksum TEXT")
-    except BaseException:
-        # whatever it was goes on its way; only the file must not stay open
-        db.close()
-        raise
-    return db
-
-
-def _checksum(key: str, value: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + b"\n" + value).hexdigest()[:16].encode()
-
-
-def _unusable(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"the reply cache must be a SQLite file of this program that can be written; {path} is not usable: {error}"
-    )
+            return None if text is None else self._decode(text)
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._store.unusable(error) from error

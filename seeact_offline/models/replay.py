@@ -11,31 +11,43 @@ letters would mean other elements.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+import msgspec
+
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey, Usage
 
+LAYOUTS = "a line holds annotation_id, action_uid and either groups or group and replies"
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+
+class Recording(msgspec.Struct, frozen=True):
     """One group's recorded conversation."""
 
+    group: int
     replies: tuple[str, ...]
     """One a turn."""
-    offered: tuple[str, ...] | None
-    # None where the recording does not say
+    offered: tuple[str, ...] | None = None
+    """None where the recording does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    key: StepKey
-    groups: dict[int, Recording]
-    whole: bool
-    # True: all groups of the step; False: one of them
+class _StepLine(msgspec.Struct):
+    """All groups of a step."""
+
+    annotation_id: str
+    action_uid: str
+    groups: tuple[Recording, ...]
+
+
+class _GroupLine(Recording, frozen=True, kw_only=True):
+    """One group of a step."""
+
+    annotation_id: str
+    action_uid: str
 
 
 class ReplayModel:
@@ -46,10 +58,11 @@ class ReplayModel:
         self._path = path
         self._steps: dict[StepKey, dict[int, Recording]] = {}
         for line in _read(path):
-            if line.whole:
-                self._steps[line.key] = line.groups
+            key = StepKey(line.annotation_id, line.action_uid)
+            if isinstance(line, _StepLine):
+                self._steps[key] = {recording.group: recording for recording in line.groups}
             else:
-                self._steps.setdefault(line.key, {}).update(line.groups)
+                self._steps.setdefault(key, {})[line.group] = line
         if not self._steps:
             raise ModelSpecError(f"--model replay/FILE must name a file of recorded replies; {path} holds none")
 
@@ -76,70 +89,45 @@ def _difference(recorded: tuple[str, ...], request: Request) -> str:
     )
 
 
-def _read(path: Path) -> Iterator[_Line]:
+def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                yield from _parsed(line, f"{path}, line {number}")
+                if line.strip() and not _is_torn(line):
+                    yield _parsed(line, f"{path}, line {number}")
     except OSError as error:
         raise ModelSpecError(
             f"--model replay/FILE must name a readable file; {path} is not: {error.strerror or error}"
         ) from error
 
 
-def _parsed(line: bytes, where: str) -> Iterator[_Line]:
-    """Nothing for an empty line, and for one without an end: a run killed while it wrote leaves a torn last line."""
-    if not line.strip():
-        return
+def _is_torn(line: bytes) -> bool:
+    """Whether it is the last line of a run that was killed while it wrote. One that lacks nothing but its end is not."""
+    if line.endswith(b"\n"):
+        return False
     try:
-        row = json.loads(line)
-    except ValueError as error:
-        if not line.endswith(b"\n"):
-            return
-        raise ModelSpecError(f"{where}: expected a JSON object, got something else: {error}") from error
+        read_json(line)
+    except FormatError:
+        return True
+    return False
+
+
+def _parsed(line: bytes, where: str) -> _StepLine | _GroupLine:
     try:
-        yield _line(row)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelSpecError(
-            f"{where}: expected annotation_id, action_uid and either groups or group and replies; {_complaint(error)}"
-        ) from error
+        row = read_json(line)
+        return typed(row, _StepLine) if isinstance(row, dict) and "groups" in row else typed(row, _GroupLine)
+    except FormatError as error:
+        raise ModelSpecError(f"{where}: {error} ({LAYOUTS})") from None
 
 
-def _complaint(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+def _open_replay(name: str, options: ModelOptions) -> ReplayModel:
+    return ReplayModel(Path(name))
 
 
-def _line(row: object) -> _Line:
-    """Raises KeyError, TypeError or ValueError for a row of neither layout."""
-    if not isinstance(row, dict):
-        raise TypeError(f"got a {type(row).__name__}")
-    key = StepKey(_text(row, "annotation_id"), _text(row, "action_uid"))
-    whole = "groups" in row
-    groups = row["groups"] if whole else [row]
-    if not isinstance(groups, list):
-        raise TypeError("groups is not a list")
-    return _Line(key, dict(_group(group) for group in groups), whole)
+def _identity(name: str, options: ModelOptions) -> dict[str, str]:
+    """A recording counts by its content."""
+    path = Path(name)
+    return {"model": "replay", "recording_digest": file_digest(path) if path.is_file() else ""}
 
 
-def _group(group: Mapping[str, object]) -> tuple[int, Recording]:
-    if not isinstance(group, dict):
-        raise TypeError("a group is not an object")
-    number = group["group"]
-    if not isinstance(number, int):
-        raise TypeError(f"group is {number!r}, not a whole number")
-    offered = group.get("offered")
-    known = None if offered is None else _texts(offered, "offered")
-    return number, Recording(_texts(group["replies"], "replies"), known)
-
-
-def _text(row: Mapping[str, object], name: str) -> str:
-    value = row[name]
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is not a text")
-    return value
-
-
-def _texts(values: object, name: str) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{name} is not a list of texts")
-    return tuple(values)
+PROVIDER = Provider(usage=("FILE",), open=_open_replay, identity=_identity)

@@ -17,11 +17,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-from lxml import etree
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from seeact_offline.records import RowError
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 Style = Literal["brackets", "parentheses"]
 
@@ -416,6 +417,8 @@ class _Pieces:
 
 
 def _parse(cleaned_html: str) -> etree._Element:
+    from lxml import etree
+
     # counted before they become objects of Python
     if len(cleaned_html) > MAX_CHARACTERS:
         raise _too_large(f"{len(cleaned_html):,} characters", MAX_CHARACTERS)

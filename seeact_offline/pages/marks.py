@@ -21,11 +21,10 @@ from itertools import product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from PIL import Image, ImageDraw, ImageFont
-
 from seeact_offline.records import Box, InputError
 
 if TYPE_CHECKING:
+    from PIL import Image
     from PIL.ImageFont import FreeTypeFont
 
 MarkKind = Literal["number", "letter", "double-letter"]
@@ -279,6 +278,8 @@ def label_size(label: str) -> Size:
 
 def draw_marks(image: Image.Image, boxes: Sequence[Rect], labels: Sequence[str], spots: Sequence[Rect]) -> Image.Image:
     """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label."""
+    from PIL import ImageDraw
+
     marked = _draw_boxes(image, boxes)
     pen = ImageDraw.Draw(marked)
     for box, spot in zip(boxes, spots, strict=True):
@@ -299,6 +300,7 @@ def _leader(box: Rect, spot: Rect) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def _draw_boxes(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
     import numpy as np
+    from PIL import Image
 
     sv = _supervision()
     scene = np.array(image)
@@ -325,6 +327,8 @@ def _supervision():  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=1)
 def _font() -> FreeTypeFont:
     """Pillow's own scalable font, so that no font has to be installed."""
+    from PIL import ImageFont
+
     font = ImageFont.load_default(size=FONT_SIZE)
     if not isinstance(font, ImageFont.FreeTypeFont):
         raise InputError("--grounding annotation: expected a Pillow with FreeType (to draw labels), found one without")

@@ -6,10 +6,12 @@ import hashlib
 import io
 from collections.abc import Iterable
 from functools import cached_property
-
-from PIL import Image, UnidentifiedImageError
+from typing import TYPE_CHECKING
 
 from seeact_offline.records import Box, CropBox, RowError, Screenshot
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
@@ -55,7 +57,7 @@ class PagePicture:
         data = self._screenshot.read()
         try:
             if self.format == "PNG":
-                Image.open(io.BytesIO(data)).verify()
+                _open(data).verify()
             elif self.format == "JPEG" and b"\xff\xd9" not in data[-4096:]:
                 raise OSError("a JPEG without an end mark")
             elif self.format == "WEBP" and len(data) < int.from_bytes(data[4:8], "little") + 8:
@@ -67,6 +69,8 @@ class PagePicture:
 
     def reduced(self, width: int) -> Image.Image:
         """The RGB picture about `width` pixels across, cheap for formats that decode at a reduced size. Raises RowError."""
+        from PIL import Image
+
         try:
             picture = self._opened
             height = max(1, round(picture.height * width / picture.width))
@@ -77,9 +81,11 @@ class PagePicture:
 
     @cached_property
     def _opened(self) -> Image.Image:
+        from PIL import Image
+
         try:
-            return Image.open(io.BytesIO(self._screenshot.read()))
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            return _open(self._screenshot.read())
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise _bad(error) from None
 
     def crop(self, box: CropBox, max_side: int | None = None) -> Crop:
@@ -126,12 +132,21 @@ class Crop:
 
     def image(self) -> Image.Image:
         """The RGB pixels as shown, the caller's own to draw on. Raises RowError `bad_screenshot`."""
+        from PIL import Image
+
         if self.resized:
             return self._page.pixels.resize(self.size, Image.Resampling.LANCZOS, box=self.box)
         return self._page.pixels.crop(self.box)
 
     def png(self) -> bytes:
         return encode_png(self.image())
+
+
+def _open(data: bytes) -> Image.Image:
+    """Pillow raises OSError for what is no picture."""
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data))
 
 
 def encode_png(image: Image.Image) -> bytes:

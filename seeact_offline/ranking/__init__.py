@@ -1,6 +1,5 @@
 """From candidates to a ranked top-k: the texts that a ranker reads, and the score files that it leaves."""
 
-from seeact_offline.ranking.cache import CachedScores, cache_folder
 from seeact_offline.ranking.files import (
     SCHEMA,
     FileScores,
@@ -8,7 +7,6 @@ from seeact_offline.ranking.files import (
     ScoreRow,
     check_dataset,
     check_match,
-    file_digest,
     read_scores,
     write_official,
     write_scores,
@@ -34,7 +32,6 @@ __all__ = [
     "DTYPES",
     "SCHEMA",
     "TEXT_VERSION",
-    "CachedScores",
     "FileScores",
     "LiveScores",
     "Origin",
@@ -43,13 +40,11 @@ __all__ = [
     "Scores",
     "StepScores",
     "bundled_folder",
-    "cache_folder",
     "candidate_texts",
     "check_candidates",
     "check_dataset",
     "check_match",
     "default_ranker",
-    "file_digest",
     "load_plain_pickle",
     "open_ranker",
     "ranker_digest",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -19,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from seeact_offline.dataset import fingerprint
+from seeact_offline.dataset import Split, open_split
+from seeact_offline.files.digest import file_digest
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.score_pickles import one_line, read_tables
 from seeact_offline.ranking.scores import Scores, StepScores
@@ -64,6 +64,8 @@ class Origin:
     ranker: str = field(default="", compare=False)
     """As it was named; the digest identifies it."""
     texts_truncated: int | None = field(default=None, compare=False)
+    left_out: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
+    """Steps that could not be ranked: the failure's name, and what was wrong."""
 
 
 class FileScores(Scores, Protocol):
@@ -92,7 +94,7 @@ def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | No
     """Writes a score file that `read_scores` reads, some rows at a time."""
     schema = SCHEMA if origin is None else SCHEMA.with_metadata({METADATA: json.dumps(asdict(origin))})
     left = iter(rows)
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         while some := list(islice(left, ROWS_AT_ONCE)):
             columns = [
                 [row.key.annotation_id for row in some],
@@ -115,18 +117,19 @@ def write_official(path: str | Path, rows: Iterable[ScoreRow]) -> None:
         pickle.dump({"scores": scores, "ranks": ranks}, file, protocol=4)
 
 
-def check_dataset(scores: FileScores, dataset: Any, source: str) -> None:
+def check_dataset(scores: FileScores, split: Split, source: str) -> None:
     """Raises ScoreFileError when the file says that it was made from other data. A file that does not say is let pass."""
     if scores.origin is None:
         return
     try:
         # of the file's split: scores of all splits serve for one of them, and the other way round
-        found = fingerprint(dataset, scores.origin.split)
+        same = split.name == scores.origin.split
+        found = (split if same else open_split(split.dataset, scores.origin.split)).fingerprint
     except DatasetError:
         return
     if found != scores.origin.dataset_fingerprint:
         raise ScoreFileError(
-            f"--scores: expected scores of {dataset} ({scores.origin.split}, fingerprint {found}), but {source} was made from"
+            f"--scores: expected scores of {split.dataset} ({scores.origin.split}, fingerprint {found}), but {source} was made from"
             f" another data set (fingerprint {scores.origin.dataset_fingerprint})"
         )
 
@@ -160,9 +163,9 @@ class ParquetScores:
             begins = _run_begins(numbers)
         self._columns = [table[name].combine_chunks() for name in SCHEMA.names[2:]]
         task_names, uid_names = tasks.dictionary.to_pylist(), uids.dictionary.to_pylist()
-        names = [f"{task_names[n // width]}_{uid_names[n % width]}" for n in numbers[begins].tolist()]
-        sizes = np.diff(begins, append=len(numbers)).tolist()
-        self._spans = dict(zip(names, zip(begins.tolist(), sizes, strict=True), strict=True))
+        keys = [StepKey(task_names[n // width], uid_names[n % width]) for n in numbers[begins].tolist()]
+        spans = map(_Span, keys, begins.tolist(), np.diff(begins, append=len(numbers)).tolist())
+        self._spans = {str(span.key): span for span in spans}
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -174,10 +177,25 @@ class ParquetScores:
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
         span = self._spans.get(str(step.key))
-        if span is None:
-            return None
-        nodes, scores, ranks = (column.slice(*span).to_pylist() for column in self._columns)
-        return dict(zip(nodes, zip(scores, ranks, strict=True), strict=True))
+        return None if span is None else {row.backend_node_id: (row.score, row.rank) for row in self._rows(span)}
+
+    def rows(self, without: Collection[StepKey] = ()) -> Iterator[ScoreRow]:
+        """Its lines as they are stored, but for those of some steps."""
+        for span in self._spans.values():
+            if span.key not in without:
+                yield from self._rows(span)
+
+    def _rows(self, span: _Span) -> Iterator[ScoreRow]:
+        columns = (column.slice(span.begin, span.size).to_pylist() for column in self._columns)
+        return (ScoreRow(span.key, *values) for values in zip(*columns, strict=True))
+
+
+class _Span(NamedTuple):
+    """Where a step's rows are."""
+
+    key: StepKey
+    begin: int
+    size: int
 
 
 def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
@@ -186,7 +204,7 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
     `pq.read_table` and `to_numpy` would do, but load pandas.
     """
     try:
-        with pq.ParquetFile(path, read_dictionary=list(KEY_COLUMNS)) as file:
+        with pq.ParquetFile(path, read_dictionary=list(KEY_COLUMNS), page_checksum_verification=True) as file:
             table = file.read(columns=SCHEMA.names).select(SCHEMA.names)
             origin = _origin((file.schema_arrow.metadata or {}).get(METADATA))
         table = pa.table([_typed(table[field.name], field) for field in SCHEMA], names=SCHEMA.names)
@@ -259,9 +277,3 @@ class PickledScores:
             return None
         ranks = self._ranks.get(str(step.key), {})
         return {node: (float(score), ranks.get(node)) for node, score in scores.items()}
-
-
-def file_digest(path: Path) -> str:
-    """sha256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,23 +1,23 @@
 """A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored twice.
 
-What is scored lies in a part file from then on: a first line that names the configuration, then a line a step.
+What is scored lies in a journal from then on: a first line that names the configuration, then a line a step.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from seeact_offline.dataset import load_steps
+from seeact_offline.dataset import Split
+from seeact_offline.files.journal import Journal, Line
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.files import FileScores, Origin, ScoreRow
 from seeact_offline.ranking.scores import (
@@ -36,6 +36,7 @@ AHEAD = 4
 """Steps described before the model is ready for them."""
 T = TypeVar("T")
 U = TypeVar("U")
+UNKNOWN = "no_scores", "the score file has no scores for this step"
 HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
 """Faults of a row that leave what a ranker reads whole."""
 
@@ -63,49 +64,43 @@ class RankedStep:
 
 
 class ScoreJournal:
-    """Scores so far, on disk. Use as a context manager: appends inside."""
+    """Scores so far, on disk: a line that says what makes them, then a line a step. Use as a context manager."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
-        self._path = path
-        self._header = asdict(origin)
-        self._places: dict[StepKey, int] = {}
-        # where a step's line begins
-        self._file: IO[bytes] | None = None
+        self._journal = Journal(path)
+        self._origin = origin
+        self._offsets: dict[StepKey, int] = {}
 
     def __enter__(self) -> ScoreJournal:
         """Raises InputError for a file of another configuration."""
+        path = self._journal.path
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a+b")
+            lines = self._journal.lines()
+            header = next(lines, None)
+            if header is not None:
+                _check_header(header.text, self._origin, path)
+                self._offsets = {_key(line, path): line.offset for line in lines}
+            self._journal.__enter__()
         except OSError as error:
-            raise InputError(
-                f"--out: expected a file that can be written, got {self._path}: {error.strerror}"
-            ) from None
-        try:
-            self._find_lines(self._file)
-        except InputError:
-            self.__exit__()
-            raise
+            raise InputError(f"--out: expected a file that can be written, got {path}: {error.strerror}") from None
+        if header is None:
+            self._journal.append(json.dumps(asdict(self._origin)))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._journal.__exit__()
 
     def __contains__(self, key: StepKey) -> bool:
-        return key in self._places
+        return key in self._offsets
 
     @property
     def keys(self) -> frozenset[StepKey]:
         """The steps that are here."""
-        return frozenset(self._places)
+        return frozenset(self._offsets)
 
     def of(self, key: StepKey) -> Scored:
         """Raises KeyError for a step that is not here."""
-        file = self._opened()
-        file.seek(self._places[key])
-        _, truncated, pairs = json.loads(file.readline())
+        _, truncated, pairs = json.loads(self._journal.at(self._offsets[key]))
         return Scored({node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated)
 
     def rows(self, keys: Iterable[StepKey]) -> Iterator[ScoreRow]:
@@ -117,35 +112,8 @@ class ScoreJournal:
 
     def append(self, key: StepKey, scored: Scored) -> None:
         """Adds one line and hands it to the operating system before it returns."""
-        file = self._opened()
-        place = file.seek(0, os.SEEK_END)
-        values = [list(key), scored.truncated, [[node, score] for node, (score, _) in scored.scores.items()]]
-        file.write(json.dumps(values).encode("ascii") + b"\n")
-        file.flush()
-        self._places[key] = place
-
-    def _find_lines(self, file: IO[bytes]) -> None:
-        file.seek(0)
-        header = file.readline()
-        if not header.endswith(b"\n"):
-            file.truncate(0)
-            file.write(json.dumps(self._header).encode("ascii") + b"\n")
-            file.flush()
-            return
-        _check_header(header, self._header, self._path)
-        place = file.tell()
-        for number, line in enumerate(iter(file.readline, b""), 2):
-            if not line.endswith(b"\n") or b"\0" in line:
-                # torn by a crash: what comes after, if anything, is scored again
-                file.truncate(place)
-                break
-            self._places[_key(line, number, self._path)] = place
-            place += len(line)
-
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
-            raise RuntimeError("the part file is not open")
-        return self._file
+        pairs = [[node, score] for node, (score, _) in scored.scores.items()]
+        self._offsets[key] = self._journal.append(json.dumps([list(key), scored.truncated, pairs]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +130,6 @@ class DescribedStep:
     """Scored by an earlier run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which steps are ranked."""
-
-    dataset: str
-    split: str
-    limit: int | None
-    """Of tasks."""
-
-
 class Engine(Protocol):
     """A ranker, and who does its work."""
 
@@ -179,8 +137,8 @@ class Engine(Protocol):
     def digest(self) -> str:
         """What the ranker's scores depend on, as `ranker_digest` says it."""
 
-    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
-        """Every step in any order, with its scores; new ones are in the part file. Raises InputError."""
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
+        """Every step in any order, with its scores; new ones are in the journal. Raises InputError."""
 
 
 class LocalEngine:
@@ -193,15 +151,14 @@ class LocalEngine:
     def digest(self) -> str:
         return ranker_digest(self._ranker)
 
-    def rank(self, selection: Selection, part: ScoreJournal) -> Iterator[RankedStep]:
-        steps = load_steps(selection.dataset, selection.split, limit=selection.limit)
-        return rank_steps(steps, self._ranker, part)
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
+        return rank_steps(split.steps(), self._ranker, journal)
 
 
-def rank_steps(steps: Iterable[Step], ranker: Ranker, part: ScoreJournal) -> Iterator[RankedStep]:
-    """Every step in order, with its scores from the part file or the ranker. Raises InputError when the ranker fails."""
-    for ranked in score_steps((describe_step(step, step.key in part) for step in steps), ranker):
-        yield keep(ranked, part)
+def rank_steps(steps: Iterable[Step], ranker: Ranker, journal: ScoreJournal) -> Iterator[RankedStep]:
+    """Every step in order, with its scores from the journal or the ranker. Raises InputError when the ranker fails."""
+    for ranked in score_steps((describe_step(step, step.key in journal) for step in steps), ranker):
+        yield keep(ranked, journal)
 
 
 def describe_step(step: Step, known: bool = False) -> DescribedStep:
@@ -228,27 +185,24 @@ def score_steps(described: Iterable[DescribedStep], ranker: Ranker) -> Iterator[
             yield RankedStep(step.truth, Scored(rank_described(ranker, step.described, ready.scoring), ready.truncated))
 
 
-def keep(ranked: RankedStep, part: ScoreJournal) -> RankedStep:
-    """Adds the scores to the part file, or fills in what the file knows of a step that was not scored again."""
+def keep(ranked: RankedStep, journal: ScoreJournal) -> RankedStep:
+    """Adds the scores to the journal, or fills in what the file knows of a step that was not scored again."""
     if ranked.resumed:
-        return replace(ranked, scored=part.of(ranked.truth.key))
+        return replace(ranked, scored=journal.of(ranked.truth.key))
     if ranked.scored is not None:
-        part.append(ranked.truth.key, ranked.scored)
+        journal.append(ranked.truth.key, ranked.scored)
     return ranked
 
 
 def reread_steps(steps: Iterable[Step], scores: FileScores) -> Iterator[RankedStep]:
     """Every step in order, with its scores from a finished file."""
+    left_out = scores.origin.left_out if scores.origin else {}
     for step in steps:
         known = scores.of(step)
         if known is not None:
             yield RankedStep(step.truth, Scored(known, 0), resumed=True)
-            continue
-        try:
-            _described(step)
-            yield RankedStep(step.truth, None, "no_scores", "the score file has no scores for this step")
-        except StepError as error:
-            yield RankedStep(step.truth, None, error.name, error.detail)
+        else:
+            yield RankedStep(step.truth, None, *left_out.get(str(step.key), UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,27 +261,29 @@ def _ahead(items: Iterator[T], work: Callable[[T], U]) -> Iterator[U]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _key(line: bytes, number: int, path: Path) -> StepKey:
+def _key(line: Line, path: Path) -> StepKey:
     try:
-        (annotation_id, action_uid), _, _ = json.loads(line)
+        (annotation_id, action_uid), _, _ = json.loads(line.text)
     except (ValueError, TypeError):
-        raise InputError(f"--out: line {number} of {path} is no line of ours: delete the file to begin anew") from None
+        raise InputError(
+            f"--out: line {line.number} of {path} is no line of ours: delete the file to begin anew"
+        ) from None
     return StepKey(annotation_id, action_uid)
 
 
-def _check_header(line: bytes, ours: Mapping[str, Any], path: Path) -> None:
+def _check_header(line: str, ours: Origin, path: Path) -> None:
     try:
         theirs = Origin(**json.loads(line))
     except (ValueError, TypeError):
-        raise InputError(f"--out: {path} is no part file of ours; name another file") from None
-    if theirs != Origin(**ours):
-        differing = [
-            name
-            for name, value in ours.items()
-            if name not in {"ranker", "texts_truncated"} and getattr(theirs, name) != value
-        ]
+        raise InputError(f"--out: {path} is no journal of scores; name another file") from None
+    differing = [
+        field.name
+        for field in fields(Origin)
+        if field.compare and getattr(theirs, field.name) != getattr(ours, field.name)
+    ]
+    if differing:
         name = differing[0]
         raise InputError(
             f"--out: {path} holds scores of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80}"
-            f" and is now {ours[name]!r:.80}); name another file"
+            f" and is now {getattr(ours, name)!r:.80}); name another file"
         )

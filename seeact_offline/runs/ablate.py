@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Prepared
 from seeact_offline.models import open_model
 from seeact_offline.models.shared import SharedReplies
+from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step, StepKey, Truth, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
@@ -88,13 +88,15 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Cell], watch: Watch | None
     out = RunDirectory(config.out or default_out(config, NAME))
     runs, model = _opened(config, cells, out, watch)
     _announce(config, runs, out, watch)
+    ranking = runs[0].job.ranking
+    scores = None if ranking is None else ranking.scores()
     with rare_collections():
-        complete = run_coroutine(_ask_all(config, runs, SharedReplies(model, out.calls), watch))
+        complete = run_coroutine(_ask_all(config, runs, scores, SharedReplies(model, out.calls), watch))
     for run in runs:
         write_results(run.job, run.folder, run.state, complete)
-    shared = [key for key in runs[0].job.keys if all(run.is_done(key) for run in runs)]
+    shared = [key for key in runs[0].job.split.keys if all(run.is_done(key) for run in runs)]
     failed = sum(not p.ran for run in runs for p in run.state.done.values())
-    return Ablation(out.path, _table(config, runs, shared, complete), failed, len(runs[0].job.keys) - len(shared))
+    return Ablation(out.path, _table(config, runs, shared, complete), failed, len(runs[0].job.split.keys) - len(shared))
 
 
 # --- opening ---
@@ -137,15 +139,17 @@ def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunDirectory, w
     watch.begun(config.dataset)
     job, done = runs[0].job, sum(len(run.state.done) for run in runs)
     of, model = f"{job.settings['dataset']} ({job.settings['split']})", job.settings["model"]
-    watch.note(f"{len(runs)} ways of marking, {len(job.keys)} steps of {of} each, model {model}, out {out.path}")
+    watch.note(f"{len(runs)} ways of marking, {len(job.split.keys)} steps of {of} each, model {model}, out {out.path}")
     if done:
-        watch.note(f"{done} of {len(runs) * len(job.keys)} are done already and are not asked again")
+        watch.note(f"{done} of {len(runs) * len(job.split.keys)} are done already and are not asked again")
 
 
 # --- asking ---
 
 
-async def _ask_all(config: EvalConfig, runs: Sequence[_CellRun], replies: SharedReplies, watch: Watch) -> bool:
+async def _ask_all(
+    config: EvalConfig, runs: Sequence[_CellRun], scores: Scores | None, replies: SharedReplies, watch: Watch
+) -> bool:
     """Step by step, each in all cells one after the other: so a run that is stopped has the same steps in each, the first
     cell always pays for what is shared, and a page is opened once. False when the cost limit left some over."""
     job = runs[0].job
@@ -153,13 +157,13 @@ async def _ask_all(config: EvalConfig, runs: Sequence[_CellRun], replies: Shared
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.folder)
-        progress = stack.enter_context(watch.steps(len(runs) * len(job.keys), str(job.settings["split"])))
+        progress = stack.enter_context(watch.steps(len(runs) * len(job.split.keys), str(job.settings["split"])))
 
         async def work(step: Step) -> _Paid:
-            return await _ask_step(step, config.top_k, runs, replies, progress)
+            return await _ask_step(step, scores, config.top_k, runs, replies, progress)
 
         try:
-            steps = _open_steps(config, runs, progress)
+            steps = _open_steps(runs, progress)
             complete = await run_steps(steps, work, lambda _: None, Limits(config.concurrency, config.max_cost, spent))
             for _ in steps:
                 # what an earlier run has done beyond the first step left over stays in the files
@@ -169,9 +173,9 @@ async def _ask_all(config: EvalConfig, runs: Sequence[_CellRun], replies: Shared
             await replies.aclose()
 
 
-def _open_steps(config: EvalConfig, runs: Sequence[_CellRun], progress: Steps) -> Iterator[Step]:
+def _open_steps(runs: Sequence[_CellRun], progress: Steps) -> Iterator[Step]:
     """Streams the split, notes every truth, and gives the steps that some cell still has to ask."""
-    for step in load_steps(config.dataset, runs[0].job.settings["split"], limit=config.limit, tasks=config.task_ids):
+    for step in runs[0].job.split.steps():
         runs[0].state.truths[step.key] = step.truth
         for run in runs:
             if run.is_done(step.key):
@@ -180,12 +184,19 @@ def _open_steps(config: EvalConfig, runs: Sequence[_CellRun], progress: Steps) -
             yield step
 
 
-async def _ask_step(step: Step, top_k: int, runs: Sequence[_CellRun], replies: SharedReplies, progress: Steps) -> _Paid:
+async def _ask_step(
+    step: Step,
+    scores: Scores | None,
+    top_k: int,
+    runs: Sequence[_CellRun],
+    replies: SharedReplies,
+    progress: Steps,
+) -> _Paid:
     """The step in every cell that has not asked it, each answer kept at once."""
 
     @cache
     def ready() -> Prepared:
-        return prepare(step, runs[0].job.scores, top_k)
+        return prepare(step, scores, top_k)
 
     usage = Usage()
     for run in runs:

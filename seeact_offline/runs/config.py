@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.grounding.strategies import STRATEGIES, own_options
 from seeact_offline.models import Price
 from seeact_offline.records import MERGE_RULES, InputError, MergeRule
 
@@ -15,24 +16,14 @@ if TYPE_CHECKING:
     from seeact_offline.pages.marks import MarkKind, MarkPosition
     from seeact_offline.replies.points import Coordinates
 
-GROUNDINGS = ("choice", "annotation", "attributes", "pixel", "oracle")
-BATCHINGS = ("per-group", "shared-turn1")
 UNGROUNDED = "ungrounded"
 """What results name a run that asks for no element."""
-MARK_KINDS: tuple[MarkKind, ...] = ("number", "letter", "double-letter")
-MARK_POSITIONS: tuple[MarkPosition, ...] = (
-    "bottom-left", "bottom-center", "bottom-right", "top-left", "top-center", "top-right", "center",
-)  # fmt: skip
-COORDINATES: tuple[Coordinates, ...] = ("absolute", "fraction", "per-mille")
+BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
 CHOICES: dict[str, tuple[object, ...]] = {
-    "grounding": GROUNDINGS,
     "merge": MERGE_RULES,
     "turns": (1, 2),
     "batching": BATCHINGS,
-    "marks": (None, *MARK_KINDS),
-    "mark_position": (None, *MARK_POSITIONS),
-    "coordinates": (None, *COORDINATES),
     "engine": ENGINES,
 }
 """Fields of few values."""
@@ -41,6 +32,11 @@ LEAST = {
     "shuffle_groups": 0, "temperature": 0, "timeout": 0, "max_cost": 0,
 }  # fmt: skip
 """Fields that are numbers, and how small each may be."""
+
+
+def groundings() -> tuple[str, ...]:
+    """Those that ground."""
+    return tuple(name for name in STRATEGIES if name != UNGROUNDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +88,8 @@ class EvalConfig:
     """Percent."""
     coordinates: Coordinates | None = None
     oracle_file: Path | None = None
+    grounding_options: Mapping[str, Any] = field(default_factory=dict)
+    """Of a grounding whose options are no fields here, by name."""
 
     engine: str = "local"
     """Where the ranker runs: local or ray."""
@@ -130,10 +128,11 @@ class EvalConfig:
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                named = ", ".join(str(value) for value in known if value is not None)
-                raise InputError(f"{name}: expected one of {named}, got {getattr(self, name)!r}")
+        for name, known in {"grounding": groundings(), **CHOICES}.items():
+            _check_choice(name, getattr(self, name), known)
+        for name, (option, _) in own_options().items():
+            if option.choices and self.own(name) is not None:
+                _check_choice(name, self.own(name), option.choices)
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
@@ -143,10 +142,25 @@ class EvalConfig:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else Path(value))
 
+    def changed(self, **options: Any) -> EvalConfig:
+        """With other values of some fields, or of a grounding's own options. Raises InputError, and TypeError for neither."""
+        known = {name.name for name in fields(self)}
+        own = {name: options.pop(name) for name in [*options] if name in own_options().keys() - known}
+        return replace(self, **options, grounding_options={**self.grounding_options, **own})
+
+    def own(self, name: str) -> Any:
+        """What was given for an option that only some groundings have; None where nothing was."""
+        return getattr(self, name, None) if name not in self.grounding_options else self.grounding_options[name]
+
     @property
     def task_ids(self) -> tuple[str, ...] | None:
         """Those of `tasks`, each once, in ascending order; None for all."""
         return self.tasks  # type: ignore[return-value]
+
+
+def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name}: expected one of {', '.join(map(str, known))}, got {value!r}")
 
 
 def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:

@@ -7,20 +7,23 @@ the end, so that a finished run's files are the same bytes whatever the concurre
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import msgspec
+
+from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact, redact_values
+from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError, Prediction, Reply, StepKey, Usage
 
-SETTINGS = frozenset({"split", "dataset", "dataset_fingerprint", "limit", "protocol", "merge", "top_k", "seed"})
-"""What scoring a run again needs of its manifest."""
 FLAGGED = "flagged.jsonl"
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
 
@@ -30,11 +33,11 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: IO[str] | None = None
+        self._journal = Journal(path / "predictions.jsonl")
 
     @property
     def predictions(self) -> Path:
-        return self.path / "predictions.jsonl"
+        return self._journal.path
 
     @property
     def calls(self) -> Path:
@@ -69,30 +72,23 @@ class RunDirectory:
 
     def load(self) -> dict[StepKey, Prediction]:
         """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
-        if not self.predictions.exists():
-            return {}
-        data = self.predictions.read_bytes()
-        lines = data[: _whole(data)].decode(errors="replace").splitlines()
-        read = [_read_line(line, number, self.predictions) for number, line in enumerate(lines, 1)]
-        return {prediction.key: prediction for prediction in read}
+        done: dict[StepKey, Prediction] = {}
+        for line in self._journal.lines():
+            with _worded(f"line {line.number} of {self.predictions} is no prediction of ours"):
+                prediction = read_prediction(line.text)
+            done[prediction.key] = prediction
+        return done
 
     def __enter__(self) -> RunDirectory:
-        # only who writes may repair: to others a torn line may be one that a live run is writing
-        _cut_torn_line(self.predictions)
-        self._file = self.predictions.open("a", encoding="utf-8", newline="\n")
+        self._journal.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._journal.__exit__()
 
     def append(self, prediction: Prediction) -> None:
         """Adds one line and hands it to the operating system before it returns."""
-        if self._file is None:
-            raise RuntimeError("the run directory is not open")
-        self._file.write(prediction_line(prediction))
-        self._file.flush()
+        self._journal.append(prediction_line(prediction))
 
     def finish(
         self,
@@ -102,31 +98,35 @@ class RunDirectory:
         report: str,
     ) -> None:
         """Puts the predictions into order and writes scores, results and report; a file that would not change is left alone."""
-        _replace(self.predictions, "".join(map(prediction_line, predictions)))
+        replace_text(self.predictions, _lines(map(prediction_line, predictions)))
         self.write_scores(steps, results, report)
 
     def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
-        _replace(self.path / "steps.jsonl", "".join(map(_line, steps)))
+        replace_text(self.path / "steps.jsonl", _lines(map(_line, steps)))
         _write_json(self.path / "results.json", results)
-        _replace(self.path / "report.md", redact(report))
+        replace_text(self.path / "report.md", redact(report))
 
     def remember_flagged(self, keys: frozenset[StepKey] | None) -> None:
         """Notes the steps without which the figures were given too, so that scoring again gives them too."""
         if keys is None:
             (self.path / FLAGGED).unlink(missing_ok=True)
         else:
-            _replace(self.path / FLAGGED, "".join(_line(key._asdict()) for key in sorted(keys)))
+            replace_text(self.path / FLAGGED, _lines(_line(key._asdict()) for key in sorted(keys)))
 
     def flagged(self) -> frozenset[StepKey] | None:
         """What `remember_flagged` noted; None for a run that did not ask."""
         path = self.path / FLAGGED
         if not path.exists():
             return None
-        return frozenset(StepKey(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
+        keys = set()
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            with _worded(f"line {number} of {path} names no step"):
+                keys.add(typed(read_json(line), _KeyLine).key)
+        return frozenset(keys)
 
     def write(self, name: str, text: str) -> None:
         """One more file of the run, whole or not at all."""
-        _replace(self.path / name, redact(text))
+        replace_text(self.path / name, redact(text))
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -135,13 +135,13 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not manifest.is_file():
         raise InputError(f"--out: expected a folder of a finished run with a manifest.json, got {path}")
     content = _read_manifest(manifest)
-    if not set(content.get("settings") or ()) >= SETTINGS:
-        raise InputError(f"--out: {manifest} does not say how its run was set up")
+    with _worded(f"{manifest} does not say how its run was set up"):
+        typed(content.get("settings") or {}, _Settings)
     return content
 
 
 def prediction_line(prediction: Prediction) -> str:
-    """One line of `predictions.jsonl`."""
+    """The JSON of one line of `predictions.jsonl`."""
     row = {
         "annotation_id": prediction.key.annotation_id,
         "action_uid": prediction.key.action_uid,
@@ -171,64 +171,115 @@ def _where_set(prediction: Prediction) -> dict[str, Any]:
     return fields
 
 
-def read_prediction(row: Mapping[str, Any]) -> Prediction:
-    """The reverse of `prediction_line`, from the parsed line. Raises KeyError, TypeError or ValueError."""
-    groups = tuple(
-        Reply(**{**group, "offered": tuple(group["offered"]), "replies": tuple(group["replies"])})
-        for group in row["groups"]
-    )
+class _KeyLine(msgspec.Struct):
+    """A line that names a step."""
+
+    annotation_id: str
+    action_uid: str
+
+    @property
+    def key(self) -> StepKey:
+        return StepKey(self.annotation_id, self.action_uid)
+
+
+class _Usage(msgspec.Struct, forbid_unknown_fields=True):
+    """`Usage` as a line holds it."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    image_tokens: int = 0
+    # a whole number stays one, so that the line is written again as it was
+    cost_usd: int | float | None = 0.0
+
+
+class _Group(msgspec.Struct, forbid_unknown_fields=True):
+    """`Reply` as a line holds it."""
+
+    group: int
+    offered: tuple[str, ...]
+    replies: tuple[str, ...]
+    element_id: str | None
+    op: str
+    value: str
+    failure: str | None = None
+    detail: str = ""
+    is_final_round: bool = False
+
+
+class _PredictionLine(_KeyLine):
+    """A line of `predictions.jsonl`. What a later version adds is left out, though not inside of groups and usage."""
+
+    groups: tuple[_Group, ...]
+    element_id: str | None
+    op: str
+    value: str
+    ranked: tuple[str, ...]
+    usage: _Usage
+    failure: str | None
+    detail: str
+    ran: bool
+    # as in `_where_set`
+    point: tuple[float, float] | None = None
+    notes: dict[str, int] = {}
+    reachable: bool | None = None
+
+
+class _Manifest(msgspec.Struct):
+    """What `manifest.json` has to hold."""
+
+    identity: dict[str, Any]
+    settings: dict[str, Any] | None = None
+
+
+class _Settings(msgspec.Struct):
+    """What scoring a run again needs of its manifest."""
+
+    split: str
+    dataset: str
+    dataset_fingerprint: str
+    limit: int | None
+    protocol: str
+    merge: str | None
+    top_k: int | None
+    seed: int
+
+
+def read_prediction(text: str) -> Prediction:
+    """The reverse of `prediction_line`. Raises FormatError."""
+    line = typed(read_json(text), _PredictionLine)
     return Prediction(
-        key=StepKey(row["annotation_id"], row["action_uid"]),
-        groups=groups,
-        element_id=row["element_id"],
-        op=row["op"],
-        value=row["value"],
-        ranked=tuple(row["ranked"]),
-        usage=Usage(**row["usage"]),
-        failure=row["failure"],
-        detail=row["detail"],
-        ran=row["ran"],
-        point=_point(row.get("point")),
-        notes=tuple(sorted((str(name), int(count)) for name, count in dict(row.get("notes", {})).items())),
-        reachable=row.get("reachable"),
+        key=line.key,
+        groups=tuple(Reply(**msgspec.structs.asdict(group)) for group in line.groups),
+        element_id=line.element_id,
+        op=line.op,
+        value=line.value,
+        ranked=line.ranked,
+        usage=Usage(**msgspec.structs.asdict(line.usage)),
+        failure=line.failure,
+        detail=line.detail,
+        ran=line.ran,
+        point=line.point,
+        notes=tuple(sorted(line.notes.items())),
+        reachable=line.reachable,
     )
-
-
-def _point(value: Any) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    x, y = value
-    return float(x), float(y)
-
-
-def _read_line(line: str, number: int, path: Path) -> Prediction:
-    try:
-        return read_prediction(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"--out: line {number} of {path} is no prediction of ours: {error!r:.100}") from None
 
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(manifest.read_text())
-        known = isinstance(content["identity"], dict)
-    except (ValueError, KeyError, TypeError, OSError):
-        known = False
-    if not known:
-        raise InputError(f"--out: {manifest} is no manifest of ours")
+    """All that it holds, checked as far as `_Manifest` goes."""
+    with _worded(f"{manifest} is no manifest of ours"):
+        content = read_json(manifest.read_bytes())
+        typed(content, _Manifest)
     return dict(content)
 
 
-def _cut_torn_line(path: Path) -> None:
-    data = path.read_bytes() if path.exists() else b""
-    if _whole(data) < len(data):
-        os.truncate(path, _whole(data))
-
-
-def _whole(data: bytes) -> int:
-    """Bytes up to the last line that a crash has torn: it has no end, or holds NUL bytes where power was lost."""
-    last = data.rfind(b"\n", 0, -1) + 1
-    return len(data) if data.endswith(b"\n") and b"\0" not in data[last:] else last
+@contextmanager
+def _worded(problem: str) -> Iterator[None]:
+    """What cannot be read inside becomes an InputError that begins with `problem`."""
+    try:
+        yield
+    except (OSError, FormatError) as error:
+        raise InputError(f"--out: {problem}: {error}") from None
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
@@ -270,21 +321,12 @@ def _git_commit() -> str | None:
 
 def _line(row: Mapping[str, Any]) -> str:
     # ASCII only: a lone surrogate in a model's text must not stop the file from being written
-    return json.dumps(redact_values(row)) + "\n"
+    return json.dumps(redact_values(row))
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    _replace(path, json.dumps(redact_values(value), indent=2) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file whole or not at all; the same text leaves the file as it is."""
-    data = text.encode("utf-8", errors="backslashreplace")
-    if path.exists() and path.read_bytes() == data:
-        return
-    draft = path.with_name(path.name + ".tmp")
-    with draft.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
+    replace_text(path, json.dumps(redact_values(value), indent=2) + "\n")

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.dataset import canonical_split, fingerprint, load_steps, step_keys
+from seeact_offline.dataset import Split, canonical_split, open_split
 from seeact_offline.dataset.lint import read_findings
 from seeact_offline.files.markdown import printable
 from seeact_offline.grounding import Grounding, Order
-from seeact_offline.models import ModelOptions, model_identity, model_name, open_model
+from seeact_offline.grounding.strategies import notes
+from seeact_offline.models import ModelOptions, model_identity, model_name, open_model, unheeded
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Model, Prediction, Step, StepKey, StepScore, Truth
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.groundings import name_of, open_strategy
 from seeact_offline.runs.orders import finished_repeats, repeat_folder
+from seeact_offline.runs.ranking import RankConfig
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import Limits, predict
 from seeact_offline.runs.runner import run as run_steps
-from seeact_offline.runs.scores import open_scores, ranker_named
+from seeact_offline.runs.scores import RankingStage, ranking_stage
 from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import report
@@ -45,7 +47,7 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
 
     Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
     """
-    config, watch = replace(config or EvalConfig(), **options), watch or Watch()
+    config, watch = (config or EvalConfig()).changed(**options), watch or Watch()
     job = open_job(config, watch)
     out = RunDirectory(config.out or default_out(config, name_of(config)))
     out.check(job.identity)
@@ -55,25 +57,28 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     out.claim(job.identity, job.settings)
     watch.begun(config.dataset)
     watch.note(
-        f"{len(job.keys)} steps of {job.settings['dataset']} ({job.settings['split']}), model {job.settings['model']}, out {out.path}"
+        f"{len(job.split.keys)} steps of {job.settings['dataset']} ({job.settings['split']}), model {job.settings['model']}, out {out.path}"
     )
     if state.done:
         watch.note(f"{len(state.done)} steps are done already and are not asked again")
+    for name in unheeded(config.model, model_options(config)):
+        watch.note(f"{name} is given, of which {job.settings['model']} takes no notice")
+    scores = None if job.ranking is None else job.ranking.scores()
     with rare_collections():
-        complete = run_coroutine(_ask(config, job, model, out, state, watch, spent=0.0))
+        complete = run_coroutine(_ask(config, job, scores, model, out, state, watch, spent=0.0))
         failed_repeats = 0
         if complete:
-            complete, failed_repeats = _ask_repeats(config, job, out, state, watch)
+            complete, failed_repeats = _ask_repeats(config, job, scores, out, state, watch)
     reached = write_results(job, out, state, complete)
-    return Run(out.path, failed_repeats=failed_repeats, n_left=len(job.keys) - reached)
+    return Run(out.path, failed_repeats=failed_repeats, n_left=len(job.split.keys) - reached)
 
 
 @dataclass(frozen=True)
 class Job:
     """What is to be done, opened and checked."""
 
-    keys: list[StepKey]
-    scores: Scores | None
+    split: Split
+    ranking: RankingStage | None
     """None where nothing is ranked."""
     grounding: Grounding
     protocol: Protocol
@@ -101,39 +106,51 @@ class State:
 
 def open_job(config: EvalConfig, watch: Watch) -> Job:
     """Raises InputError for a field that cannot be used."""
-    split = canonical_split(config.split)
     protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
     if config.max_cost is not None and config.price is None:
         raise InputError("--max-cost: expected --price as well, so that the cost is known; got none")
     opened = open_strategy(config)
-    keys = step_keys(config.dataset, split, limit=config.limit, tasks=config.task_ids)
-    _note_unknown_tasks(config, keys, watch)
-    scores = open_scores(config, opened.grounding, watch, keys)
-    flagged = None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & frozenset(keys)
-    print_of_data = fingerprint(config.dataset, split)
-    ranking = {} if scores is None else {"scores_digest": scores.digest, "top_k": config.top_k}
+    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    _note_unknown_tasks(config, split, watch)
+    ranking = _ranking(config, opened.grounding, split, watch)
+    flagged = None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & frozenset(split.keys)
+    ranked = {} if ranking is None else {"scores_digest": ranking.digest, "top_k": config.top_k}
     selected = {} if config.task_ids is None else {"tasks": list(config.task_ids)}
     identity = {
-        "split": split, "dataset_fingerprint": print_of_data, "limit": config.limit, **selected, **ranking,
+        "split": split.name, "dataset_fingerprint": split.fingerprint, "limit": config.limit, **selected, **ranked,
         **opened.identity, **model_identity(config.model, model_options(config)), "seed": config.seed,
     }  # fmt: skip
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     settings = {
-        "split": split, "grounding": name_of(config), "model": model_name(config.model),
-        "ranker": ranker_named(config, opened.grounding), "protocol": protocol.name, "prompts": str(config.prompts),
-        **(grouped if scores is not None else dict.fromkeys(grouped)),
+        "split": split.name, "grounding": name_of(config), "model": model_name(config.model),
+        "ranker": None if ranking is None else _ranker_named(config), "protocol": protocol.name, "prompts": str(config.prompts),
+        **(grouped if ranking is not None else dict.fromkeys(grouped)),
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
-        "dataset_fingerprint": print_of_data, **selected, **opened.shown,
+        "dataset_fingerprint": split.fingerprint, **selected, **opened.shown,
     }  # fmt: skip
-    return Job(keys, scores, opened.grounding, protocol, identity, settings, flagged)
+    return Job(split, ranking, opened.grounding, protocol, identity, settings, flagged)
 
 
-def _note_unknown_tasks(config: EvalConfig, keys: Sequence[StepKey], watch: Watch) -> None:
+def _ranking(config: EvalConfig, grounding: Grounding, split: Split, watch: Watch) -> RankingStage | None:
+    """None, and a remark where scores were named, for a grounding that ranks nothing. Raises InputError."""
+    if grounding.needs_ranking:
+        return ranking_stage(config, split, watch)
+    if config.scores is not None:
+        watch.note(f"--scores: {config.scores} is not read: this grounding ranks nothing")
+    return None
+
+
+def _ranker_named(config: EvalConfig) -> str:
+    """What made the ranks, as results name it."""
+    return f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
+
+
+def _note_unknown_tasks(config: EvalConfig, split: Split, watch: Watch) -> None:
     """Raises InputError where none of the tasks asked for is in the split."""
     if config.task_ids is None:
         return
-    unknown = sorted(set(config.task_ids) - {key.annotation_id for key in keys})
-    if not keys:
+    unknown = sorted(set(config.task_ids) - set(split.tasks))
+    if not split.tasks:
         raise InputError(
             f"tasks: expected ids of tasks of {config.split}, it has none of {len(config.task_ids)}, {unknown[0]} first"
         )
@@ -171,12 +188,19 @@ def default_out(config: EvalConfig, what: str) -> Path:
 
 
 async def _ask(
-    config: EvalConfig, job: Job, model: Model, out: RunDirectory, state: State, watch: Watch, spent: float
+    config: EvalConfig,
+    job: Job,
+    scores: Scores | None,
+    model: Model,
+    out: RunDirectory,
+    state: State,
+    watch: Watch,
+    spent: float,
 ) -> bool:
     """Asks for all steps that are not done; `spent` is what was paid beside them. False when the cost limit left some over."""
 
     async def work(step: Step) -> Prediction:
-        return await predict(step, job.scores, config.top_k, job.grounding, model)
+        return await predict(step, scores, config.top_k, job.grounding, model)
 
     def finished(prediction: Prediction) -> None:
         out.append(prediction)
@@ -185,8 +209,8 @@ async def _ask(
 
     limits = Limits(config.concurrency, config.max_cost, spent + state.cost)
     try:
-        with out, watch.steps(len(job.keys), str(job.settings["split"])) as progress:
-            steps = _open_steps(config, job, state, progress)
+        with out, watch.steps(len(job.split.keys), str(job.settings["split"])) as progress:
+            steps = _open_steps(job, state, progress)
             complete = await run_steps(steps, work, finished, limits)
             for _ in steps:
                 # what an earlier run has done beyond the first step left over stays in the files
@@ -196,9 +220,9 @@ async def _ask(
         await model.aclose()
 
 
-def _open_steps(config: EvalConfig, job: Job, state: State, progress: Steps) -> Iterator[Step]:
+def _open_steps(job: Job, state: State, progress: Steps) -> Iterator[Step]:
     """Streams the split, notes every truth, and gives the steps that still have to be asked."""
-    for step in load_steps(config.dataset, job.settings["split"], limit=config.limit, tasks=config.task_ids):
+    for step in job.split.steps():
         state.truths[step.key] = step.truth
         if step.key in state.done:
             progress.add(state.done[step.key], score(job, state, state.done[step.key]), resumed=True)
@@ -206,7 +230,9 @@ def _open_steps(config: EvalConfig, job: Job, state: State, progress: Steps) -> 
             yield step
 
 
-def _ask_repeats(config: EvalConfig, job: Job, out: RunDirectory, state: State, watch: Watch) -> tuple[bool, int]:
+def _ask_repeats(
+    config: EvalConfig, job: Job, scores: Scores | None, out: RunDirectory, state: State, watch: Watch
+) -> tuple[bool, int]:
     """The same steps in other orders, each in a folder of its own.
 
     Whether the cost limit left none over, and how many steps failed to run.
@@ -216,10 +242,10 @@ def _ask_repeats(config: EvalConfig, job: Job, out: RunDirectory, state: State, 
         again, folder = _repeat(config, job, number), RunDirectory(repeat_folder(out.path, number))
         folder.claim(again.identity, again.settings)
         known = State(done={key: p for key, p in folder.load().items() if p.ran})
-        watch.note(f"order {number} of {config.shuffle_groups}: {len(job.keys) - len(known.done)} steps to ask")
+        watch.note(f"order {number} of {config.shuffle_groups}: {len(job.split.keys) - len(known.done)} steps to ask")
         # replies are kept in the run's own file, whichever order they were for
         model = open_model(config.model, model_options(config, out))
-        complete = run_coroutine(_ask(config, again, model, folder, known, watch, spent))
+        complete = run_coroutine(_ask(config, again, scores, model, folder, known, watch, spent))
         write_results(again, folder, known, complete)
         spent += known.cost
         failed += sum(not p.ran for p in known.done.values())
@@ -241,7 +267,7 @@ def score(job: Job, state: State, prediction: Prediction) -> StepScore:
 
 def write_results(job: Job, out: RunDirectory, state: State, complete: bool) -> int:
     """Scores what was reached and writes all files of the run; returns how many steps that were."""
-    order = [key for key in job.keys if key in state.done and key in state.truths]
+    order = [key for key in job.split.keys if key in state.done and key in state.truths]
     predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
     made = assemble(
         predictions,
@@ -252,7 +278,7 @@ def write_results(job: Job, out: RunDirectory, state: State, complete: bool) -> 
         flagged=job.flagged,
         orders=finished_repeats(out.path, truths),
     )
-    out.finish(predictions, made.rows, made.results, printable(report(made.results, made.rows)))
+    out.finish(predictions, made.rows, made.results, printable(report(made.results, made.rows, notes())))
     out.remember_flagged(job.flagged)
     return len(order)
 

@@ -16,7 +16,7 @@ from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_
 from seeact_offline.records import InputError, MergeRule, Metric, Prediction, StepScore, Summary, Truth, Usage
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring import steps as scoring
-from seeact_offline.scoring.protocols import Protocol
+from seeact_offline.scoring.rules import Protocol
 
 Turn1 = Literal["paper", "plain", "marked", "both"]
 METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
@@ -164,8 +164,5 @@ def difference(result: CellResult, other: CellResult, seed: int) -> dict[str, An
 
 
 def _values(result: CellResult, name: str) -> dict[str, list[float]]:
-    field = _VALUES[name]
-    return {
-        task: [float(getattr(score, field) or 0.0) for score in scores]
-        for task, scores in aggregate.by_task(result.scores).items()
-    }
+    values = [float(getattr(score, _VALUES[name]) or 0.0) for score in result.scores]
+    return aggregate.by_task([score.key for score in result.scores], values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from seeact_offline.grounding.asking import Question
@@ -10,8 +9,7 @@ from seeact_offline.records import Step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.runner import prepare
-from seeact_offline.runs.scores import open_scores
-from seeact_offline.runs.watch import Watch
+from seeact_offline.runs.scores import live_scores
 
 
 def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:
@@ -19,7 +17,7 @@ def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> l
 
     `options` are fields of `EvalConfig`, which win over `config`. Raises InputError, and RowError for a step at fault.
     """
-    config = replace(config or EvalConfig(), **options)
+    config = (config or EvalConfig()).changed(**options)
     grounding = open_strategy(config).grounding
-    scores = open_scores(config, grounding, Watch())
+    scores = live_scores(config) if grounding.needs_ranking else None
     return grounding.questions(prepare(step, scores, config.top_k, grounding.form.image))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from seeact_offline.dataset import canonical_split, fingerprint, load_steps, step_keys
+from seeact_offline.dataset import Split, open_split
+from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking import (
     TEXT_VERSION,
     FileScores,
@@ -23,8 +23,9 @@ from seeact_offline.ranking import (
     write_official,
     write_scores,
 )
+from seeact_offline.ranking.files import ParquetScores
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
-from seeact_offline.ranking.splits import Engine, LocalEngine, RankedStep, ScoreJournal, Selection, reread_steps
+from seeact_offline.ranking.splits import Engine, LocalEngine, RankedStep, ScoreJournal, reread_steps
 from seeact_offline.records import InputError, ScoreFileError, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.watch import Watch
@@ -51,7 +52,7 @@ class RankConfig:
 
     @classmethod
     def of(cls, config: EvalConfig) -> RankConfig:
-        return cls(**{field.name: getattr(config, field.name) for field in fields(cls)})
+        return cls(**{option.name: getattr(config, option.name) for option in fields(cls)})
 
     @property
     def ranker_name(self) -> str:
@@ -74,18 +75,24 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     A step that cannot be ranked is left out of the file and named in `results`. Raises InputError.
     """
     watch = watch or Watch()
-    split = canonical_split(config.split)
     _check_out(out, format)
-    keys = step_keys(config.dataset, split, limit=config.limit)
-    with _open_engine(config, watch) as engine:
-        origin = _origin(config, engine)
-        watch.note(f"{len(keys)} steps of {config.dataset} ({split}), ranker {config.ranker_name}, out {out}")
+    split = open_split(config.dataset, config.split, limit=config.limit)
+    with open_engine(config, watch) as engine:
+        origin = origin_of(config, split, engine)
+        watch.note(
+            f"{len(split.keys)} steps of {config.dataset} ({split.name}), ranker {config.ranker_name}, out {out}"
+        )
         finished = _finished(out, origin, watch)
-        if finished is not None:
-            ranks, truncated = _reread(config, split, finished, watch)
+        if finished is None:
+            ranks, written = rank_into(out, split, engine, origin, watch, format=format)
         else:
-            ranks, truncated = _rank(config, out, format, keys, engine, origin, watch)
-    return Ranking(_results(config, out, origin, ranks, truncated), ranks)
+            ranks, written = (
+                [step_rank(step) for step in reread_steps(split.steps(), finished)],
+                finished.origin or origin,
+            )
+    for key, (failure, detail) in written.left_out.items():
+        watch.note(f"step {key} is left out: {failure}: {detail}")
+    return Ranking(_results(config, out, written, ranks), ranks)
 
 
 def ranker_opener(dtype: str, backend: str) -> Callable[[str], Ranker]:
@@ -93,29 +100,78 @@ def ranker_opener(dtype: str, backend: str) -> Callable[[str], Ranker]:
     return partial(open_ranker, dtype=dtype, backend=backend)
 
 
-def kept_scores(config: RankConfig, folder: Path, watch: Watch) -> Path:
-    """The score file of these very scores in `folder`: made only where it is not there yet."""
-    split = canonical_split(config.split)
-    with _open_engine(config, watch) as engine:
-        origin = _origin(config, engine)
-        name = hashlib.sha256(repr(origin).encode()).hexdigest()[:32]
-        out = folder / f"{split}-{name}.parquet"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if not out.exists():
-            keys = step_keys(config.dataset, split, limit=config.limit)
-            _rank(config, out, "parquet", keys, engine, origin, watch)
-    return out
+def origin_of(config: RankConfig, split: Split, engine: Engine) -> Origin:
+    """What scores of this split, made by this ranker, are known by."""
+    return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, config.ranker_name)
 
 
-def _origin(config: RankConfig, engine: Engine) -> Origin:
-    split = canonical_split(config.split)
-    return Origin(
-        fingerprint(config.dataset, split), split, config.limit, engine.digest, TEXT_VERSION, config.ranker_name
-    )
+def rank_into(
+    out: Path,
+    split: Split,
+    engine: Engine,
+    origin: Origin,
+    watch: Watch,
+    *,
+    format: Format = "parquet",
+    old: ParquetScores | None = None,
+) -> tuple[list[StepRank], Origin]:
+    """Scores the steps of the split that the journal beside `out` lacks, and writes the score file, whole or not at all.
+
+    `old`: scores of other steps, which go into the file too. Returns the split's ranks in its order, and what the file says
+    of its origin. Raises InputError.
+    """
+    path = journal_of(out)
+    with ScoreJournal(path, origin) as journal:
+        resumed = sum(key in journal for key in split.keys)
+        if resumed:
+            watch.note(f"{resumed} steps are done already and are not scored again")
+        ranks, found = _rank_all(split, engine, journal, watch)
+        left_out = {**(old.origin.left_out if old and old.origin else {}), **found.left_out}
+        left_out = {key: left_out[key] for key in sorted(left_out) if key not in found.ranked}
+        origin = replace(origin, texts_truncated=found.truncated, left_out=left_out)
+        keys = [*split.keys, *sorted(journal.keys - frozenset(split.keys))]
+        rows = chain(old.rows(without=frozenset(keys)) if old else (), journal.rows(keys))
+        write = write_official if format == "official" else partial(write_scores, origin=origin)
+        write_whole(out, lambda draft: write(draft, rows))
+    path.unlink()
+    return ranks, origin
+
+
+def journal_of(out: Path) -> Path:
+    """Where the scores of a ranking that goes on are."""
+    return out.with_name(out.name + ".partial.jsonl")
+
+
+@dataclass
+class _Found:
+    """What a ranking comes to so far."""
+
+    truncated: int = 0
+    ranked: set[str] = field(default_factory=set)
+    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, step: RankedStep) -> None:
+        if step.scored is None:
+            self.left_out[str(step.truth.key)] = step.failure, step.detail
+        else:
+            self.ranked.add(str(step.truth.key))
+            self.truncated += step.scored.truncated
+
+
+def _rank_all(split: Split, engine: Engine, journal: ScoreJournal, watch: Watch) -> tuple[list[StepRank], _Found]:
+    ranks: dict[StepKey, StepRank] = {}
+    found, hits = _Found(), 0
+    with watch.ranking(len(split.keys), split.name) as progress:
+        for step in engine.rank(split, journal):
+            rank = ranks[step.truth.key] = step_rank(step)
+            found.add(step)
+            hits += rank.best_rank is not None and rank.best_rank < CUT
+            progress.advance(f"recall@{CUT} {100 * hits / len(ranks):.1f}", step.resumed)
+    return [ranks[key] for key in split.keys], found
 
 
 @contextmanager
-def _open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
+def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
     """Raises InputError where the ranker or Ray cannot be used."""
     if config.engine == "local":
         named = [
@@ -127,10 +183,11 @@ def _open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
             raise InputError(f"--{named[0].replace('_', '-')}: expected --engine ray beside it, got --engine local")
         yield LocalEngine(ranker_opener(config.dtype, config.backend)(config.ranker_name))
         return
-    from seeact_offline.engines.ray import Workers, open_engine
+    from seeact_offline.engines.ray import Workers
+    from seeact_offline.engines.ray import open_engine as open_ray
 
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
-    with open_engine(config.ranker_name, workers, ranker_opener(config.dtype, config.backend)) as engine:
+    with open_ray(config.ranker_name, workers, ranker_opener(config.dtype, config.backend)) as engine:
         crew = engine.crew
         watch.note(
             f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"
@@ -165,67 +222,7 @@ def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
     return scores
 
 
-def _reread(config: RankConfig, split: str, finished: FileScores, watch: Watch) -> tuple[list[StepRank], int]:
-    steps = load_steps(config.dataset, split, limit=config.limit)
-    ranks = [_told(step, watch) for step in reread_steps(steps, finished)]
-    return ranks, (finished.origin.texts_truncated or 0) if finished.origin else 0
-
-
-def _rank(
-    config: RankConfig, out: Path, format: Format, keys: Sequence[StepKey], engine: Engine, origin: Origin, watch: Watch
-) -> tuple[list[StepRank], int]:
-    """Scores what is not scored yet, and writes the score file."""
-    ranks: list[StepRank] = []
-    truncated = found = 0
-    path = out.with_name(out.name + ".partial.jsonl")
-    selection = Selection(config.dataset, origin.split, config.limit)
-    with ScoreJournal(path, origin) as part:
-        resumed = sum(key in part for key in keys)
-        if resumed:
-            watch.note(f"{resumed} steps are done already and are not scored again")
-        with watch.ranking(len(keys), origin.split) as progress:
-            for step in engine.rank(selection, part):
-                rank = _told(step, watch)
-                ranks.append(rank)
-                truncated += step.scored.truncated if step.scored else 0
-                found += rank.best_rank is not None and rank.best_rank < CUT
-                progress.advance(f"recall@{CUT} {100 * found / len(ranks):.1f}", step.resumed)
-        _write(out, format, part, keys, replace(origin, texts_truncated=truncated))
-    path.unlink()
-    places = {key: place for place, key in enumerate(keys)}
-    return sorted(ranks, key=lambda rank: places[rank.key]), truncated
-
-
-def _told(step: RankedStep, watch: Watch) -> StepRank:
-    """The step's figures, and a remark on one that could not be ranked."""
-    if step.failure:
-        watch.note(f"step {step.truth.key} is left out: {step.failure}: {step.detail}")
-    return step_rank(step)
-
-
-def _write(out: Path, format: Format, part: ScoreJournal, keys: Sequence[StepKey], origin: Origin) -> None:
-    """The score file, whole or not at all."""
-    rows = part.rows(keys)
-
-    def write(path: Path) -> None:
-        if format == "official":
-            write_official(path, rows)
-        else:
-            write_scores(path, rows, origin)
-
-    write_whole(out, write)
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """A file whole or not at all."""
-    draft = path.with_name(path.name + ".tmp")
-    write(draft)
-    os.replace(draft, path)
-
-
-def _results(
-    config: RankConfig, out: Path, origin: Origin, ranks: Sequence[StepRank], truncated: int
-) -> dict[str, Any]:
+def _results(config: RankConfig, out: Path, origin: Origin, ranks: Sequence[StepRank]) -> dict[str, Any]:
     return {
         "schema": 1,
         "dataset": config.dataset,
@@ -237,7 +234,7 @@ def _results(
         "text_version": origin.text_version,
         "out": str(out),
         **summary(ranks),
-        "texts_truncated": truncated,
+        "texts_truncated": origin.texts_truncated or 0,
         "published_recall_at_50": PUBLISHED_RECALL_AT_50.get(origin.split),
         "steps_left_out": [str(one.key) for one in ranks if one.failure],
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.dataset import fingerprint, load_steps
+from seeact_offline.dataset import open_split
 from seeact_offline.files.markdown import printable
+from seeact_offline.grounding.strategies import notes
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.directory import RunDirectory, read_manifest
@@ -28,11 +29,12 @@ def rescore(
     watch, content = watch or Watch(), read_manifest(run)
     settings = content["settings"]
     rules = find_protocol(protocol or settings["protocol"], grounded=settings.get("grounding") != UNGROUNDED)
-    dataset, split = dataset or settings["dataset"], settings["split"]
-    if fingerprint(dataset, split) != settings["dataset_fingerprint"]:
+    dataset = dataset or settings["dataset"]
+    split = open_split(dataset, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
+    if split.fingerprint != settings["dataset_fingerprint"]:
         raise InputError(f"--dataset: expected the data that {run} was run on, found other rows in {dataset}")
     known = RunDirectory(run).load()
-    truths = [step.truth for step in load_steps(dataset, split, limit=settings["limit"], tasks=settings.get("tasks"))]
+    truths = [step.truth for step in split.steps()]
     reached = [truth for truth in truths if truth.key in known]
     if len(reached) < len(truths):
         watch.note(f"{len(truths) - len(reached)} of {len(truths)} steps have no prediction and are left out")
@@ -47,5 +49,5 @@ def rescore(
     )
     out = to or run
     out.mkdir(parents=True, exist_ok=True)
-    RunDirectory(out).write_scores(made.rows, made.results, printable(report(made.results, made.rows)))
+    RunDirectory(out).write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
     return Run(out)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from seeact_offline.records import Metric, Prediction, StepScore, Summary, Usage
+from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
 
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 RESAMPLES = 10_000
@@ -16,48 +17,45 @@ _CHUNK = 500
 """Resamples drawn at once, to bound memory for large splits."""
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
 """A figure over no task."""
+Average = Callable[[Sequence[float]], Metric]
+"""One figure from its values, one a step in data set order."""
+T = TypeVar("T")
 
 
 def summarise(
-    scores: Sequence[StepScore], predictions: Sequence[Prediction], top_k: int | None, seed: int = 0
+    scores: Sequence[StepScore], predictions: Sequence[Prediction], top_k: int | None, average: Average
 ) -> Summary:
     """The results of a run from its step scores and predictions, both in data set order. `top_k`: None where nothing is ranked."""
-    tasks = by_task(scores)
+    tasks = by_task([score.key for score in scores], scores)
     ranked = (top_k or 0) if _has_ranks(scores, predictions) else 0
     return Summary(
         n_tasks=len(tasks),
         n_steps=len(scores),
-        element_accuracy=metric_where_known(tasks, lambda score: score.element, seed, empty=_NOTHING),
-        operation_f1=metric({t: [s.operation_f1 for s in steps] for t, steps in tasks.items()}, seed),
-        step_success_rate=metric_where_known(tasks, lambda score: score.success, seed, empty=_NOTHING),
+        element_accuracy=average_where_known([s.element for s in scores], average, empty=_NOTHING),
+        operation_f1=average([s.operation_f1 for s in scores]),
+        step_success_rate=average_where_known([s.success for s in scores], average, empty=_NOTHING),
         task_success_rate={f"offline{n}": task_success(tasks, allowed_failures=n) for n in (0, 1)},
         recall_at_k={str(k): recall_at_k([s.best_rank for s in scores], k) if k <= ranked else None for k in RECALL_AT},
         waterfall=Counter(s.outcome for s in scores),
         usage=sum((p.usage for p in predictions), Usage()),
         failures=Counter(p.failure for p in predictions if p.failure),
         reply_failures=Counter(g.failure for p in predictions for g in p.groups if g.failure),
-        ceiling=metric_where_known(tasks, lambda score: score.reachable, seed),
+        ceiling=average_where_known([s.reachable for s in scores], average),
         notes=_notes(predictions),
-        point_accuracy=metric_where_known(tasks, lambda score: score.point, seed),
+        point_accuracy=average_where_known([s.point for s in scores], average),
     )
 
 
-def metric_where_known(
-    tasks: Mapping[str, Sequence[StepScore]],
-    value: Callable[[StepScore], float | None],
-    seed: int = 0,
-    empty: Metric | None = None,
-) -> Metric | None:
+def average_where_known(values: Sequence[float | None], average: Average, empty: Metric | None = None) -> Metric | None:
     """A figure that not every run has: None when no step has it, else over all steps, those without it counting 0.
 
     `empty` is the answer where there is no step at all.
     """
-    if not tasks:
+    if not values:
         return empty
-    values = {task: [value(score) for score in steps] for task, steps in tasks.items()}
-    if all(one is None for steps in values.values() for one in steps):
+    if all(value is None for value in values):
         return None
-    return metric({task: [float(one or 0) for one in steps] for task, steps in values.items()}, seed)
+    return average([float(value or 0) for value in values])
 
 
 def _has_ranks(scores: Sequence[StepScore], predictions: Sequence[Prediction]) -> bool:
@@ -73,11 +71,11 @@ def _notes(predictions: Sequence[Prediction]) -> dict[str, int]:
     return dict(counts)
 
 
-def by_task(scores: Sequence[StepScore]) -> dict[str, list[StepScore]]:
-    """The one definition of the clusters: steps of one `annotation_id`, tasks by first appearance."""
-    tasks: dict[str, list[StepScore]] = {}
-    for score in scores:
-        tasks.setdefault(score.key.annotation_id, []).append(score)
+def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
+    """The one definition of the clusters: what there is of each step, by `annotation_id`, tasks by first appearance."""
+    tasks: dict[str, list[T]] = {}
+    for key, value in zip(keys, values, strict=True):
+        tasks.setdefault(key.annotation_id, []).append(value)
     return tasks
 
 

@@ -1,32 +1,44 @@
-"""Named sets of scoring rules. Variation is data: one line a rule (PROTOCOLS: metrics and scoring profiles)."""
+"""The scoring protocols by name. One more is one record of rules here, or in a module of its own, and one line of PROTOCOLS."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from seeact_offline.records import InputError
+from seeact_offline.scoring.rules import (
+    Protocol,
+    any_positive,
+    as_written,
+    drops_value_of_click,
+    keeps_value_of_click,
+    mean_over_tasks,
+    scored_as_answered,
+    scores_nothing,
+)
 
+__all__ = ["PROTOCOLS", "Protocol", "find_protocol"]
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """What one published evaluator does where evaluators differ."""
-
-    name: str
-    drops_value_of_click: bool
-    """A CLICK is compared without its value."""
-    needs_positive_in_top_k: bool
-    """A step whose positives are not ranked under k (or that has none) scores 0 on every metric; where nothing is
-    ranked, only one that has none."""
-    scores_elements: bool = True
-    # False for runs that ask for no element: what needs one is not applicable
-
-
-PROTOCOLS = {
-    p.name: p
-    for p in (
-        Protocol("seeact", drops_value_of_click=True, needs_positive_in_top_k=False),
-        Protocol("mindact", drops_value_of_click=False, needs_positive_in_top_k=True),
-    )
+SEEACT = Protocol(
+    "seeact",
+    element=any_positive,
+    value_of_click=drops_value_of_click,
+    text=as_written,
+    positive_not_ranked=scored_as_answered,
+    no_positive=scored_as_answered,
+    average=mean_over_tasks,
+)
+MINDACT = Protocol(
+    "mindact",
+    element=any_positive,
+    value_of_click=keeps_value_of_click,
+    text=as_written,
+    positive_not_ranked=scores_nothing,
+    no_positive=scores_nothing,
+    average=mean_over_tasks,
+)
+PROTOCOLS: dict[str, Protocol] = {
+    SEEACT.name: SEEACT,
+    MINDACT.name: MINDACT,
 }
 
 
@@ -35,4 +47,9 @@ def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
     that exist."""
     if name not in PROTOCOLS:
         raise InputError(f"--protocol: expected one of {', '.join(PROTOCOLS)}, got {name}")
-    return PROTOCOLS[name] if grounded else replace(PROTOCOLS[name], scores_elements=False)
+    return PROTOCOLS[name] if grounded else _without_element(PROTOCOLS[name])
+
+
+def _without_element(protocol: Protocol) -> Protocol:
+    """Where no element is asked for, none is missed."""
+    return replace(protocol, element=None, positive_not_ranked=scored_as_answered, no_positive=scored_as_answered)

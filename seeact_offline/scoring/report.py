@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
-from seeact_offline.files.markdown import cell, percent, table
+from seeact_offline.files.markdown import cell, percent
+from seeact_offline.files.table import Table
+from seeact_offline.records import Summary
 
 METRICS = (
     ("element_accuracy", "Element Accuracy"),
@@ -24,93 +28,87 @@ OUTCOMES = {
     "wrong_op": "right element, wrong operation",
     "wrong_value": "right element and operation, wrong value",
 }
-HOW_ASKED = (
+SETTINGS = (
+    "model", "ranker", "prompts", "merge", "top_k", "group_size",
     "turns", "no_image", "max_image_side", "batching", "marks", "mark_position", "mark_turn1", "fuzzy_threshold",
     "coordinates", "oracle_digest", "shuffled",
+    "protocol", "seed", "dataset", "dataset_fingerprint",
 )  # fmt: skip
-"""Settings that only some runs have."""
+"""In the order of the report; any other comes after them. One that is None does not apply to the run."""
+NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
+"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and
+the last is a digest beside `prompts`, there for the manifest."""
+NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
+    "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
+}  # fmt: skip
+"""What in `results.json` is no setting."""
+LONGEST = 80
+"""Characters of a value that is only shown in passing."""
 OUTCOMES_WITHOUT_ELEMENT = OUTCOMES | {
     "success": "right operation",
     "wrong_op": "wrong operation",
     "wrong_value": "right operation, wrong value",
 }
 """Of a run that asks for no element."""
-NOTES = {
-    "box_not_drawn": "a candidate's box has no area or lies outside of the page",
-    "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
-    "reply_reused": "a reply to the same question, paid for by another row of the table or by another group",
-    "found_exact": "attributes: the text as written is on an element",
-    "found_normalised": "attributes: but for case, signs and spaces the text is on an element",
-    "found_contained": "attributes: the text is part of an element's",
-    "found_fuzzy": "attributes: the text is like an element's",
-    "several_matches": "attributes: more than one element fits, so that the model was asked to choose",
-    "matches_left_out": "attributes: matches beyond those that were offered",
-    "no_match": "attributes: no element fits",
-    "target_without_text": "attributes: the right element has no text to find it by",
-    "target_not_found": "attributes: its own type and text lead to another element",
-    "point_off_elements": "the model pointed at a place where no candidate is",
-    "target_finer_than_coordinates": "no whole number (or third decimal of a fraction) lies on the right element",
-}
+UNKNOWN: Mapping[str, str] = {}
+"""Meanings, where nobody has declared any: a note is printed by its name."""
 LISTED = 50
 """Failed steps that the report lists."""
 
 
-def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`."""
-    sections = [
-        f"# {cell(results['grounding'])} on {cell(results['split'])}\n\n{_settings(results)}",
+def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: what each note means."""
+    tables = [
+        _settings(results),
         _figures(results),
         _without_flagged(results),
-        _tasks_and_recall(results),
+        _whole_tasks(results),
+        _recall(results),
         _counts("Where steps are lost", "outcome", results["waterfall"], _meanings(results)),
         _counts("Steps with a failure", "failure", results["failures"], {}),
         _counts("Replies that could not be read", "failure", results["reply_failures"], {}),
-        _counts("Worth knowing", "what", results.get("notes") or {}, NOTES),
+        _counts("Worth knowing", "what", results.get("notes") or {}, notes),
         _spread(results),
         _orders(results),
         _batching(results),
         _usage(results["usage"]),
         _failed_steps(steps),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
+    paragraphs = [title, *(one.markdown() for one in tables if one is not None), *_not_listed(steps)]
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def short(results: Mapping[str, Any]) -> str:
-    """What `eval` and `score` print: the figures, where steps are lost, and failures."""
+def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str:
+    """What `eval` and `score` print: the figures, where steps are lost, and failures. `notes`: what each note means."""
     head = f"{results['grounding']} on {results['split']}: {results['n_steps']} steps of {results['n_tasks']} tasks, protocol {results['protocol']}"
-    sections = [
-        head,
+    tables = [
         _figures(results),
         _without_flagged(results),
-        _tasks_and_recall(results).partition("\n\n")[2],
+        _whole_tasks(results),
+        _recall(results),
         _counts("", "outcome", results["waterfall"], _meanings(results)),
         _counts("", "failure", results["failures"], {}),
-        _counts("", "worth knowing", results.get("notes") or {}, NOTES),
-        _usage(results["usage"]).partition("\n\n")[2],
+        _counts("", "worth knowing", results.get("notes") or {}, notes),
+        _usage(results["usage"]),
     ]
-    return "\n\n".join(section for section in sections if section)
+    return "\n\n".join([head, *(replace(one, title="").markdown() for one in tables if one is not None)])
 
 
-def _settings(results: Mapping[str, Any]) -> str:
-    names = (
-        "model",
-        "ranker",
-        "prompts",
-        "merge",
-        "top_k",
-        "group_size",
-        *HOW_ASKED,
-        "protocol",
-        "seed",
-        "dataset",
-        "dataset_fingerprint",
-    )
-    rows = [(name, cell(results[name])) for name in names if results.get(name) is not None]
-    rows += [("tasks", str(results["n_tasks"])), ("steps", str(results["n_steps"]))]
-    return table(("setting", "value"), rows)
+def _settings(results: Mapping[str, Any]) -> Table:
+    others = [name for name in results if name not in {*SETTINGS, *NOT_LISTED, *NO_SETTINGS}]
+    rows = [(name, results[name]) for name in SETTINGS if results.get(name) is not None]
+    rows += [(name, _in_passing(results[name])) for name in others if results[name] is not None]
+    rows += [("tasks", results["n_tasks"]), ("steps", results["n_steps"])]
+    return Table(header=("setting", "value"), rows=rows)
 
 
-def _figures(results: Mapping[str, Any]) -> str:
+def _in_passing(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def _figures(results: Mapping[str, Any]) -> Table:
     named = METRICS if results.get("point_accuracy") is None else (*METRICS, ("point_accuracy", "Point in box"))
     rows = [(title, *_cells(results[name])) for name, title in named]
     note = "Percent. Macro: mean over tasks of the task's mean, with its 95 % bootstrap interval over tasks. Micro: mean over steps."
@@ -118,8 +116,7 @@ def _figures(results: Mapping[str, Any]) -> str:
         note += " One task says nothing of how tasks vary, so the interval is everything."
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
-    figures = table(("metric", "macro", "95 % interval", "micro"), rows) + "\n\n" + note
-    return "\n\n".join(part for part in (figures, _ceiling(results)) if part)
+    return Table(header=("metric", "macro", "95 % interval", "micro"), rows=rows, notes=[note, *_ceiling(results)])
 
 
 def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str]:
@@ -130,41 +127,43 @@ def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str]:
     return percent(value["macro"]), f"{percent(low)} to {percent(high)}", percent(value["micro"])
 
 
-def _ceiling(results: Mapping[str, Any]) -> str:
-    """How much of the gap to a perfect score is the grounding's own."""
+def _ceiling(results: Mapping[str, Any]) -> list[str]:
+    """How much of the gap to a perfect score is the grounding's own, where that is known."""
     ceiling = results.get("ceiling")
     if ceiling is None or results["element_accuracy"] is None:
-        return ""
-    return (
+        return []
+    return [
         f"Of 100 %, the grounding itself, with the ranker where it has one, allows answers that know the right element"
         f" {percent(ceiling['macro'])} % Element Accuracy (micro {percent(ceiling['micro'])} %): {percent(1 - ceiling['macro'])} points"
         " of the gap to a perfect score are its own, not the model's. Steps that were never answered count as its own."
-    )
+    ]
 
 
-def _without_flagged(results: Mapping[str, Any]) -> str:
+def _without_flagged(results: Mapping[str, Any]) -> Table | None:
     rest = results.get("without_flagged")
     if rest is None:
-        return ""
+        return None
     rows = [(title, cells[0], cells[2]) for name, title in METRICS for cells in [_cells(rest[name])]]
     note = f"Without the {rest['n_flagged']} flagged steps: {rest['n_steps']} steps of {rest['n_tasks']} tasks."
-    return table(("metric", "macro", "micro"), rows) + "\n\n" + note
+    return Table(header=("metric", "macro", "micro"), rows=rows, notes=[note])
 
 
-def _tasks_and_recall(results: Mapping[str, Any]) -> str:
+def _whole_tasks(results: Mapping[str, Any]) -> Table:
     done = results["task_success_rate"]
+    rows = [
+        ("no failing step (Offline 0)", percent(done["offline0"])),
+        ("at most one (Offline 1)", percent(done["offline1"])),
+    ]
+    title = "Whole tasks" if _recall(results) is None else "Whole tasks and ranker"
+    return Table(title=title, header=("whole task", "%"), rows=rows)
+
+
+def _recall(results: Mapping[str, Any]) -> Table | None:
+    """None where nothing was ranked."""
     recall = results["recall_at_k"]
-    whole = table(
-        ("whole task", "%"),
-        [
-            ("no failing step (Offline 0)", percent(done["offline0"])),
-            ("at most one (Offline 1)", percent(done["offline1"])),
-        ],
-    )
     if all(value is None for value in recall.values()):
-        return f"## Whole tasks\n\n{whole}"
-    ranker = table([f"recall@{k}" for k in recall], [[percent(value) for value in recall.values()]])
-    return f"## Whole tasks and ranker\n\n{whole}\n\n{ranker}"
+        return None
+    return Table(header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]])
 
 
 def _meanings(results: Mapping[str, Any]) -> Mapping[str, str]:
@@ -172,38 +171,33 @@ def _meanings(results: Mapping[str, Any]) -> Mapping[str, str]:
     return OUTCOMES_WITHOUT_ELEMENT if results["element_accuracy"] is None else OUTCOMES
 
 
-def _counts(title: str, name: str, counts: Mapping[str, int], meanings: Mapping[str, str]) -> str:
-    if not counts or (meanings and not counts.keys() & meanings.keys()):
-        return ""
-    if meanings:
-        header: tuple[str, ...] = (name, "count", "meaning")
-        rows: list[tuple[str, ...]] = [
-            (cell(key), str(counts[key]), meaning) for key, meaning in meanings.items() if key in counts
-        ]
-    else:
-        header = (name, "count")
-        rows = [(cell(key), str(count)) for key, count in sorted(counts.items())]
-    return (f"## {title}\n\n" if title else "") + table(header, rows)
+def _counts(title: str, name: str, counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table | None:
+    """Those with a meaning in the order of the meanings, then the others by name."""
+    if not counts:
+        return None
+    names = [*(one for one in meanings if one in counts), *sorted(counts.keys() - meanings.keys())]
+    if not meanings:
+        return Table(title=title, header=(name, "count"), rows=[(one, counts[one]) for one in names])
+    rows = [(one, counts[one], meanings.get(one, "")) for one in names]
+    return Table(title=title, header=(name, "count", "meaning"), rows=rows)
 
 
-def _spread(results: Mapping[str, Any]) -> str:
+def _spread(results: Mapping[str, Any]) -> Table | None:
     spread = results.get("merge_spread") or {}
     if len(spread) < 2:
-        return ""
-    rows = [(rule, *(percent(values[name]) for name, _ in METRICS)) for rule, values in spread.items()]
-    note = "No rule for merging the groups' answers was ever published; these rules read the same replies."
-    return (
-        "## Merge rules on the same replies\n\n"
-        + table(("rule", *(title for _, title in METRICS)), rows)
-        + "\n\n"
-        + note
+        return None
+    return Table(
+        title="Merge rules on the same replies",
+        header=("rule", *(title for _, title in METRICS)),
+        rows=[(rule, *(percent(values[name]) for name, _ in METRICS)) for rule, values in spread.items()],
+        notes=["No rule for merging the groups' answers was ever published; these rules read the same replies."],
     )
 
 
-def _orders(results: Mapping[str, Any]) -> str:
+def _orders(results: Mapping[str, Any]) -> Table | None:
     spread = results.get("shuffle_spread")
     if spread is None:
-        return ""
+        return None
     rows = [
         (title, *(percent(one) for one in (results[name]["macro"], value["min"], value["max"], value["sd"])))
         for name, title in METRICS
@@ -211,13 +205,13 @@ def _orders(results: Mapping[str, Any]) -> str:
     ]
     note = f"Macro averages. Lowest, highest and standard deviation are of {spread['n_orders']} runs, each with groups and choices in a random order of its own."
     header = ("metric", "page order", "lowest", "highest", "sd")
-    return "## Order of groups and choices\n\n" + table(header, rows) + "\n\n" + note
+    return Table(title="Order of groups and choices", header=header, rows=rows, notes=[note])
 
 
-def _batching(results: Mapping[str, Any]) -> str:
+def _batching(results: Mapping[str, Any]) -> Table | None:
     price = results.get("batching_price")
     if price is None:
-        return ""
+        return None
     rows = [
         (title, _amount(price[name]["calls"]), _amount(price[name]["estimated_prompt_tokens"]))
         for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group"))
@@ -227,45 +221,53 @@ def _batching(results: Mapping[str, Any]) -> str:
         " the pictures), with the shared reply in the place of each group's own."
     )
     header = ("protocol", "calls a step", "prompt tokens a step, about")
-    return "## What a shared turn 1 saves\n\n" + table(header, rows) + "\n\n" + note
+    return Table(title="What a shared turn 1 saves", header=header, rows=rows, notes=[note])
 
 
 def _amount(value: float | None) -> str:
     return "not known" if value is None else f"{value:,.1f}"
 
 
-def _usage(usage: Mapping[str, Any]) -> str:
+def _usage(usage: Mapping[str, Any]) -> Table:
     cost = "not known" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f}"
     rows = [
-        ("calls", str(usage["calls"])),
-        ("prompt tokens", str(usage["prompt_tokens"])),
-        ("completion tokens", str(usage["completion_tokens"])),
+        ("calls", usage["calls"]),
+        ("prompt tokens", usage["prompt_tokens"]),
+        ("completion tokens", usage["completion_tokens"]),
+        ("image tokens", usage["image_tokens"]),
+        ("cost, USD", cost),
     ]
-    rows += [("image tokens", str(usage["image_tokens"])), ("cost, USD", cost)]
-    return "## Usage\n\n" + table(("what", "amount"), rows)
+    return Table(title="Usage", header=("what", "amount"), rows=rows)
 
 
-def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> str:
-    failed = [step for step in steps if step["outcome"] != "success"]
-    if not failed:
-        return ""
+def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
+    """The first of them."""
     rows = [
         (
-            cell(f"{s['annotation_id']}_{s['action_uid']}"),
+            f"{s['annotation_id']}_{s['action_uid']}",
             s["outcome"],
-            cell(s["failure"] or "-"),
+            s["failure"] or "-",
             _said(s["predicted"]),
             _wanted(s["target"]),
         )
-        for s in failed[:LISTED]
+        for s in _failed(steps)[:LISTED]
     ]
-    more = f"\n\n{len(failed) - LISTED} more in `steps.jsonl`." if len(failed) > LISTED else ""
-    return "## Steps that failed\n\n" + table(("step", "outcome", "failure", "predicted", "right"), rows) + more
+    header = ("step", "outcome", "failure", "predicted", "right")
+    return Table(title="Steps that failed", header=header, rows=rows) if rows else None
+
+
+def _not_listed(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    left = len(_failed(steps)) - LISTED
+    return [f"{left} more in `steps.jsonl`."] if left > 0 else []
+
+
+def _failed(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [step for step in steps if step["outcome"] != "success"]
 
 
 def _said(predicted: Mapping[str, Any]) -> str:
-    return cell(f"{predicted['element_id'] or 'none'} {predicted['op']} {predicted['value']}"[:80])
+    return f"{predicted['element_id'] or 'none'} {predicted['op']} {predicted['value']}"[:LONGEST]
 
 
 def _wanted(target: Mapping[str, Any]) -> str:
-    return cell(f"{' or '.join(target['element_ids'][:3]) or 'none'} {target['op']} {target['value']}"[:80])
+    return f"{' or '.join(target['element_ids'][:3]) or 'none'} {target['op']} {target['value']}"[:LONGEST]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
-from seeact_offline.scoring.protocols import Protocol
+from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.steps import merge_spread, rows, summarise
 
 METRICS = ("element_accuracy", "operation_f1", "step_success_rate")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seeact_offline.grounding.asking import merge
-from seeact_offline.records import MergeRule, Operation, Prediction, StepScore, Summary, Truth
+from seeact_offline.records import MergeRule, Metric, Prediction, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
-from seeact_offline.scoring.protocols import Protocol
+from seeact_offline.scoring.rules import Credit, Protocol
 
 OUTCOMES = (
     "success",
@@ -23,28 +23,25 @@ OUTCOMES = (
     "wrong_value",
 )
 """Each step has exactly one: the first thing, in the order of the pipeline, that cost it its success."""
-
-
 _SPREAD = ("element_accuracy", "operation_f1", "step_success_rate")
 
 
 def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> StepScore:
     """Scores one step. A step that did not run scores 0 and says so in `outcome`."""
     rank = metrics.best_rank(prediction.ranked, truth.positives)
-    f1 = _operation_f1(prediction, truth, protocol, rank)
-    if not protocol.scores_elements:
+    earned = _earned(prediction, truth, protocol, rank)
+    f1 = earned.operation_f1
+    if protocol.element is None:
         return StepScore(
             truth.key, None, f1, None, _first_loss_of_operation(prediction, truth, f1), failure=prediction.failure
         )
-    counts = prediction.ran and not _is_ruled_out(prediction, truth, protocol, rank)
-    element = counts and metrics.element_correct(prediction.element_id, truth.positives)
-    success = metrics.step_success(element, f1)
+    success = metrics.step_success(earned.element, f1)
     return StepScore(
         key=truth.key,
-        element=float(element),
+        element=float(earned.element),
         operation_f1=f1,
         success=float(success),
-        outcome="success" if success else _first_loss(prediction, truth, rank, element),
+        outcome="success" if success else _first_loss(prediction, truth, rank, earned.element),
         best_rank=rank,
         failure=prediction.failure,
         point=_point_in_box(prediction, truth),
@@ -52,12 +49,29 @@ def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> Step
     )
 
 
+def _earned(prediction: Prediction, truth: Truth, protocol: Protocol, rank: int | None) -> Credit:
+    if not prediction.ran:
+        return Credit(element=False, operation_f1=0.0)
+    said, wanted = (protocol.text(protocol.value_of_click(one)) for one in (prediction.operation, truth.operation))
+    element = protocol.element is not None and protocol.element(prediction, truth)
+    answer = Credit(element, metrics.operation_f1(said, wanted))
+    if not truth.positives:
+        return protocol.no_positive(answer)
+    if prediction.ranked and rank is None:
+        return protocol.positive_not_ranked(answer)
+    return answer
+
+
 def summarise(
     predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
     """Scores all steps, given in data set order, and sums them up."""
     scores = [score_step(p, t, protocol) for p, t in zip(predictions, truths, strict=True)]
-    return scores, aggregate.summarise(scores, predictions, top_k, seed)
+
+    def average(values: Sequence[float]) -> Metric:
+        return protocol.average(values, truths, seed)
+
+    return scores, aggregate.summarise(scores, predictions, top_k, average)
 
 
 def rows(
@@ -126,24 +140,6 @@ def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:
         prediction.ranked,
         prediction.usage,
     )
-
-
-def _compared(operation: Operation, protocol: Protocol) -> Operation:
-    if protocol.drops_value_of_click and operation.op == "CLICK":
-        return Operation("CLICK")
-    return operation
-
-
-def _operation_f1(prediction: Prediction, truth: Truth, protocol: Protocol, rank: int | None) -> float:
-    if not prediction.ran or (protocol.scores_elements and _is_ruled_out(prediction, truth, protocol, rank)):
-        return 0.0
-    return metrics.operation_f1(_compared(prediction.operation, protocol), _compared(truth.operation, protocol))
-
-
-def _is_ruled_out(prediction: Prediction, truth: Truth, protocol: Protocol, rank: int | None) -> bool:
-    """Whether the protocol gives nothing for this step whatever was answered."""
-    could_rank = bool(prediction.ranked) or not truth.positives
-    return protocol.needs_positive_in_top_k and rank is None and could_rank
 
 
 def _point_in_box(prediction: Prediction, truth: Truth) -> float | None:

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, import_prompts
 from seeact_offline.prompt_import.text_code import Budget, module_names
-from seeact_offline.prompting import load_pack
 from seeact_offline.records import PromptError
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
@@ -212,7 +212,7 @@ def test_turn1_renders_what_the_function_returns(tmp_path: Path, style: str, his
         task="buy {tea}", previous_actions=history, **given_texts
     )
     expected = list(returned.values() if isinstance(returned, dict) else returned)
-    pack = load_pack(tmp_path / "out", "choice")
+    pack = open_pack(tmp_path / "out", "choice")
     assert [pack.render_system(), pack.render_turn1("buy {tea}", history)] == expected
 
 
@@ -223,7 +223,7 @@ def test_turn2_of_choice_holds_what_format_options_returns(tmp_path: Path, style
     import_prompts(write_checkout(tmp_path, frames=frames), tmp_path / "out")
     choices = [[str(900 + i), f"<b id={i}>"] for i in range(count)]
     options = run_frames(frames)["format_options"](choices)
-    rendered = load_pack(tmp_path / "out", "choice").render_turn2([text for _, text in choices])
+    rendered = open_pack(tmp_path / "out", "choice").render_turn2([text for _, text in choices])
     start = "Four: {braces} and ACT: one of {A, B}.\n\n"
     assert rendered == start + options + "EL\n\nACT: one of {A, B}.\n\nVAL: a\nor b."
 
@@ -231,20 +231,20 @@ def test_turn2_of_choice_holds_what_format_options_returns(tmp_path: Path, style
 def test_a_label_function_from_elsewhere_names_the_options(tmp_path: Path) -> None:
     frames = "from .letters import label_of\n" + PLAIN_QUERY + PLAIN_OPTIONS
     import_prompts(write_checkout(tmp_path, frames=frames), tmp_path / "out")
-    assert "Say B if nothing fits.\nA. x\nB. Nothing" in load_pack(tmp_path / "out", "choice").render_turn2(["x"])
+    assert "Say B if nothing fits.\nA. x\nB. Nothing" in open_pack(tmp_path / "out", "choice").render_turn2(["x"])
 
 
 def test_turn2_leaves_out_empty_parts_and_options_for_the_other_groundings(tmp_path: Path) -> None:
     import_prompts(write_checkout(tmp_path), tmp_path / "out")
     end = "ACT: one of {A, B}.\n\nVAL: a\nor b."
-    assert load_pack(tmp_path / "out", "attributes").render_turn2([]) == f"EL3\n\n{end}"
-    assert load_pack(tmp_path / "out", "annotation").render_turn2([]) == f"Two\n\n{end}"
+    assert open_pack(tmp_path / "out", "attributes").render_turn2([]) == f"EL3\n\n{end}"
+    assert open_pack(tmp_path / "out", "annotation").render_turn2([]) == f"Two\n\n{end}"
 
 
 def test_each_grounding_has_its_own_question(tmp_path: Path) -> None:
     import_prompts(write_checkout(tmp_path), tmp_path / "out")
-    assert load_pack(tmp_path / "out", "attributes").turn1.endswith("Why three?")
-    assert load_pack(tmp_path / "out", "annotation").turn1.endswith("Why {four}?")
+    assert open_pack(tmp_path / "out", "attributes").turn1.endswith("Why three?")
+    assert open_pack(tmp_path / "out", "annotation").turn1.endswith("Why {four}?")
 
 
 def test_the_written_files_are_returned_with_an_origin_that_holds_digests_only(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_nothing_of_the_checkout_is_executed(tmp_path: Path) -> None:
     trap = f"open({str(tmp_path / 'trace')!r}, 'w').close()\nimport nosuchmodule\nraise SystemExit(3)\n"
     write_checkout(tmp_path, trap + PROMPTS + trap, trap + PLAIN_FRAMES + trap)
     import_prompts(tmp_path, tmp_path / "out")
-    assert load_pack(tmp_path / "out", "choice").turn2
+    assert open_pack(tmp_path / "out", "choice").turn2
     assert not (tmp_path / "trace").exists()
 
 
@@ -282,7 +282,7 @@ if __name__ == "__main__":
 """
     import_prompts(write_checkout(tmp_path / "a", PROMPTS + extra, extra + PLAIN_FRAMES), tmp_path / "noisy")
     import_prompts(write_checkout(tmp_path / "b"), tmp_path / "plain")
-    assert load_pack(tmp_path / "noisy", "choice").digest == load_pack(tmp_path / "plain", "choice").digest
+    assert open_pack(tmp_path / "noisy", "choice").digest == open_pack(tmp_path / "plain", "choice").digest
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_the_line_that_cannot_be_followed_is_named(tmp_path: Path) -> None:
 def test_a_pack_may_be_imported_over(tmp_path: Path) -> None:
     import_prompts(write_checkout(tmp_path), tmp_path / "out")
     import_prompts(write_checkout(tmp_path, PROMPTS.replace("Why three?", "Why?")), tmp_path / "out")
-    assert load_pack(tmp_path / "out", "attributes").turn1.endswith("Why?")
+    assert open_pack(tmp_path / "out", "attributes").turn1.endswith("Why?")
 
 
 def test_a_folder_with_other_files_is_not_written_to(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_any_wording_comes_back_or_is_refused(tmp_path_factory: pytest.TempPathF
             import_prompts(folder, folder / "out")
         return
     import_prompts(folder, folder / "out")
-    rendered = load_pack(folder / "out", "choice").render_turn1("tea", ["a"])
+    rendered = open_pack(folder / "out", "choice").render_turn1("tea", ["a"])
     assert rendered == f"{wording}tea\n\nBefore:\na\n\n{wording}"
 
 
@@ -586,7 +586,7 @@ def test_what_is_not_followed_is_looked_through_once_however_often_the_module_is
 def test_a_text_may_be_formatted_with_any_name(tmp_path: Path) -> None:
     frames = PLAIN_FRAMES.replace("prompt += task", "prompt += '{text}{budget}'.format(text=task, budget='!')")
     import_prompts(write_checkout(tmp_path, frames=frames), tmp_path / "out")
-    assert load_pack(tmp_path / "out", "choice").turn1.startswith("Your task, please: {{task}}!")
+    assert open_pack(tmp_path / "out", "choice").turn1.startswith("Your task, please: {{task}}!")
 
 
 @pytest.mark.parametrize("file", [PROMPT_FILE, FRAME_FILE])
@@ -676,7 +676,7 @@ def test_an_imported_pack_renders_the_published_prompts_to_the_byte(
     choices = {row["group"]: [text for _, text in row["choices"]] for row in groups}
     write_checkout(tmp_path, *published_sources(recorded[0], choices[0]))
     import_prompts(tmp_path, tmp_path / "out")
-    pack = load_pack(tmp_path / "out", "choice")
+    pack = open_pack(tmp_path / "out", "choice")
     task_line, actions, _ = recorded[group][1].split("\n\n", 2)
     task, history = task_line.split(": ", 1)[1], actions.split("\n")[1:]
     rendered = [pack.render_system(), pack.render_turn1(task, history), pack.render_turn2(choices[group])]

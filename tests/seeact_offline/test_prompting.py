@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.prompting import PromptPack, load_pack, shipped_packs
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.prompting import PromptPack, shipped_packs
 from seeact_offline.records import PromptError, letter
 
 TURN1 = "Do {{task}}.\nDone ({{history_count}}):\n{{history}}Now?\n"
@@ -39,12 +40,12 @@ def write_pack(folder: Path, **changes: str | bytes | None) -> Path:
 
 def refusal(folder: Path, grounding: str = "choice") -> str:
     with pytest.raises(PromptError) as caught:
-        load_pack(folder, grounding)
+        open_pack(folder, grounding)
     return str(caught.value)
 
 
 def test_turns_render_with_the_steps_own_texts(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path / "mine"), "choice")
+    pack = open_pack(write_pack(tmp_path / "mine"), "choice")
     assert pack.name == "mine"
     assert pack.render_system() == "Be brief."
     assert pack.render_turn1("buy tea", ["a -> CLICK", "b"]) == "Do buy tea.\nDone (2):\na -> CLICK\nb\nNow?"
@@ -52,51 +53,51 @@ def test_turns_render_with_the_steps_own_texts(tmp_path: Path) -> None:
 
 
 def test_history_is_empty_text_at_the_first_step(tmp_path: Path) -> None:
-    assert load_pack(write_pack(tmp_path), "choice").render_turn1("t", []) == "Do t.\nDone (0):\nNow?"
+    assert open_pack(write_pack(tmp_path), "choice").render_turn1("t", []) == "Do t.\nDone (0):\nNow?"
 
 
 def test_letters_go_on_after_z(tmp_path: Path) -> None:
-    rendered = load_pack(write_pack(tmp_path), "choice").render_turn2(["x"] * 27)
+    rendered = open_pack(write_pack(tmp_path), "choice").render_turn2(["x"] * 27)
     assert rendered.endswith("Z. x\nAA. x\nAB. none")
 
 
 def test_history_lines_have_no_final_newline(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path, choice_turn1="{{task}}[{{history_lines}}]"), "choice")
+    pack = open_pack(write_pack(tmp_path, choice_turn1="{{task}}[{{history_lines}}]"), "choice")
     assert pack.render_turn1("t", ["a", "b"]) == "t[a\nb]"
     assert pack.render_turn1("t", []) == "t[]"
 
 
 def test_a_fallback_stands_in_for_an_empty_history_only(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path, choice_turn1="{{task}}\n{{history|nothing yet}}end"), "choice")
+    pack = open_pack(write_pack(tmp_path, choice_turn1="{{task}}\n{{history|nothing yet}}end"), "choice")
     assert pack.render_turn1("t", []) == "t\nnothing yet\nend"
     assert pack.render_turn1("t", ["a"]) == "t\na\nend"
 
 
 def test_inserted_text_is_not_searched_for_placeholders(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path), "choice")
+    pack = open_pack(write_pack(tmp_path), "choice")
     assert "Do {{history}}." in pack.render_turn1("{{history}}", ["{{task}}"])
     assert pack.render_turn2(["{{none_label}} \\1 \\g<0>"]) == "Pick.\nA. {{none_label}} \\1 \\g<0>\nB. none"
 
 
 def test_single_braces_are_ordinary_text(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path, choice_turn1='{"a": {1}}\n{{{task}}} {{history}}'), "choice")
+    pack = open_pack(write_pack(tmp_path, choice_turn1='{"a": {1}}\n{{{task}}} {{history}}'), "choice")
     assert pack.render_turn1("t", []) == '{"a": {1}}\n{t} '
 
 
 def test_one_final_newline_is_dropped_and_no_more(tmp_path: Path) -> None:
-    assert load_pack(write_pack(tmp_path, choice_system=" a \n\n"), "choice").system == " a \n"
+    assert open_pack(write_pack(tmp_path, choice_system=" a \n\n"), "choice").system == " a \n"
 
 
 def test_windows_line_ends_become_plain_ones(tmp_path: Path) -> None:
     crlf = write_pack(tmp_path / "crlf", choice_turn2=TURN2.replace("\n", "\r\n"))
-    assert load_pack(crlf, "choice").turn2 == TURN2.removesuffix("\n")
+    assert open_pack(crlf, "choice").turn2 == TURN2.removesuffix("\n")
 
 
 def test_a_shared_file_serves_a_grounding_without_its_own(tmp_path: Path) -> None:
     folder = write_pack(tmp_path, choice_system=None, system="shared", attributes_turn1=TURN1, turn2="Say what it is.")
-    assert load_pack(folder, "choice").system == "shared"
-    assert load_pack(folder, "choice").turn2 == TURN2.removesuffix("\n")
-    assert load_pack(folder, "attributes").render_turn2([]) == "Say what it is."
+    assert open_pack(folder, "choice").system == "shared"
+    assert open_pack(folder, "choice").turn2 == TURN2.removesuffix("\n")
+    assert open_pack(folder, "attributes").render_turn2([]) == "Say what it is."
 
 
 @pytest.mark.parametrize("turn", ["system", "turn1", "turn2"])
@@ -164,12 +165,12 @@ def test_a_long_file_is_refused_by_its_size(tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path, choice_turn1=TURN1.ljust(262_144, "x")), "choice")
+    pack = open_pack(write_pack(tmp_path, choice_turn1=TURN1.ljust(262_144, "x")), "choice")
     assert len(pack.turn1) == 262_144
 
 
 def test_a_turn_of_many_placeholders_is_refused(tmp_path: Path) -> None:
-    assert load_pack(write_pack(tmp_path / "mine", choice_turn1=TURN1 + "{{task}}" * 97), "choice").turn1
+    assert open_pack(write_pack(tmp_path / "mine", choice_turn1=TURN1 + "{{task}}" * 97), "choice").turn1
     assert refusal(write_pack(tmp_path / "mine", choice_turn1=TURN1 + "{{task}}" * 98)) == (
         "prompt pack 'mine', choice.turn1.txt: expected at most 100 placeholders, got 101"
     )
@@ -196,13 +197,13 @@ def test_what_is_no_file_is_no_turn(tmp_path: Path, put: Callable[[Path], None])
 @pytest.mark.parametrize("name", ["nosuchpack", "", "./nosuch/dir"])
 def test_an_unknown_pack_lists_the_known_ones(name: str) -> None:
     with pytest.raises(PromptError, match=r"\(.*seeact.*\), got"):
-        load_pack(name, "choice")
+        open_pack(name, "choice")
 
 
 def test_a_shipped_pack_is_found_by_name_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "seeact").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert load_pack("seeact", "choice").name == "seeact"
+    assert open_pack("seeact", "choice").name == "seeact"
 
 
 def test_a_path_means_the_folder_even_where_a_shipped_pack_has_its_name(
@@ -210,15 +211,15 @@ def test_a_path_means_the_folder_even_where_a_shipped_pack_has_its_name(
 ) -> None:
     write_pack(tmp_path / "seeact")
     monkeypatch.chdir(tmp_path)
-    assert load_pack(Path("seeact"), "choice").system == "Be brief."
-    assert load_pack("./seeact", "choice").system == "Be brief."
+    assert open_pack(Path("seeact"), "choice").system == "Be brief."
+    assert open_pack("./seeact", "choice").system == "Be brief."
 
 
 @pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel"])
 def test_every_shipped_pack_loads(grounding: str, turns: Literal[1, 2]) -> None:
     for name in shipped_packs():
-        pack = load_pack(name, grounding, turns=turns)
+        pack = open_pack(name, grounding, turns=turns)
         assert pack.turn2
         assert len(pack.messages("a", "b")) == turns
 
@@ -226,7 +227,7 @@ def test_every_shipped_pack_loads(grounding: str, turns: Literal[1, 2]) -> None:
 @pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("grounding", ["choice", "attributes"])
 def test_shipped_texts_for_no_picture_speak_of_none(grounding: str, turns: Literal[1, 2]) -> None:
-    pack = load_pack("seeact", grounding, turns=turns, image=False)
+    pack = open_pack("seeact", grounding, turns=turns, image=False)
     shown = [pack.system, pack.render_turn1("t", [], "<html />"), pack.turn2]
     assert "<html />" in shown[1]
     assert not any("picture" in text for text in shown)
@@ -234,7 +235,7 @@ def test_shipped_texts_for_no_picture_speak_of_none(grounding: str, turns: Liter
 
 @pytest.mark.parametrize("image", [True, False])
 def test_shipped_texts_for_one_turn_promise_no_second(image: bool) -> None:
-    single, two = (load_pack("seeact", "choice", turns=turns, image=image).turn1 for turns in (1, 2))
+    single, two = (open_pack("seeact", "choice", turns=turns, image=image).turn1 for turns in (1, 2))
     assert "you will be asked for one afterwards" in two
     assert "you will be asked for one afterwards" not in single
     assert single.count("\n\n") == two.count("\n\n") + 1
@@ -262,19 +263,19 @@ def test_the_most_specific_file_counts(
         name = f"{own}turn1.txt" if variant == "plain" else f"{own}turn1.{variant}.txt"
         (folder / name).write_text(f"{variant}{html}{{{{task}}}}{{{{history}}}}")
     for expected in order:
-        assert load_pack(folder, "choice", turns=turns, image=image).turn1.startswith(f"{expected}{{{{")
+        assert open_pack(folder, "choice", turns=turns, image=image).turn1.startswith(f"{expected}{{{{")
         (folder / (f"{own}turn1.txt" if expected == "plain" else f"{own}turn1.{expected}.txt")).unlink()
 
 
 def test_a_variant_counts_for_more_than_whose_file_it_is(tmp_path: Path) -> None:
     folder = write_pack(tmp_path)
     (folder / "turn1.text.txt").write_text("{{html}}{{task}}{{history}}")
-    assert load_pack(folder, "choice", image=False).turn1.startswith("{{html}}")
+    assert open_pack(folder, "choice", image=False).turn1.startswith("{{html}}")
 
 
 def test_a_pack_that_can_show_no_markup_is_refused_without_a_picture(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match=r"choice\.turn1\.txt: .*\{\{html\}\}.*choice\.turn1\.text\.txt"):
-        load_pack(write_pack(tmp_path), "choice", image=False)
+        open_pack(write_pack(tmp_path), "choice", image=False)
 
 
 def test_markup_is_unknown_where_a_picture_is_shown(tmp_path: Path) -> None:
@@ -295,32 +296,32 @@ def test_each_grounding_has_placeholders_of_its_own(tmp_path: Path, grounding: s
 
 
 def test_a_second_turn_is_filled_by_name(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path, system="", turn1=TURN1, turn2="{{labels}} or {{none_label}}"), "annotation")
+    pack = open_pack(write_pack(tmp_path, system="", turn1=TURN1, turn2="{{labels}} or {{none_label}}"), "annotation")
     assert pack.fill_turn2({"labels": "1 to 9", "none_label": "NA"}) == "1 to 9 or NA"
 
 
 @pytest.mark.parametrize("grounding", ["oracle", "ungrounded"])
 def test_where_turn_1_is_all_any_groundings_serves(tmp_path: Path, grounding: str) -> None:
-    pack = load_pack(write_pack(tmp_path, choice_turn2=None), grounding)
+    pack = open_pack(write_pack(tmp_path, choice_turn2=None), grounding)
     assert (pack.turn1, pack.turn2) == (TURN1.removesuffix("\n"), "")
 
 
 def test_the_digest_follows_each_text_and_where_it_ends(tmp_path: Path) -> None:
-    base = load_pack(write_pack(tmp_path / "a"), "choice").digest
-    assert base == load_pack(write_pack(tmp_path / "b"), "choice").digest
+    base = open_pack(write_pack(tmp_path / "a"), "choice").digest
+    assert base == open_pack(write_pack(tmp_path / "b"), "choice").digest
     others = [{"choice_system": "x"}, {"choice_turn1": TURN1 + "x"}, {"choice_turn2": TURN2 + "x"}]
-    changed = {load_pack(write_pack(tmp_path / str(i), **new), "choice").digest for i, new in enumerate(others)}
+    changed = {open_pack(write_pack(tmp_path / str(i), **new), "choice").digest for i, new in enumerate(others)}
     assert len(changed | {base}) == 4
 
 
 def test_a_pack_cannot_be_changed(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path), "choice")
+    pack = open_pack(write_pack(tmp_path), "choice")
     with pytest.raises(dataclasses.FrozenInstanceError):
         pack.system = "other"  # type: ignore[misc]
 
 
 def test_the_shipped_choice_pack_asks_for_the_three_answer_lines() -> None:
-    rendered = load_pack("seeact", "choice").render_turn2(["<a>", "<b>"])
+    rendered = open_pack("seeact", "choice").render_turn2(["<a>", "<b>"])
     assert "\nA. <a>\nB. <b>\nC. " in rendered
     assert re.findall(r"^(ELEMENT|ACTION|VALUE): ", rendered, re.M) == ["ELEMENT", "ACTION", "VALUE"]
 

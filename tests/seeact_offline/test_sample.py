@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from seeact_offline.dataset import SPLITS, load_steps, load_tasks, row_positions
+from seeact_offline.dataset import SPLITS, load_steps, open_split
 from seeact_offline.dataset.lint import Duplicates, lint_task
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
@@ -111,11 +111,11 @@ def test_what_was_typed_is_on_a_later_page(splits) -> None:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("split", SPLITS)
 def test_lint_finds_the_rows_without_positives_and_nothing_else(split: str) -> None:
-    positions = row_positions("sample", split)
+    opened = open_split("sample", split)
     duplicates = Duplicates()
     found = Counter()
-    for steps in load_tasks("sample", split):
-        for step, faults in lint_task(steps, positions):
+    for steps in opened.steps_by_task():
+        for step, faults in lint_task(steps, opened.row_positions):
             twin = duplicates.fault(step)
             found.update(fault.name for fault in [*faults, *([twin] if twin else [])])
     assert found.keys() == {"no_positive"}

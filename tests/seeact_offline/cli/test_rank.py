@@ -270,7 +270,7 @@ def test_eval_ranks_by_itself_to_the_same_bytes_with_and_without_kept_scores(
         assert cli("eval", *data_words(sample.dataset), "--top-k", 6, "--out", tmp_path / name).status == 0
     assert interrupted.calls == 12
     assert contents(tmp_path / "fresh", RESULT_FILES) == contents(tmp_path / "kept", RESULT_FILES)
-    assert len(list((own_cache / "scores").glob("*.sqlite"))) == 1
+    assert len(list((own_cache / "scores").glob("*.parquet"))) == 1
 
 
 def test_show_uses_the_scores_that_eval_kept(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from seeact_offline.scoring.protocols import PROTOCOLS
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import (
     Cli,
@@ -59,6 +61,15 @@ def test_mindact_leaves_offered_steps_as_they_are(cli: Cli, finished: Path, tmp_
     assert mindact["protocol"] == "mindact"
     assert mindact["element_accuracy"] == seeact["element_accuracy"]
     assert mindact["operation_f1"]["micro"] < seeact["operation_f1"]["micro"]
+
+
+def test_a_registered_protocol_is_offered_and_scores(
+    cli: Cli, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROTOCOLS, "toy", replace(PROTOCOLS["mindact"], name="toy"))
+    assert "scoring rules: seeact or mindact or toy" in " ".join(cli("score", "--help").out.split())
+    assert cli("score", "--out", finished, "--protocol", "toy", "--to", tmp_path / "toy").status == 0
+    assert read_json(tmp_path / "toy" / "results.json")["protocol"] == "toy"
 
 
 def test_other_data_are_refused(cli: Cli, finished: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.dataset import canonical_split, count_steps, fingerprint, load_steps, load_tasks
+from seeact_offline.dataset import canonical_split, load_steps, open_split
 from seeact_offline.dataset import rows as rows_module
 from seeact_offline.dataset.order import in_order
 from seeact_offline.dataset.readers import JsonlFiles
@@ -111,7 +111,11 @@ def test_a_missing_split_is_an_error_that_lists_those_found(folder: Path) -> Non
 def test_all_is_the_three_test_splits_one_after_another(tmp_path: Path) -> None:
     for seed, name in enumerate(["test_domain", "test_website", "train", "test_task"]):
         write_parquet(synthetic_rows(1, 2, 3, seed=seed), tmp_path / f"{name}-00000-of-00001.parquet")
-    assert [task[0].annotation_id for task in load_tasks(tmp_path, "all")] == ["task-3-0", "task-1-0", "task-0-0"]
+    assert [task[0].annotation_id for task in open_split(tmp_path, "all").steps_by_task()] == [
+        "task-3-0",
+        "task-1-0",
+        "task-0-0",
+    ]
 
 
 def test_all_reads_a_single_file_once(tmp_path: Path, rows: list[Row]) -> None:
@@ -121,7 +125,7 @@ def test_all_reads_a_single_file_once(tmp_path: Path, rows: list[Row]) -> None:
 def test_limit_counts_tasks_over_all_splits(tmp_path: Path) -> None:
     for seed, name in enumerate(["test_task", "test_website", "test_domain"]):
         write_parquet(synthetic_rows(2, 2, 3, seed=seed), tmp_path / f"{name}.parquet")
-    found = [task[0].annotation_id for task in load_tasks(tmp_path, "all", limit=3)]
+    found = [task[0].annotation_id for task in open_split(tmp_path, "all", limit=3).steps_by_task()]
     assert found == ["task-0-0", "task-0-1", "task-1-0"]
 
 
@@ -351,10 +355,10 @@ def test_raw_html_is_there_when_asked_for(folder: Path, rows: list[Row]) -> None
 @pytest.mark.parametrize("column", ["cleaned_html", "screenshot.bytes", "neg_candidates.list.element"])
 def test_fingerprint_and_count_read_no_page_and_no_picture(folder: Path, column: str) -> None:
     path = next(folder.rglob("*.parquet"))
-    before = fingerprint(folder, "test_domain")
+    before = open_split(folder, "test_domain").fingerprint
     spoil_column(path, column)
-    assert fingerprint(folder, "test_domain") == before
-    assert count_steps(folder, "test_domain") == 12
+    assert open_split(folder, "test_domain").fingerprint == before
+    assert len(open_split(folder, "test_domain").keys) == 12
 
 
 def test_steps_are_read_one_by_one(folder: Path) -> None:
@@ -409,7 +413,7 @@ def test_steps_beyond_the_ninth_are_ordered_as_numbers(tmp_path: Path) -> None:
 
 def test_limit_takes_whole_tasks_in_order_of_first_appearance(tmp_path: Path, rows: list[Row]) -> None:
     shuffled = random.Random(7).sample(rows, len(rows))
-    tasks = list(load_tasks(write_parquet(shuffled, tmp_path / "a.parquet"), "train", limit=2))
+    tasks = list(open_split(write_parquet(shuffled, tmp_path / "a.parquet"), "train", limit=2).steps_by_task())
     assert [task[0].annotation_id for task in tasks] == list(dict.fromkeys(r["annotation_id"] for r in shuffled))[:2]
     assert [len(task) for task in tasks] == [4, 4]
 
@@ -427,36 +431,40 @@ def test_in_order_says_when_a_row_is_gone() -> None:
 
 
 def test_load_tasks_gives_a_list_of_steps_for_each_task(folder: Path) -> None:
-    assert [[step.index for step in task] for task in load_tasks(folder, "test_domain")] == [[0, 1, 2, 3]] * 3
+    assert [[step.index for step in task] for task in open_split(folder, "test_domain").steps_by_task()] == [
+        [0, 1, 2, 3]
+    ] * 3
 
 
-def test_count_steps_is_what_load_steps_gives(folder: Path) -> None:
-    assert count_steps(folder, "test_domain", limit=2) == len(list(load_steps(folder, "test_domain", limit=2))) == 8
+def test_keys_are_those_of_the_steps(folder: Path) -> None:
+    keys = open_split(folder, "test_domain", limit=2).keys
+    assert list(keys) == [step.key for step in load_steps(folder, "test_domain", limit=2)]
+    assert len(keys) == 8
 
 
 # --- fingerprint ------------------------------------------------------------------------------------------------------
 
 
 def test_the_fingerprint_is_16_hex_digits(folder: Path) -> None:
-    assert len(fingerprint(folder, "test_domain")) == 16
-    int(fingerprint(folder, "test_domain"), 16)
+    assert len(open_split(folder, "test_domain").fingerprint) == 16
+    int(open_split(folder, "test_domain").fingerprint, 16)
 
 
 def test_the_fingerprint_is_the_same_under_both_spellings(folder: Path) -> None:
-    assert fingerprint(folder, "test_domain") == fingerprint(folder, "cross_domain")
+    assert open_split(folder, "test_domain").fingerprint == open_split(folder, "cross_domain").fingerprint
 
 
 @pytest.mark.parametrize("name", ["action_uid", "confirmed_task", "operation", "target_action_index"])
 def test_the_fingerprint_changes_with_a_light_field(rows: list[Row], name: str) -> None:
-    before = fingerprint(datasets.Dataset.from_list(rows), "train")
+    before = open_split(datasets.Dataset.from_list(rows), "train").fingerprint
     rows[3] = rows[3] | {name: "9"}
-    assert fingerprint(datasets.Dataset.from_list(rows), "train") != before
+    assert open_split(datasets.Dataset.from_list(rows), "train").fingerprint != before
 
 
 def test_the_fingerprint_changes_with_the_size_of_a_file(tmp_path: Path, rows: list[Row]) -> None:
-    before = fingerprint(write_jsonl(rows, tmp_path / "a.jsonl"), "train")
+    before = open_split(write_jsonl(rows, tmp_path / "a.jsonl"), "train").fingerprint
     rows[0]["cleaned_html"] += " "
-    assert fingerprint(write_jsonl(rows, tmp_path / "a.jsonl"), "train") != before
+    assert open_split(write_jsonl(rows, tmp_path / "a.jsonl"), "train").fingerprint != before
 
 
 # --- what a row becomes -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from seeact_offline.dataset import load_tasks, row_positions
+from seeact_offline.dataset import open_split
 from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, lint_task
 from seeact_offline.dataset.rows import MAX_TEXT_CHARACTERS
 from seeact_offline.pages.dom import MAX_TAGS
@@ -30,11 +30,11 @@ def clean_rows() -> list[Row]:
 def findings(rows: list[Row], folder: Path) -> list[list[Fault]]:
     """The faults of each row, in step order."""
     write_parquet(rows, folder / "data" / "test_task-00000-of-00001.parquet")
-    positions = row_positions(folder, "cross_task")
+    opened = open_split(folder, "cross_task")
     duplicates = Duplicates()
     found = []
-    for steps in load_tasks(folder, "cross_task"):
-        for step, faults in lint_task(steps, positions):
+    for steps in opened.steps_by_task():
+        for step, faults in lint_task(steps, opened.row_positions):
             twin = duplicates.fault(step)
             found.append([*faults, twin] if twin else faults)
     return found

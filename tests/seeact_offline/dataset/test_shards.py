@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.dataset import load_steps, step_shards
+from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.records import Step
 from tests.pages import synthetic_rows, write_parquet
 
@@ -39,7 +39,7 @@ def bare(step: Step) -> Step:
 
 @pytest.mark.parametrize("limit", [None, 2])
 def test_parts_hold_every_step_once(folder: Path, limit: int | None) -> None:
-    parts = [pickle.loads(pickle.dumps(part)) for part in step_shards(folder, "cross_task", limit=limit)]
+    parts = [pickle.loads(pickle.dumps(part)) for part in open_split(folder, "cross_task", limit=limit).shards()]
     found = {step.key: bare(step) for part in parts for step in part.steps()}
     assert len(parts) == 2
     assert found == {step.key: bare(step) for step in load_steps(folder, "cross_task", limit=limit)}
@@ -47,6 +47,6 @@ def test_parts_hold_every_step_once(folder: Path, limit: int | None) -> None:
 
 
 def test_parts_read_no_picture(folder: Path) -> None:
-    step = next(step_shards(folder, "cross_task")[0].steps())
+    step = next(open_split(folder, "cross_task").shards()[0].steps())
     assert step.screenshot is None
     assert [fault.name for fault in step.faults] == [NO_PICTURE]

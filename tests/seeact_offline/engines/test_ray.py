@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ranker import LexicalRanker
-from seeact_offline.dataset import step_keys
+from seeact_offline.dataset import Split, open_split
 from seeact_offline.engines.ray import Crew, RayEngine, Room, Workers, crew_for, open_engine
 from seeact_offline.ranking import Origin, write_scores
-from seeact_offline.ranking.splits import Engine, LocalEngine, ScoreJournal, Selection
-from seeact_offline.records import InputError, StepKey
+from seeact_offline.ranking.splits import Engine, LocalEngine, ScoreJournal
+from seeact_offline.records import InputError
 from tests.mortal_ranker import open_mortal
 from tests.pages import synthetic_rows, write_parquet
 
@@ -33,25 +33,21 @@ def connected() -> Iterator[RayEngine]:
 
 
 @pytest.fixture(scope="module")
-def selection(tmp_path_factory: pytest.TempPathFactory) -> Selection:
+def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     """Twelve steps in two files, those of a task not in order."""
     folder = tmp_path_factory.mktemp("data")
     rows = list(synthetic_rows(4, 3, 12, seed=1))
     write_parquet(rows[::2], folder / "data" / "test_task-00000-of-00002.parquet")
     write_parquet(rows[1::2], folder / "data" / "test_task-00001-of-00002.parquet")
-    return Selection(str(folder), "cross_task", None)
+    return open_split(str(folder), "cross_task")
 
 
-def keys(selection: Selection) -> list[StepKey]:
-    return step_keys(selection.dataset, selection.split, limit=selection.limit)
-
-
-def score_file(engine: Engine, selection: Selection, path: Path) -> bytes:
+def score_file(engine: Engine, split: Split, path: Path) -> bytes:
     """The bytes of a whole run."""
-    with ScoreJournal(path.with_suffix(".part"), ORIGIN) as part:
-        done = list(engine.rank(selection, part))
-        assert sorted(step.truth.key for step in done) == sorted(keys(selection))
-        write_scores(path, part.rows(keys(selection)))
+    with ScoreJournal(path.with_suffix(".journal"), ORIGIN) as journal:
+        done = list(engine.rank(split, journal))
+        assert sorted(step.truth.key for step in done) == sorted(split.keys)
+        write_scores(path, journal.rows(split.keys))
     return path.read_bytes()
 
 
@@ -65,34 +61,34 @@ def calls(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_changes_no_byte(connected: RayEngine, selection: Selection, tmp_path: Path) -> None:
-    found = score_file(mortal(connected, tmp_path, dies_at=5), selection, tmp_path / "ray.parquet")
-    assert found == score_file(LocalEngine(LexicalRanker()), selection, tmp_path / "local.parquet")
+def test_a_killed_worker_changes_no_byte(connected: RayEngine, split: Split, tmp_path: Path) -> None:
+    found = score_file(mortal(connected, tmp_path, dies_at=5), split, tmp_path / "ray.parquet")
+    assert found == score_file(LocalEngine(LexicalRanker()), split, tmp_path / "local.parquet")
     assert (tmp_path / "death0").exists()
     assert len(set(calls(tmp_path))) == 2
 
 
 @pytest.mark.slow
 def test_a_run_that_ended_early_goes_on_and_may_do_so_on_ray(
-    connected: RayEngine, selection: Selection, tmp_path: Path
+    connected: RayEngine, split: Split, tmp_path: Path
 ) -> None:
     local = LocalEngine(LexicalRanker())
-    with ScoreJournal(tmp_path / "s.part", ORIGIN) as part:
-        known = {step.truth.key for step in islice(local.rank(selection, part), 5)}
-        rest = list(mortal(connected, tmp_path, dies_at=0).rank(selection, part))
+    with ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal:
+        known = {step.truth.key for step in islice(local.rank(split, journal), 5)}
+        rest = list(mortal(connected, tmp_path, dies_at=0).rank(split, journal))
         assert {step.truth.key for step in rest if step.resumed} == known
     assert len(calls(tmp_path)) == 12 - 5
-    assert score_file(local, selection, tmp_path / "s.parquet") == score_file(local, selection, tmp_path / "t.parquet")
+    assert score_file(local, split, tmp_path / "s.parquet") == score_file(local, split, tmp_path / "t.parquet")
 
 
 @pytest.mark.slow
-def test_work_that_ends_every_worker_ends_the_run(connected: RayEngine, selection: Selection, tmp_path: Path) -> None:
+def test_work_that_ends_every_worker_ends_the_run(connected: RayEngine, split: Split, tmp_path: Path) -> None:
     engine = mortal(connected, tmp_path, dies_at=1, lives=99, attempts=1)
     with (
-        ScoreJournal(tmp_path / "s.part", ORIGIN) as part,
+        ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal,
         pytest.raises(InputError, match=r"scoring the steps .* ended 1"),
     ):
-        list(engine.rank(selection, part))
+        list(engine.rank(split, journal))
 
 
 @pytest.mark.slow

@@ -19,10 +19,10 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Grounded, Order, Prepared, QuestionOptions
 from seeact_offline.grounding.annotation import AnnotationGrounding, MarkedCrop
 from seeact_offline.grounding.choice import ChoiceGrounding
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, Marks
 from seeact_offline.pages.screenshots import Crop, PagePicture
-from seeact_offline.prompting import load_pack
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
     Box,
@@ -99,7 +99,7 @@ def grounding(
     marks: Marks | None = None, form: QuestionOptions | None = None, **options: object
 ) -> AnnotationGrounding:
     form = form or QuestionOptions()
-    return AnnotationGrounding(load_pack("seeact", "annotation", turns=form.turns), form=form, marks=marks, **options)
+    return AnnotationGrounding(open_pack("seeact", "annotation", turns=form.turns), form=form, marks=marks, **options)
 
 
 def ground(prepared: Prepared, answers: Sequence[str], **options) -> tuple[Grounded, Scripted]:
@@ -121,7 +121,7 @@ def real(shared_step) -> Prepared:
 
 
 def test_groups_and_crops_are_those_of_textual_choices(real) -> None:
-    choices = ChoiceGrounding(load_pack("seeact", "choice")).questions(real)
+    choices = ChoiceGrounding(open_pack("seeact", "choice")).questions(real)
     marked = grounding().questions(real)
     assert [q.pictures[0].key for q in marked] == [q.pictures[0].key for q in choices]
     for ours, theirs in zip(marked, choices, strict=True):

@@ -12,9 +12,9 @@ import pytest
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.attributes import MAX_CHOICES, AttributesGrounding
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.prompting import load_pack
 from seeact_offline.records import Box, CallError, Candidate, Completion, Operation, Request, Step, Usage
 from tests.pages import picture
 from tests.reference import searching as reference
@@ -57,7 +57,7 @@ def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = Tr
 
 
 def grounding(form: QuestionOptions = PLAIN, threshold: float = 80.0) -> AttributesGrounding:
-    packs = [load_pack("seeact", g, turns=form.turns, image=form.image) for g in ("attributes", "choice")]
+    packs = [open_pack("seeact", g, turns=form.turns, image=form.image) for g in ("attributes", "choice")]
     return AttributesGrounding(packs[0], packs[1], form, threshold)
 
 

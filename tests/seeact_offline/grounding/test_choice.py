@@ -16,9 +16,9 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Order, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import merge, split_groups
 from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.prompting import load_pack
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
     MERGE_RULES,
@@ -63,12 +63,12 @@ def prepared(shared_step) -> Prepared:
 
 def ground(prepared: Prepared, answers: Sequence[str | Exception], rule: str = "final-round"):
     model = InTurn2(*answers)
-    pack = load_pack("seeact", "choice")
+    pack = open_pack("seeact", "choice")
     return asyncio.run(ChoiceGrounding(pack, 17, rule).ground(prepared, model)), model
 
 
 def test_the_groups_of_the_real_step_equal_the_golden_file(prepared, shared_step) -> None:
-    groups = ChoiceGrounding(load_pack("seeact", "choice")).questions(prepared)
+    groups = ChoiceGrounding(open_pack("seeact", "choice")).questions(prepared)
     golden = json.loads((shared_step / "expected_groups.json").read_text())
     offered = [[list(choice) for choice in zip(g.offered, g.texts, strict=True)] for g in groups]
     assert offered == [g["choices"] for g in golden]
@@ -155,7 +155,7 @@ def test_a_candidate_without_a_box_is_a_named_failure(prepared) -> None:
     step = prepared.step
     boxless = replace(step, candidates=tuple(replace(c, box=None) for c in step.candidates))
     with pytest.raises(RowError, match="missing_box"):
-        ChoiceGrounding(load_pack("seeact", "choice")).questions(replace(prepared, step=boxless))
+        ChoiceGrounding(open_pack("seeact", "choice")).questions(replace(prepared, step=boxless))
 
 
 @pytest.mark.parametrize("rule", MERGE_RULES)
@@ -207,14 +207,14 @@ def test_the_ideal_plan_names_the_next_action_and_where() -> None:
 
 def in_form(prepared: Prepared, rule: str = "final-round", **form: Any) -> tuple[ChoiceGrounding, Prepared]:
     shape = QuestionOptions(**form)
-    pack = load_pack("seeact", "choice", turns=shape.turns, image=shape.image)
+    pack = open_pack("seeact", "choice", turns=shape.turns, image=shape.image)
     return ChoiceGrounding(pack, 17, rule, shape), prepared
 
 
 def test_with_one_turn_a_single_message_asks_everything(prepared) -> None:
     grounding, step = in_form(prepared, turns=1)
     question = grounding.questions(step)[0]
-    ordinary = ChoiceGrounding(load_pack("seeact", "choice")).questions(step)[0]
+    ordinary = ChoiceGrounding(open_pack("seeact", "choice")).questions(step)[0]
     (text,) = question.turns
     assert text.endswith("\n\n" + ordinary.turns[1])
     assert "you will be asked for one afterwards" not in text
@@ -294,7 +294,7 @@ def test_a_declined_shared_turn_1_is_the_models_answer(prepared) -> None:
 
 
 def test_another_order_offers_the_same_groups_and_choices(prepared) -> None:
-    usual = ChoiceGrounding(load_pack("seeact", "choice")).questions(prepared)
+    usual = ChoiceGrounding(open_pack("seeact", "choice")).questions(prepared)
     grounding, step = in_form(prepared, order=Order(0, 1))
     shuffled = grounding.questions(step)
     assert {frozenset(q.offered) for q in shuffled} == {frozenset(q.offered) for q in usual}

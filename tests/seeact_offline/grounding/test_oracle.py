@@ -11,7 +11,7 @@ import pytest
 
 from seeact_offline.grounding import Grounded
 from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer, read_answers
-from seeact_offline.prompting import load_pack
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import CallError, InputError, StepKey
 from tests.scripted import Scripted
 from tests.seeact_offline.grounding.test_pixel import a_step, prepared
@@ -27,7 +27,7 @@ def written(folder: Path, *lines: Any) -> Path:
 
 
 def grounded(answers: dict[StepKey, PersonAnswer], model: Scripted, positives=("20",)) -> Grounded:
-    grounding = OracleGrounding(load_pack("seeact", "oracle"), None, answers)
+    grounding = OracleGrounding(open_pack("seeact", "oracle"), None, answers)
     return asyncio.run(grounding.ground(prepared(a_step(positives)), model))
 
 
@@ -37,12 +37,19 @@ def test_answers_are_read_by_step(tmp_path: Path) -> None:
     assert answers == {KEY: PersonAnswer("20", "TYPE", "New York"), StepKey("task", "other"): PersonAnswer(None, "")}
 
 
+def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
+    assert read_answers(written(tmp_path, ROW | {"value": "\ud83d"}))[KEY].value == "\ud83d"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2 of .*: expected one JSON object, got '{'"),
-        ("[1]", "line 2 of .*: expected one JSON object"),
-        ({"annotation_id": "task"}, "line 2 of .*: expected exactly the fields .*, got 'annotation_id'"),
+        ("{", "line 2 of .*: expected a JSON object, got '{'"),
+        ("[1]", r"line 2 of .*: expected an object, got \[1\]"),
+        (
+            {"annotation_id": "task"},
+            "line 2 of .*: expected exactly the fields annotation_id, .*, value, got 'annotation_id'",
+        ),
         (ROW | {"note": "x"}, "line 2 of .*: expected exactly the fields"),
         (ROW | {"action_uid": "b", "element_id": 20}, "line 2 of .*: expected element_id to be a text .*, got 20"),
         (ROW | {"action_uid": ""}, "line 2 of .*: expected action_uid to be a text"),
@@ -50,7 +57,12 @@ def test_answers_are_read_by_step(tmp_path: Path) -> None:
             ROW | {"action_uid": "b", "op": "HOVER"},
             "line 2 of .*, step task_b: expected op to be CLICK, TYPE, SELECT or empty",
         ),
-        (ROW | {"action_uid": "b", "value": 2}, "line 2 of .*, step task_b: expected value to be text or null, got 2"),
+        (
+            ROW | {"action_uid": "b", "value": 2},
+            "line 2 of .*, step task_b: expected value to be a text or null, got 2",
+        ),
+        (ROW | {"op": None}, "line 2 of .*, step task_step: expected op to be a text, got None"),
+        (ROW | {"op": "\ud83d"}, "line 2 of .*, step task_step: expected op to be CLICK, .* or empty, got"),
         (ROW, "line 2 of .*: expected each step once, got task_step again after line 1"),
     ],
 )

@@ -12,9 +12,9 @@ from PIL import Image
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.pixel import PixelGrounding
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.prompting import load_pack
 from seeact_offline.records import (
     Box,
     CallError,
@@ -73,7 +73,7 @@ def prepared(step: Step | None = None) -> Prepared:
 
 
 def grounding(coordinates="absolute", turns=2, **form) -> PixelGrounding:
-    return PixelGrounding(load_pack("seeact", "pixel", turns=turns), QuestionOptions(turns=turns, **form), coordinates)
+    return PixelGrounding(open_pack("seeact", "pixel", turns=turns), QuestionOptions(turns=turns, **form), coordinates)
 
 
 def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | None = None, **how) -> Grounded:
@@ -167,7 +167,7 @@ def test_one_turn_asks_both_in_one_message() -> None:
 
 def test_without_pictures_there_is_nothing_to_point_at() -> None:
     with pytest.raises(InputError, match="--no-image: expected a picture"):
-        PixelGrounding(load_pack("seeact", "pixel"), QuestionOptions(image=False))
+        PixelGrounding(open_pack("seeact", "pixel"), QuestionOptions(image=False))
 
 
 SHARE = {"10": BOXES["10"], "20": Box(180, 130, 40, 40), "30": BOXES["30"]}

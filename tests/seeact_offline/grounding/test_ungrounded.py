@@ -9,9 +9,9 @@ import pytest
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.models.builtin import open_builtin
-from seeact_offline.prompting import load_pack
 from seeact_offline.records import CallError, Completion, Operation, Request, Usage
 from seeact_offline.runs.runner import prepare
 
@@ -40,7 +40,7 @@ def prepared() -> Prepared:
 
 def grounding(form: QuestionOptions | None = None) -> UngroundedGrounding:
     image = form is None or form.image
-    return UngroundedGrounding(load_pack("seeact", "ungrounded", image=image), form)
+    return UngroundedGrounding(open_pack("seeact", "ungrounded", image=image), form)
 
 
 def ground(prepared: Prepared, said: str | Exception) -> Grounded:

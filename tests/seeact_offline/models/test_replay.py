@@ -101,6 +101,10 @@ def test_a_last_line_without_its_end_counts(path: Path) -> None:
     assert ask(recorded(path, GROUP, end=""), request()).text == "first"
 
 
+def test_a_reply_may_hold_half_of_a_surrogate_pair(path: Path) -> None:
+    assert ask(recorded(path, {**GROUP, "replies": ["\ud83d"]}), request()).text == "\ud83d"
+
+
 def test_empty_lines_are_left_out(path: Path) -> None:
     path.write_text("\n" + json.dumps(GROUP) + "\n\n")
     assert ask(path, request()).text == "first"
@@ -110,21 +114,24 @@ def test_empty_lines_are_left_out(path: Path) -> None:
     ("line", "complaint"),
     [
         ("{torn", "expected a JSON object"),
-        ("3", "got a int"),
-        ('{"annotation_id": "a"}', "'action_uid' is missing"),
-        (json.dumps(ROW), "'group' is missing"),
-        (json.dumps({**ROW, "group": 0}), "'replies' is missing"),
-        (json.dumps({**ROW, "group": "0", "replies": []}), "group is '0'"),
-        (json.dumps({**GROUP, "replies": "text"}), "replies is not a list of texts"),
-        (json.dumps({**GROUP, "offered": [1]}), "offered is not a list of texts"),
-        (json.dumps({**GROUP, "annotation_id": 1}), "annotation_id is not a text"),
-        (json.dumps({**ROW, "groups": {}}), "groups is not a list"),
-        (json.dumps({**ROW, "groups": [1]}), "a group is not an object"),
+        ("3", "expected an object, got 3"),
+        ('{"annotation_id": "a"}', "expected the fields .*action_uid.*, got 'annotation_id'"),
+        (json.dumps(ROW), "expected the fields .*group, .*, got 'annotation_id, action_uid'"),
+        (json.dumps({**ROW, "group": 0}), "expected the fields .*replies.*, got 'annotation_id, action_uid, group'"),
+        (json.dumps({**ROW, "group": "0", "replies": []}), "expected group to be a whole number, got '0'"),
+        (json.dumps({**GROUP, "replies": "text"}), "expected replies to be a list, got 'text'"),
+        (json.dumps({**GROUP, "offered": [1]}), r"expected offered\[0\] to be a text, got 1"),
+        (json.dumps({**GROUP, "annotation_id": 1}), "expected annotation_id to be a text, got 1"),
+        (json.dumps({**ROW, "groups": {}}), "expected groups to be a list, got {}"),
+        (json.dumps({**ROW, "groups": [1]}), r"expected groups\[0\] to be an object, got 1"),
+        (json.dumps({**ROW, "groups": [{"group": 0}]}), r"expected the field replies in groups\[0\], got 'group'"),
     ],
 )
 def test_a_line_of_neither_layout_is_named(path: Path, line: str, complaint: str) -> None:
     path.write_text(f"{json.dumps(GROUP)}\n{line}\n")
-    with pytest.raises(ModelSpecError, match=f"line 2: .*{complaint}"):
+    with pytest.raises(
+        ModelSpecError, match=rf"line 2: .*{complaint}.* \(a line holds .* groups or group and replies\)"
+    ):
         open_model(f"replay/{path}", ModelOptions())
 
 

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import (
     SCHEMA,
-    CachedScores,
     LiveScores,
     Origin,
     ScoreRow,
@@ -291,60 +290,6 @@ def test_a_bundled_ranker_without_weights_is_refused(tmp_path, monkeypatch) -> N
     monkeypatch.setattr(rankers.resources, "files", lambda package: tmp_path)
     with pytest.raises(InputError, match="no weights"):
         open_ranker("bundled")
-
-
-# --- the cache -------------------------------------------------------------------------------------------------------
-
-
-def cached(ranker: LengthRanker, fingerprint: str = "f") -> CachedScores:
-    return CachedScores(LiveScores(ranker), fingerprint, "cross_task")
-
-
-def test_kept_scores_are_those_that_were_made() -> None:
-    first, second = cached(LengthRanker()), None
-    made = first.of(on_page())
-    second = cached(LengthRanker())
-    assert (second.of(on_page()), second.hits) == (made, 1)
-    assert list(second.of(on_page())) == list(made)
-
-
-def test_what_is_kept_is_not_scored_again() -> None:
-    ranker = LengthRanker()
-    for _ in range(3):
-        cached(ranker).of(on_page())
-    assert ranker.calls == 1
-
-
-def test_an_edited_page_is_scored_again() -> None:
-    ranker = LengthRanker()
-    cached(ranker).of(on_page())
-    edited = PAGE.replace("two", "the longest")
-    assert cached(ranker).of(on_page(edited))["3"][1] == 0
-
-
-@pytest.mark.parametrize("change", ["data set", "ranker"])
-def test_another_data_set_or_ranker_has_scores_of_its_own(change: str) -> None:
-    cached(LengthRanker()).of(on_page())
-    other = LengthRanker()
-    if change == "ranker":
-        other.digest = "length-2"
-    cached(other, "g" if change == "data set" else "f").of(on_page())
-    assert other.calls == 1
-
-
-def test_a_damaged_cache_is_begun_anew() -> None:
-    first = cached(LengthRanker())
-    first.of(on_page())
-    first.path.write_bytes(b"no database at all" * 100)
-    again = cached(LengthRanker())
-    assert (again.problem, again.of(on_page())) == ("", first.of(on_page()))
-
-
-def test_a_run_that_can_keep_nothing_goes_on(own_cache) -> None:
-    (own_cache / "scores").write_text("a file where the folder should be")
-    scores = cached(LengthRanker())
-    assert "not kept" in scores.problem
-    assert scores.of(on_page())["2"][1] == 0
 
 
 # --- recall ----------------------------------------------------------------------------------------------------------

@@ -1,15 +1,26 @@
-"""Lines of a run's predictions: what is written is read back, and old lines are still read."""
+"""Files of a run: what is written is read back, old lines are still read, and damage is named."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.records import Prediction, Reply, StepKey, Usage
-from seeact_offline.runs.directory import prediction_line, read_prediction
+from seeact_offline.records import InputError, Prediction, Reply, StepKey, Usage
+from seeact_offline.runs.directory import (
+    FLAGGED,
+    RunDirectory,
+    _Group,
+    _Usage,
+    prediction_line,
+    read_manifest,
+    read_prediction,
+)
 
 REPLY = Reply(0, ("1", "2"), ("plan", "answer"), "1", "TYPE", "x")
 NEW = {"point", "notes", "reachable"}
@@ -32,7 +43,7 @@ PREDICTIONS = st.builds(
 
 @given(PREDICTIONS)
 def test_a_prediction_is_read_back_as_it_was(prediction: Prediction) -> None:
-    assert read_prediction(json.loads(prediction_line(prediction))) == prediction
+    assert read_prediction(prediction_line(prediction)) == prediction
 
 
 def test_fields_that_a_grounding_does_not_give_are_not_written() -> None:
@@ -50,15 +61,133 @@ def test_a_line_from_before_these_fields_is_read() -> None:
     old = (
         '{"annotation_id": "a", "action_uid": "b", "element_id": "1", "op": "CLICK", "value": "", "failure": null, "detail": "",'
         ' "ran": true, "usage": {"calls": 2, "prompt_tokens": 0, "completion_tokens": 0, "image_tokens": 0, "cost_usd": 0.0},'
-        ' "ranked": ["1"], "groups": []}\n'
+        ' "ranked": ["1"], "groups": []}'
     )
-    prediction = read_prediction(json.loads(old))
+    prediction = read_prediction(old)
     assert (prediction.point, prediction.notes, prediction.reachable) == (None, (), None)
     assert prediction_line(prediction) == old
 
 
-@pytest.mark.parametrize("damage", [{"point": [1]}, {"point": "ab"}, {"notes": [1]}, {"notes": {"x": "y"}}])
-def test_a_damaged_field_is_an_error_that_loading_names(damage) -> None:
-    row = json.loads(prediction_line(Prediction(StepKey("a", "b"), (), None, "", ""))) | damage
-    with pytest.raises((ValueError, TypeError, KeyError)):
-        read_prediction(row)
+def test_texts_that_no_file_can_hold_as_they_are_come_back_all_the_same() -> None:
+    """A model's reply may hold half of a surrogate pair, which stricter readers of JSON refuse."""
+    reply = Reply(0, (), ("\ud83d",), None, "", "\udc00")
+    prediction = Prediction(StepKey("a", "b"), (reply,), None, "", "\ud83d")
+    assert read_prediction(prediction_line(prediction)) == prediction
+
+
+@pytest.mark.parametrize("cost", [0, 2, 0.5, None])
+def test_a_line_is_written_again_as_it_was(cost: float | None) -> None:
+    line = prediction_line(Prediction(StepKey("a", "b"), (), None, "", "", usage=Usage(cost_usd=cost)))
+    assert prediction_line(read_prediction(line)) == line
+
+
+def test_a_line_has_a_place_for_all_that_replies_and_usage_hold() -> None:
+    for written, read in ((Reply, _Group), (Usage, _Usage)):
+        assert [field.name for field in fields(written)] == list(read.__struct_fields__)
+
+
+ROW = json.loads(prediction_line(Prediction(StepKey("a", "b"), (REPLY,), None, "", "")))
+
+
+def lacking(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def with_group(**changed: Any) -> dict[str, Any]:
+    return ROW | {"groups": [ROW["groups"][0] | changed]}
+
+
+DAMAGED = {
+    "point of one number": (ROW | {"point": [1]}, r"expected point to be a list of length 2, got \[1\]"),
+    "point of letters": (ROW | {"point": "ab"}, "expected point to be a list or null, got 'ab'"),
+    "list of notes": (ROW | {"notes": [1]}, r"expected notes to be an object, got \[1\]"),
+    "note of letters": (ROW | {"notes": {"x": "y"}}, r"expected notes\[...\] to be a whole number, got a text"),
+    "number as op": (ROW | {"op": 3}, "expected op to be a text, got 3"),
+    "nothing for ran": (ROW | {"ran": None}, "expected ran to be true or false, got None"),
+    "no usage": (lacking(ROW, "usage"), "expected the fields .* usage, .*got 'annotation_id, .*"),
+    "other usage": (ROW | {"usage": {"calls": "2"}}, "expected usage.calls to be a whole number, got '2'"),
+    "usage of a later version": (ROW | {"usage": {"x": 2}}, "expected no field x in usage, got 'x'"),
+    "group of a later version": (with_group(x=1), r"expected no field x in groups\[0\], got 'group, .*"),
+    "reply without end": (with_group(replies="text"), r"expected groups\[0\].replies to be a list, got 'text'"),
+    "text as groups": (ROW | {"groups": ""}, "expected groups to be a list, got ''"),
+    "no object": ([1], r"expected an object, got \[1\]"),
+    "no JSON": ("{torn", "expected a JSON object, got '{torn'"),
+}
+
+
+@pytest.mark.parametrize(("row", "problem"), DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_damaged_line_is_an_error_that_loading_names(row: Any, problem: str, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    text = row if isinstance(row, str) else json.dumps(row)
+    run.predictions.write_text(f"{json.dumps(ROW)}\n{text}\n{json.dumps(ROW)}\n")
+    with pytest.raises(InputError, match=f"--out: line 2 of .*predictions.jsonl is no prediction of ours: {problem}$"):
+        run.load()
+
+
+def test_a_field_of_a_later_version_is_left_out() -> None:
+    assert read_prediction(json.dumps(ROW | {"later": 1})) == read_prediction(json.dumps(ROW))
+
+
+SETTINGS = {
+    "split": "test_task",
+    "dataset": "sample",
+    "dataset_fingerprint": "f",
+    "limit": None,
+    "protocol": "seeact",
+    "merge": None,
+    "top_k": None,
+    "seed": 0,
+}
+
+
+def a_manifest(folder: Path, content: Any) -> Path:
+    (folder / "manifest.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    return folder
+
+
+def test_a_manifest_is_given_back_with_all_that_it_holds(tmp_path: Path) -> None:
+    content = {"identity": {"seed": 0}, "settings": SETTINGS | {"later": 1}, "later": {"x": "\ud83d"}}
+    assert read_manifest(a_manifest(tmp_path, content)) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{torn", "is no manifest of ours: expected a JSON object, got '{torn'"),
+        ([], r"is no manifest of ours: expected an object, got \[\]"),
+        ({"settings": SETTINGS}, "is no manifest of ours: expected the fields identity, got 'settings'"),
+        ({"identity": None}, "is no manifest of ours: expected identity to be an object, got None"),
+        ({"identity": {}}, "does not say how its run was set up: expected the fields split, .*, got none"),
+        (
+            {"identity": {}, "settings": lacking(SETTINGS, "seed")},
+            "set up: expected the fields .*, seed, got 'split, .*",
+        ),
+        (
+            {"identity": {}, "settings": SETTINGS | {"limit": "3"}},
+            "expected limit to be a whole number or null, got '3'",
+        ),
+    ],
+)
+def test_a_manifest_that_is_none_is_refused_in_one_sentence(tmp_path: Path, content: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=f"--out: .*manifest.json {problem}$|{problem}$"):
+        read_manifest(a_manifest(tmp_path, content))
+
+
+def test_settings_take_the_place_of_those_that_a_manifest_lacks(tmp_path: Path) -> None:
+    run = RunDirectory(a_manifest(tmp_path, {"schema": 1, "identity": {"seed": 0}}))
+    run.claim({"seed": 0}, SETTINGS)
+    assert read_manifest(tmp_path) == {"schema": 1, "identity": {"seed": 0}, "settings": SETTINGS}
+
+
+def test_flagged_steps_are_read_back(tmp_path: Path) -> None:
+    keys = frozenset({StepKey("a", "b"), StepKey("a", "\ud83d")})
+    RunDirectory(tmp_path).remember_flagged(keys)
+    assert RunDirectory(tmp_path).flagged() == keys
+
+
+def test_a_flagged_line_that_names_no_step_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FLAGGED).write_text('{"annotation_id": "a", "action_uid": 3}\n')
+    with pytest.raises(
+        InputError, match=r"line 1 of .*flagged.jsonl names no step: expected action_uid to be a text, got 3"
+    ):
+        RunDirectory(tmp_path).flagged()

@@ -14,7 +14,8 @@ from seeact_offline.records import InputError, Operation, Prediction, StepKey, T
 from seeact_offline.runs import markup_ablation as ablation
 from seeact_offline.runs.markup_ablation import Cell
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.tables import markup as markup_table
+from seeact_offline.tables import TABLES
+from seeact_offline.tables.drawing import Drawing
 from tests.reference import paired
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -50,6 +51,10 @@ def table(cells: list[Cell] | None = None, truths: int = len(TRUTHS), complete: 
         for cell in cells or RIGHT
     ]
     return ablation.markup_table(results, SETTINGS, complete, 0)
+
+
+def drawn(made: dict[str, Any], remark: str = "") -> Drawing:
+    return TABLES["table5"](made, remark)
 
 
 # --- rows ---
@@ -126,7 +131,7 @@ def test_costs_are_of_the_rows_and_in_all() -> None:
 def test_a_table_of_no_step_is_a_table() -> None:
     made = table(truths=0, complete=False)
     assert (made["n_steps"], made["rows"][1]["difference_to_best"]["step_success_rate"]["macro"]) == (0, 0.0)
-    assert "not all that were asked for" in markup_table.markdown(made)
+    assert "not all that were asked for" in drawn(made).markdown()
 
 
 # --- what people read ---
@@ -135,27 +140,36 @@ def test_a_table_of_no_step_is_a_table() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("markup_table.md", markup_table.markdown(table(), "Made up.")),
-        ("markup_table.csv", markup_table.csv_text(table())),
-        ("markup_table.tex", markup_table.latex(table(), "Made up.")),
+        ("markup_table.md", drawn(table(), "Made up.").markdown()),
+        ("markup_table.csv", drawn(table()).csv()),
+        ("markup_table.tex", drawn(table(), "Made up.").latex()),
     ],
 )
 def test_the_table_reads_as_its_snapshot(name: str, text: str) -> None:
-    """After a change that was meant: SNAPSHOTS=write python -m pytest tests/seeact_offline/test_ablation.py"""
+    """After a change that was meant: SNAPSHOTS=write python -m pytest tests/seeact_offline/runs/test_markup_ablation.py"""
     if os.environ.get("SNAPSHOTS") == "write":
         (SNAPSHOTS / name).write_text(text)
     assert text == (SNAPSHOTS / name).read_text()
 
 
 def test_every_csv_line_has_every_column() -> None:
-    lines = list(csv.DictReader(markup_table.csv_text(table()).splitlines()))
+    lines = list(csv.DictReader(drawn(table()).csv().splitlines()))
     assert {len(line) for line in lines} == {34}
     assert (lines[0]["step_success_rate_difference"], lines[2]["step_success_rate_paper"]) == ("", "")
 
 
 def test_one_row_has_nothing_to_be_compared_with() -> None:
-    assert "nothing to compare" in markup_table.markdown(table([Cell("number", "bottom-left")]))
+    assert "nothing to compare" in drawn(table([Cell("number", "bottom-left")])).markdown()
 
 
 def test_no_difference_is_written_with_a_minus() -> None:
-    assert "-0.0" not in markup_table.markdown(table([Cell("number", "bottom-left")] * 2))
+    assert "-0.0" not in drawn(table([Cell("number", "bottom-left")] * 2)).markdown()
+
+
+def test_the_page_in_html_has_all_three_tables() -> None:
+    assert drawn(table()).html().count("<table>") == 3
+
+
+def test_a_model_of_any_name_stays_a_text_in_latex() -> None:
+    made = table() | {"model": "a&b\\input{x}"}
+    assert r"\multicolumn{3}{c}{a\&b\textbackslash{}input\{x\}}" in drawn(made).latex()

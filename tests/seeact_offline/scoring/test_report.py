@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from seeact_offline.cli.output import printable
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring import steps as scoring
@@ -60,32 +58,6 @@ def test_no_markup_of_a_models_text_reaches_the_report() -> None:
     assert "&lt;b&gt;new&lt;/b&gt; \\| \\`york\\`" in report
 
 
-@given(st.text())
-def test_a_cell_is_one_line_without_live_markup(text: str) -> None:
-    cell = tables.cell(text)
-    assert "\n" not in cell
-    assert "<" not in cell
-    assert all(cell[i - 1] == "\\" for i, c in enumerate(cell) if c in "`*[]|#")
-
-
-@given(st.text())
-def test_no_control_character_reaches_the_terminal(text: str) -> None:
-    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0x9F for c in printable(text))
-
-
-def test_an_escape_sequence_is_made_visible() -> None:
-    assert printable("\x1b[31mred\u202e") == "\\u001b[31mred\\u202e"
-
-
-def test_tables_line_up() -> None:
-    assert len({len(line) for line in tables.table(("a", "bb"), [("ccc", "d")]).splitlines()}) == 1
-
-
-@pytest.mark.parametrize(("value", "shown"), [(0.4567, "45.7"), (1.0, "100.0"), (None, "-")])
-def test_percentages_have_one_decimal(value: float | None, shown: str) -> None:
-    assert tables.percent(value) == shown
-
-
 def report_of(predictions: list[Prediction], truths: list[Truth], grounded: bool = True) -> str:
     protocol = find_protocol("seeact", grounded=grounded)
     scores, summary = scoring.summarise(predictions, truths, protocol, None, 0)
@@ -127,3 +99,57 @@ def test_the_report_of_a_run_without_elements_has_dashes_for_them() -> None:
     assert "| Step SR          | -     | -" in report
     assert "| success | 4     | right operation |" in report
     assert "the grounding itself" not in report
+
+
+# --- what nobody has told the report of ---
+
+
+def test_an_unknown_note_is_counted_after_the_known_ones() -> None:
+    made = tables.report(results()[0] | {"notes": {"a_new_note": 3, "picture_resized": 1}}, [])
+    assert "| picture_resized | 1     | a picture was made smaller" in made
+    assert re.search(r"\| picture_resized .*\n\| a_new_note      \| 3     \|  +\|\n", made)
+
+
+def test_notes_of_which_none_is_known_are_counted() -> None:
+    assert "| a_new_note | 3     |         |" in tables.report(results()[0] | {"notes": {"a_new_note": 3}}, [])
+
+
+def test_the_meanings_of_notes_may_be_given() -> None:
+    made = results()[0] | {"notes": {"a_new_note": 3}}
+    meanings = {"a_new_note": "something new"}
+    assert "| a_new_note | 3     | something new |" in tables.report(made, [], meanings)
+    assert "| a_new_note    | 3     | something new |" in tables.short(made, meanings)
+
+
+def test_an_unknown_outcome_is_counted_by_its_name() -> None:
+    made = tables.report(results()[0] | {"waterfall": {"success": 3, "fell_asleep": 1}}, [])
+    assert "| fell_asleep | 1     |                                |" in made
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.25, "0.25"),
+        ({"deep": [1, 2]}, '{"deep": \\[1, 2\\]}'),
+        (["a", "b|c"], '\\["a", "b\\|c"\\]'),
+        ("x" * 81, "x" * 80 + " ..."),
+    ],
+)
+def test_an_unknown_setting_is_shown_by_its_name(value: object, shown: str) -> None:
+    made = tables.report(results()[0] | {"patience": value}, [])
+    assert re.search(rf"\| patience +\| {re.escape(shown)} +\|\n\| tasks ", made)
+
+
+def test_a_setting_that_does_not_apply_is_left_out() -> None:
+    assert "patience" not in tables.report(results()[0] | {"patience": None}, [])
+
+
+def test_no_figure_is_taken_for_a_setting() -> None:
+    made = results()[0] | dict.fromkeys(("complete", "choice_prompts_digest"), True)
+    made |= {"shuffle_spread": None, "without_flagged": None, "batching_price": None}
+    assert tables.report(made, results()[1]) == SNAPSHOT.read_text()
+
+
+def test_steps_beyond_those_listed_are_counted() -> None:
+    made, steps = results()
+    assert tables.report(made, steps * 30).endswith("|\n\n10 more in `steps.jsonl`.\n")

@@ -1,0 +1,150 @@
+"""One split of a data set, opened once: its keys, tasks and fingerprint, and its steps, read lazily."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from ..records import DatasetError, Step, StepKey
+from .order import plan_rows
+from .readers import Source
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition
+from .shards import Shard, by_file, whole, without_pictures
+from .sources import ALL, SPLITS, open_sources
+
+
+@dataclass(frozen=True)
+class Split:
+    """The steps of a split, task by task, or of some of its tasks. Made by `open_split`.
+
+    Nothing is read before it is asked for; what is small is read once.
+    """
+
+    dataset: Any
+    """As it was named, or the object."""
+    name: str
+    """train, cross_task, cross_website, cross_domain or all."""
+    sources: tuple[Source, ...]
+    """One a split; three for `all`."""
+    limit: int | None = None
+    """The first so many of the tasks."""
+    wanted: Collection[str] | None = None
+    """Ids of the tasks to choose from; None for all."""
+    raw_html: bool = False
+
+    @cached_property
+    def keys(self) -> tuple[StepKey, ...]:
+        """Of the steps, in their order. Reads no page and no picture."""
+        return tuple(place.step_key for _, plan in self._plans for place in plan)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The `annotation_id` of each task, in order."""
+        return tuple(dict.fromkeys(key.annotation_id for key in self.keys))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits that change when ids, tasks, operations, actions, their order or the files' sizes change.
+
+        Of the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture (JSONL has
+        to be parsed whole for that).
+        """
+        digest = hashlib.sha256()
+        for source in self.sources:
+            digest.update(json.dumps(list(source.sizes())).encode())
+            for row in source.light(LIGHT_COLUMNS):
+                values = [row.get(name) for name in LIGHT_COLUMNS]
+                digest.update(json.dumps(values, default=str).encode() + b"\n")
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def version(self) -> str:
+        """16 hex digits that change whenever anything in the split may have: pages too, which `fingerprint` does not read.
+
+        Files count as changed when they were written anew, so that a copy of a data set has another version.
+        """
+        versions = [self.fingerprint, *(source.version() for source in self.sources)]
+        return hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:16]
+
+    def steps(self) -> Iterator[Step]:
+        """Lazily, one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""
+        for source, plan in self._plans:
+            yield from whole(source, plan, self.raw_html).steps()
+
+    def steps_by_task(self) -> Iterator[list[Step]]:
+        return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))
+
+    def shards(self) -> list[Shard]:
+        """The steps in parts that can be read at the same time, on other machines too.
+
+        No picture is read: every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
+        """
+        return [part for source, plan in self._plans for part in by_file(without_pictures(whole(source, plan)))]
+
+    def only(self, tasks: Collection[str]) -> Split:
+        """The same split with no tasks but these."""
+        return replace(self, limit=None, wanted=frozenset(tasks))
+
+    @cached_property
+    def row_positions(self) -> dict[StepKey, int]:
+        """Where the rows of the steps are stored, counted over the split's files in their order."""
+        positions: dict[StepKey, int] = {}
+        start = 0
+        for source, plan in self._plans:
+            positions |= {place.step_key: start + place.position for place in plan}
+            start += source.count()
+        return positions
+
+    @cached_property
+    def _plans(self) -> list[tuple[Source, list[RowPosition]]]:
+        """For each source its rows in order, `limit` of the tasks over all of them."""
+        plans: list[tuple[Source, list[RowPosition]]] = []
+        seen: dict[StepKey, str] = {}
+        limit = self.limit
+        for source in self.sources:
+            if limit is None or limit > 0:
+                plan = plan_rows(source.light(ORDER_COLUMNS), limit, source.name, seen, self.wanted)
+                plans.append((source, plan))
+                limit = None if limit is None else limit - len({place.key.annotation_id for place in plan})
+        return plans
+
+
+def open_split(
+    dataset: Any,
+    split: str,
+    *,
+    limit: int | None = None,
+    tasks: Collection[str] | None = None,
+    raw_html: bool = False,
+) -> Split:
+    """The split of a data set.
+
+    `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
+    `.parquet` or `.jsonl` file, a `datasets` object, or a hub id `owner/name`. `split`: either spelling, or `all` for
+    the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
+    `tasks`: ids of the tasks to read; None for all. `limit`: the first so many of them. `raw_html` is not even read from
+    disk unless asked for.
+
+    Raises DatasetError when there is no such data, split or column; a file that turns out to be unreadable raises it when it
+    is read.
+    """
+    if limit is not None and limit < 1:
+        raise DatasetError(f"limit: expected a number of tasks of at least 1, got {limit}")
+    name = canonical_split(split)
+    return Split(dataset, name, tuple(open_sources(dataset, name, raw_html=raw_html)), limit, tasks, raw_html)
+
+
+def canonical_split(name: str) -> str:
+    """`test_task` -> `cross_task` and so on; our own names and `all` stay. Raises DatasetError for any other."""
+    if name in SPLITS or name == ALL:
+        return name
+    for canonical, hub in SPLITS.items():
+        if name == hub:
+            return canonical
+    known = ", ".join(dict.fromkeys([*SPLITS, *SPLITS.values(), ALL]))
+    raise DatasetError(f"split: expected one of {known}; got {name!r}")

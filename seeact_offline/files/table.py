@@ -1,0 +1,126 @@
+"""A table as Markdown, CSV, LaTeX and HTML. Cells, titles and notes may be texts of strangers: each format escapes them."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seeact_offline.files.markdown import cell, one_line
+from seeact_offline.files.markdown import table as grid
+
+_LATEX = {c: f"\\{c}" for c in "{}&%$#_"} | {
+    "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under a header, and what has to be said of them. All texts are plain: no markup in any of them."""
+
+    title: str = ""
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    """As many cells as the header. None is an empty one."""
+    notes: Sequence[str] = ()
+    """Sentences below."""
+    above: Sequence[tuple[str, int]] = ()
+    """A line above the header: a text, and how many columns it stands over. Empty: no such line."""
+    n_labels: int = 1
+    """The first columns, which say what a row is; LaTeX aligns the others right."""
+
+    def markdown(self) -> str:
+        """A heading, the table and a paragraph a note."""
+        rows = [[cell(_text(one)) for one in row] for row in self.rows]
+        heading = [f"## {cell(self.title)}"] if self.title else []
+        return "\n\n".join([*heading, grid([*map(cell, self._full_header())], rows), *map(cell, self.notes)])
+
+    def csv(self) -> str:
+        """The header and the rows, every value as it is; no title and no notes."""
+        return "".join(map(_csv_line, [self._full_header(), *self.rows]))
+
+    def latex(self) -> str:
+        """A plain `tabular`, under title and notes as comments."""
+        remarks = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
+        above = [_tex_line(_tex_spans(self.above))] if self.above else []
+        rows = [_tex_line([_tex(one) for one in row]) for row in self.rows]
+        columns = "l" * self.n_labels + "r" * (len(self.header) - self.n_labels)
+        return "\n".join(
+            [
+                *remarks,
+                f"\\begin{{tabular}}{{{columns}}}",
+                "\\hline",
+                *above,
+                _tex_line([_tex(one) for one in self.header]),
+                "\\hline",
+                *rows,
+                "\\hline",
+                "\\end{tabular}",
+                "",
+            ]
+        )
+
+    def html(self) -> str:
+        """A `table` with its title as caption, and a paragraph a note."""
+        caption = [f"<caption>{_html(self.title)}</caption>"] if self.title else []
+        above = "".join(f'<th colspan="{columns}">{_html(text)}</th>' for text, columns in self.above)
+        head = [f"<tr>{above}</tr>"] if above else []
+        return "\n".join(
+            [
+                "<table>",
+                *caption,
+                "<thead>",
+                *head,
+                _html_row("th", self.header),
+                "</thead>",
+                "<tbody>",
+                *(_html_row("td", row) for row in self.rows),
+                "</tbody>",
+                "</table>",
+                *(f"<p>{_html(note)}</p>" for note in self.notes),
+                "",
+            ]
+        )
+
+    def _full_header(self) -> list[str]:
+        """With the line above joined on, for formats in which a cell cannot stand over several columns."""
+        above = [text for text, columns in self.above for _ in range(columns)] or [""] * len(self.header)
+        return [f"{over}: {name}" if over else name for over, name in zip(above, self.header, strict=True)]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else one_line(value)
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    out = io.StringIO()
+    # with the usual end of \r\n a lone \r is quoted too
+    csv.writer(out).writerow(cells)
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _tex(value: object) -> str:
+    return "".join(_LATEX.get(c, c) for c in _text(value))
+
+
+def _tex_spans(above: Sequence[tuple[str, int]]) -> list[str]:
+    """An empty text is left as the empty cells that it stands over."""
+    spans = [[f"\\multicolumn{{{n}}}{{c}}{{{_tex(text)}}}"] if text else [""] * n for text, n in above]
+    return [one for span in spans for one in span]
+
+
+def _tex_line(cells: Sequence[str]) -> str:
+    line = " ".join(" & ".join(cells).split())
+    # the \\ of the line before would take a bracket or star that follows it for its own argument
+    return f"{'{}' if line[:1] in ('[', '*') else ''}{line} \\\\"
+
+
+def _html(value: object) -> str:
+    return html.escape(_text(value))
+
+
+def _html_row(tag: str, cells: Sequence[object]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{_html(one)}</{tag}>" for one in cells) + "</tr>"

@@ -1,0 +1,80 @@
+"""What a grounding strategy declares of itself: one `Strategy` a module, listed in `grounding.strategies`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from seeact_offline.grounding import Grounding, QuestionOptions
+from seeact_offline.prompting import Placeholders, PromptPack
+from seeact_offline.records import MergeRule
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that only one strategy has."""
+
+    name: str
+    """As Python spells it; the command writes dashes."""
+    help: str
+    default: Any = None
+    """What holds where it is not given."""
+    choices: tuple[str, ...] = ()
+    """Values that it may have; empty: any that `read` takes."""
+    read: Callable[[str], Any] = str
+    """A text as the value. Raises ValueError. `bool`: a switch, which takes no text."""
+    metavar: str | None = None
+
+
+def percent(text: str) -> float:
+    """Raises ValueError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise ValueError(f"expected a number from 0 to 100, got {text}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a strategy is opened with."""
+
+    pack: PromptPack
+    """Its templates."""
+    form: QuestionOptions
+    group_size: int
+    merge: MergeRule
+    own: Mapping[str, Any]
+    """Its options by name, as given or as they are by default."""
+    pack_of: Callable[[str], PromptPack]
+    """The templates of another strategy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A strategy that can be asked."""
+
+    grounding: Grounding
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What its questions and answers depend on, beside what all strategies have in common. Results show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """All that the rest of the program knows of one."""
+
+    name: str
+    """As in `--grounding` and in the names of prompt files."""
+    open: Callable[[Asked], Opened]
+    """Raises InputError for options that do not go together."""
+    turn2: Placeholders | None
+    """What its second turn may hold; None: it asks the first turn only, and any strategy's prompt serves it."""
+    options: tuple[Option, ...] = ()
+    is_grouped: bool = False
+    """Whether candidates are offered in groups, whose order can be shuffled and which can share a first turn."""
+    needs_picture: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What it counts beside failures, and what each count means."""

@@ -1,0 +1,84 @@
+"""A grounding and a provider of one's own: one module and one line of a dict, and all the rest of the program knows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.grounding.strategies import STRATEGIES
+from seeact_offline.models import PROVIDERS
+from tests.pages import synthetic_rows
+from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample, read_json
+from tests.toys import nth, parrot
+
+TOYS = ("--grounding", "nth", "--model", "parrot/ACTION: CLICK")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return make_sample(tmp_path_factory.mktemp("sample"), list(synthetic_rows(3, 2, 8, seed=7)))
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, "nth", nth.STRATEGY)
+    monkeypatch.setitem(PROVIDERS, "parrot", parrot.PROVIDER)
+
+
+def test_eval_runs_both(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    assert cli("eval", *sample.words, *TOYS, "--out", tmp_path / "run").status == 0
+    results = read_json(tmp_path / "run" / "results.json")
+    assert (results["grounding"], results["model"]) == ("nth", "parrot/ACTION: CLICK")
+    assert results["usage"]["calls"] == 6
+
+
+def test_an_option_of_its_own_is_one_of_the_command(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    for place in ("0", "1"):
+        cli("eval", *sample.words, *TOYS, "--place", place, "--out", tmp_path / place)
+    first, second = (so.load_run(tmp_path / place).predictions()[0] for place in ("0", "1"))
+    assert (first.element_id, second.element_id) == first.ranked[:2]
+
+
+def test_an_option_of_its_own_is_part_of_what_a_run_is(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    cli("eval", *sample.words, *TOYS, "--out", tmp_path)
+    outcome = cli("eval", *sample.words, *TOYS, "--place", 1, "--out", tmp_path)
+    assert outcome.status == 2
+    assert "place differ" in outcome.error
+
+
+def test_other_groundings_refuse_its_option(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    error = cli("eval", *sample.words, "--place", 1, "--out", tmp_path).error
+    assert "--place: expected" in error
+    assert "nth" in error
+
+
+def test_python_takes_its_option_by_name(sample: Sample, tmp_path: Path) -> None:
+    given = {"dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "grounding": "nth", "place": 2}
+    run = so.evaluate(model="parrot/x", out=tmp_path / "run", **given)
+    assert all(p.element_id == p.ranked[2] for p in run.predictions())
+
+
+def test_a_configuration_file_may_name_its_option(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    (tmp_path / "nth.yaml").write_text("grounding: nth\nplace: 1\n")
+    cli("eval", *sample.words, "--config", tmp_path / "nth.yaml", "--out", tmp_path / "run")
+    run = so.load_run(tmp_path / "run")
+    assert all(p.element_id == p.ranked[1] for p in run.predictions())
+
+
+def test_its_notes_are_explained(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    outcome = cli("eval", *sample.words, *TOYS, "--out", tmp_path)
+    assert "the element was taken by its rank alone" in outcome.out
+    assert "the element was taken by its rank alone" in cli("score", "--out", tmp_path).out
+
+
+def test_help_names_both(cli: Cli) -> None:
+    text = " ".join(cli("eval", "--help").out.split())
+    assert "nth: which of the ranking, from 0" in text
+    assert "parrot/TEXT" in text
+
+
+def test_show_shows_what_it_asks(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    outcome = cli("show", *sample.words, "--grounding", "nth", "--out", tmp_path)
+    assert outcome.status == 0, outcome.err

@@ -1,0 +1,48 @@
+"""A grounding: turn 1 decides on the operation, and the element is the n-th of the ranking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding.asking import Question, Session, decision, noted, reply
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.ungrounded import UngroundedGrounding
+from seeact_offline.prompting import PromptPack
+from seeact_offline.records import GroundingReply, Model
+from seeact_offline.replies.turn1 import parse_plan
+
+
+class NthGrounding:
+    needs_ranking = True
+
+    def __init__(self, pack: PromptPack, form: QuestionOptions, place: int) -> None:
+        self.form = form
+        self._plan = UngroundedGrounding(pack, form)
+        self._place = place
+
+    def questions(self, prepared: Prepared) -> list[Question]:
+        return self._plan.questions(prepared)
+
+    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+        session = Session(model, prepared.step.key)
+        (question,) = self.questions(prepared)
+        talk = await session.converse(question)
+        plan = parse_plan(talk.texts[-1])
+        said = reply(question, talk.texts, GroundingReply(None, plan.op, plan.value, plan.failure), talk.detail)
+        element = prepared.ranked[self._place].backend_node_id
+        said = replace(said, element_id=element, failure=None)
+        return Grounded((said,), decision(said), session.usage, notes=noted(taken_unseen=1))
+
+
+def _open(asked: Asked) -> Opened:
+    return Opened(NthGrounding(asked.pack, asked.form, asked.own["place"]), asked.own)
+
+
+STRATEGY = Strategy(
+    name="nth",
+    open=_open,
+    turn2=None,
+    options=(Option("place", "which of the ranking, from 0", 0, read=int, metavar="N"),),
+    notes={"taken_unseen": "the element was taken by its rank alone"},
+)
