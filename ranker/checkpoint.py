@@ -88,7 +88,9 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
     loaded = _load_classifier(folder, model, _choose_dtype(dtype, where, str(settings.model_type), model))
     tokenizer = _load_tokenizer(folder, model)
     if tokenizer.pad_token_id is None:
-        raise RankerError(f"model: the tokenizer of {model} names no padding token, so pairs cannot share a batch")
+        raise RankerError(
+            "model", f"a padding token in the tokenizer of {model}, so that pairs can share a batch", "none"
+        )
     positive = positive_label(loaded.config, model)
     _try_out(loaded.to(where), tokenizer, positive, model)
     return Checkpoint(
@@ -119,7 +121,7 @@ def open_tokenizer(name: str) -> Any:
 
     here = Path(name).is_dir()
     check_tokenizer(Path(name) if here else _download(name, ["config.json", "tokenizer_config.json"]), name)
-    with one_sentence(f"the tokenizer of {name} cannot be loaded"):
+    with one_sentence(f"the tokenizer of {name} to load"):
         return AutoTokenizer.from_pretrained(name, trust_remote_code=False, local_files_only=here)
 
 
@@ -129,7 +131,7 @@ def find_folder(model: str | Path) -> Path:
     if folder.is_dir():
         return folder
     if isinstance(model, Path) or model.startswith((".", "/", "~")) or model.count("/") != 1:
-        raise RankerError(f"model: expected a checkpoint folder or a hub id OWNER/NAME, and {model} is no folder")
+        raise RankerError("model", "a checkpoint folder or a hub id OWNER/NAME", f"{model}, which is no folder")
     return _snapshot(model)
 
 
@@ -155,17 +157,16 @@ def positive_label(config: Any, model: str | Path) -> int:
         return 0
     names = shown(", ".join(labels.values()))
     if sorted(labels) != list(range(len(labels))):
-        raise RankerError(
-            f"model: expected id2label to number its labels from 0 in the config.json of {model}, found {names}"
-        )
+        raise RankerError("model", f"id2label to number its labels from 0 in the config.json of {model}", names)
     stated = getattr(config, "positive_label", None)
     if stated is not None:
         return _stated_label(stated, labels, model)
     named = [column for column, label in labels.items() if label.lower() in POSITIVE_NAMES]
     if len(named) != 1:
         raise RankerError(
-            f"positive_label: {model} has {len(labels)} labels ({names}) and does not say which "
-            'one is positive: add "positive_label" (name or number) to its config.json'
+            "model",
+            f"positive_label (name or number) in the config.json of {model}, which has {len(labels)} labels ({names})",
+            "none",
         )
     return named[0]
 
@@ -174,8 +175,10 @@ def _stated_label(stated: object, labels: dict[int, str], model: str | Path) -> 
     columns = [column for column, label in labels.items() if stated in (column, label)]
     if len(columns) != 1 or isinstance(stated, bool):
         raise RankerError(
-            f"positive_label: expected one of {shown(', '.join(labels.values()))} or a number under {len(labels)}, "
-            f"found {shown(repr(stated))} in the config.json of {model}"
+            "model",
+            f"one of {shown(', '.join(labels.values()))} or a number under {len(labels)} as positive_label in the "
+            f"config.json of {model}",
+            shown(repr(stated)),
         )
     return columns[0]
 
@@ -187,16 +190,16 @@ def _download(model: str, patterns: list[str]) -> Path:
     try:
         return Path(snapshot_download(model, allow_patterns=patterns, ignore_patterns=["*/*"]))
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
-        raise RankerError(
-            f"model: {model} is no folder here and could not be had from the hub ({type(error).__name__}: {first_line(error)})"
-        ) from error
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        found = f"{model}, which is no folder here and could not be had from the hub ({reason})"
+        raise RankerError("model", "a folder or hub id", found) from error
 
 
 def _refuse_other_kinds(settings: Settings, model: str | Path) -> None:
     """config.json names a sequence classifier, or nothing at all (then the weights decide)."""
     names = settings.architectures or []
     if names and not any(name.endswith("ForSequenceClassification") for name in names):
-        raise RankerError(f"model: expected a sequence classifier, {model} is {shown(', '.join(names))}")
+        raise RankerError("model", "a sequence classifier", f"{model}, which is {shown(', '.join(names))}")
 
 
 def _choose_device(device: str | None) -> str:
@@ -205,7 +208,7 @@ def _choose_device(device: str | None) -> str:
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.split(":")[0] == "cuda" and not torch.cuda.is_available():
-        raise RankerError(f"device: {device} was asked for, and torch sees no CUDA device here")
+        raise RankerError("device", "one that torch sees here", f"{device}, and it sees no CUDA device")
     return device
 
 
@@ -215,11 +218,10 @@ def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -
     if dtype == MIXED:
         return "float32"
     if dtype not in DTYPES:
-        raise RankerError(f"dtype: expected one of auto, {MIXED}, {', '.join(DTYPES)}, got {dtype!r}")
+        raise RankerError("dtype", f"one of auto, {MIXED}, {', '.join(DTYPES)}", repr(dtype))
     if DTYPES[dtype] == "float16" and model_type in OVERFLOWS_IN_FP16:
-        raise RankerError(
-            f"dtype: {model} is of type {model_type}, which gives NaN in float16: use bfloat16 or float32"
-        )
+        wanted = f"bfloat16 or float32 for {model} of type {model_type}"
+        raise RankerError("dtype", wanted, f"{dtype}, in which it gives NaN")
     return DTYPES[dtype]
 
 
@@ -229,7 +231,7 @@ def _choose_pair_order(stated: str | None, settings: Settings, model: str | Path
     for order in get_args(PairOrder):
         if order == found:
             return order  # type: ignore[no-any-return]
-    raise RankerError(f"pair_order: expected query-text or text-query for {model}, got {shown(repr(found))}")
+    raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(found)))
 
 
 def _load_classifier(folder: Path, model: str | Path, dtype: str) -> Any:
@@ -237,7 +239,9 @@ def _load_classifier(folder: Path, model: str | Path, dtype: str) -> Any:
     # What is missing was filled with random numbers: it would score, and mean nothing.
     if missing:
         raise RankerError(
-            f"model: expected a trained sequence classifier, {model} lacks {len(missing)} of its weights, {missing[0]} first"
+            "model",
+            "a trained sequence classifier",
+            f"{model}, which lacks {len(missing)} of its weights, {missing[0]} first",
         )
     return loaded.eval().requires_grad_(False)
 
@@ -247,7 +251,7 @@ def _load_model(folder: Path, model: str | Path, dtype: str, **changes: Any) -> 
     from transformers import AutoModelForSequenceClassification
 
     check_weights(folder, model)
-    with one_sentence(f"{model} cannot be loaded as a sequence classifier"), _quiet(), bounded(folder, model):
+    with one_sentence(f"{model} to load as a sequence classifier"), _quiet(), bounded(folder, model):
         loaded, report = AutoModelForSequenceClassification.from_pretrained(
             str(folder),
             trust_remote_code=False,
@@ -266,9 +270,9 @@ def _load_tokenizer(folder: Path, model: str | Path) -> Any:
 
     # Without any, transformers makes up a tokenizer that knows its special tokens only.
     if not matching(folder, VOCABULARY_FILES):
-        raise RankerError(f"model: {model} has no tokenizer ({', '.join(VOCABULARY_FILES)})")
+        raise RankerError("model", f"a tokenizer in {model} ({', '.join(VOCABULARY_FILES)})", "none")
     check_tokenizer(folder, model)
-    with one_sentence(f"the tokenizer of {model} cannot be loaded"), _quiet():
+    with one_sentence(f"the tokenizer of {model} to load"), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         # Some faults show at the first texts only.
         tokenizer(*TRIAL, return_token_type_ids=True)
@@ -279,14 +283,13 @@ def _try_out(loaded: Any, tokenizer: Any, positive: int, model: str | Path) -> N
     """Scores one short pair: some settings are read at the first pair only, and must fail here rather than there."""
     import torch
 
-    with one_sentence(f"{model} cannot score a pair"), torch.inference_mode():
+    with one_sentence(f"{model} to score a pair"), torch.inference_mode():
         # None where a model hashes its characters.
         n_rows = getattr(loaded.config.get_text_config(), "vocab_size", None)
         n_known = max(tokenizer.get_vocab().values()) + 1
         if n_rows is not None and n_known > n_rows:
-            raise RankerError(
-                f"model: expected a tokenizer of at most {n_rows} tokens, as many as {model} has embeddings, found {n_known}"
-            )
+            wanted = f"a tokenizer of at most {n_rows} tokens, as many as {model} has embeddings"
+            raise RankerError("model", wanted, str(n_known))
         ids = torch.tensor([tokenizer(*TRIAL)["input_ids"]], device=loaded.device)
         loaded(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, positive].item()
 
@@ -296,7 +299,7 @@ def _max_tokens(tokenizer: Any, config: Any, model: str | Path) -> int:
     longest = min(tokenizer.model_max_length, positions, MAX_TOKENS)
     # Not <, which lets NaN through.
     if not longest >= 1:
-        raise RankerError(f"model: expected a positive model_max_length in the tokenizer of {model}, found {longest}")
+        raise RankerError("model", f"a positive model_max_length in the tokenizer of {model}", str(longest))
     return int(longest)
 
 

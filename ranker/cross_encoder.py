@@ -112,7 +112,7 @@ class CrossEncoderRanker:
         """
         for name, number in (("batch_tokens", batch_tokens), ("exact_top", exact_top)):
             if number is not None and number < 1:
-                raise RankerError(f"{name}: expected a positive number, got {number}")
+                raise RankerError(name, "a positive number", str(number))
         self._checkpoint = open_checkpoint(model, device, dtype, pair_order)
         self._template = _find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
         self._typed = _reads_types(self._checkpoint.model, self._checkpoint.tokenizer)
@@ -212,8 +212,9 @@ class CrossEncoderRanker:
         room = self._checkpoint.max_tokens - self._template.n_special - len(asked)
         if room < MIN_TEXT_TOKENS:
             raise RankerError(
-                f"query: expected at most {len(asked) + room - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} "
-                f"are left for a text, got {len(asked)}: {query[:60]!r}"
+                "query",
+                f"at most {len(asked) + room - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} are left for a text",
+                f"{len(asked)}: {query[:60]!r}",
             )
         self.truncated += sum(len(read[text]) > room for text in texts)
         rows = {text: self._row(asked, self._cut(read[text], room)) for text in set(texts)}
@@ -237,8 +238,10 @@ class CrossEncoderRanker:
         bad = sum(int((~np.isfinite(values)).sum()) for values in scores)
         if bad:
             raise RankerError(
-                f"model: {self.name} gave {bad} scores of {sum(map(len, scores))} that are not finite in {self.dtype}: "
-                "try dtype float32 or bfloat16, and if it stays so the weights are broken"
+                "model",
+                f"finite scores from {self.name} in {self.dtype}",
+                f"{bad} of {sum(map(len, scores))} that are not: try dtype float32 or bfloat16, and if it stays so the "
+                "weights are broken",
             )
 
 
@@ -247,11 +250,13 @@ def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> 
     import torch
 
     if backend not in BACKENDS:
-        raise RankerError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
+        raise RankerError("backend", f"one of {', '.join(BACKENDS)}", repr(backend))
     model, packable = checkpoint.model, can_pack(checkpoint.model)
     if backend == "packed" and not packable:
         raise RankerError(
-            f"backend: packed reads DeBERTa-v2 and v3 alone, {checkpoint.name} is {type(model).__name__}: use transformers"
+            "backend",
+            f"transformers for {checkpoint.name}, which is {type(model).__name__}",
+            "packed, which reads DeBERTa-v2 and v3 alone",
         )
     number_format = model.dtype if dtype is None else getattr(torch, dtype)
     if packable and (backend == "packed" or (backend == "auto" and model.device.type == "cpu")):
@@ -269,9 +274,8 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
     start = _find(ids, first, 0)
     middle = _find(ids, second, start + len(first)) if first and second and start >= 0 else -1
     if middle < 0:
-        raise RankerError(
-            f"model: expected a tokenizer that encodes pairs of texts, that of {name} drops or mixes them"
-        )
+        found = f"that of {name}, which drops or mixes them"
+        raise RankerError("model", "a tokenizer that encodes pairs of texts", found)
     starts = (0, start, start + len(first), middle, middle + len(second), len(ids))
     spans = [tuple(types[begin:end]) for begin, end in pairwise(starts)]
     template = PairTemplate(
@@ -281,9 +285,8 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
         types=(spans[0], spans[1][:1], spans[2], spans[3][:1], spans[4]),
     )
     if not template.between and (spans[1][:1] == spans[3][:1] or _n_types(config) < 2):
-        raise RankerError(
-            f"model: expected a tokenizer that keeps the texts of a pair apart, that of {name} joins them"
-        )
+        found = f"that of {name}, which joins them"
+        raise RankerError("model", "a tokenizer that keeps the texts of a pair apart", found)
     return template
 
 

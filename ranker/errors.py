@@ -2,4 +2,11 @@
 
 
 class RankerError(ValueError):
-    """A checkpoint, text or setting that cannot be scored: the message names it and what was expected."""
+    """A checkpoint, text or setting that cannot be used: one sentence, `argument: expected ..., got ...`."""
+
+    def __init__(self, argument: str, expected: str, got: str) -> None:
+        super().__init__(argument, expected, got)
+        self.argument, self.expected, self.got = argument, expected, got
+
+    def __str__(self) -> str:
+        return f"{self.argument}: expected {self.expected}, got {self.got}"

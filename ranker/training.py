@@ -1,7 +1,7 @@
 """Training a cross-encoder by the published recipe, on transformers' Trainer.
 
 `TrainingSettings()` is the recipe of Mind2Web (2306.06070, and its released code, commit 1b7c323). `SMALL` is the same one for
-`ranker.small`, whose weights are random: a learning rate such as they need, more epochs, shorter pairs.
+`ranker.small`, whose weights are random: a learning rate such as they need, and shorter pairs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TrainingSettings:
     """Of torch; None: as torch likes."""
 
 
-SMALL = TrainingSettings(epochs=16, learning_rate=5e-4, max_tokens=256)
+SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def train(
     _check(out, settings, resume)
     used = [group for group in map(_without_equals, groups) if group.positives and group.negatives]
     if not used:
-        raise RankerError("groups: expected at least one with a positive and a negative text, got none")
+        raise RankerError("groups", "at least one with a positive and a negative text", "none")
     _prepare_torch(settings)
     model, tokenizer = _open_base(base, used)
     model.config.pair_order = settings.pair_order
@@ -104,11 +104,11 @@ def train(
 
 def _check(out: Path, settings: TrainingSettings, resume: bool) -> None:
     if not 0 <= settings.warmup_epochs < settings.epochs:
-        raise RankerError(f"warmup_epochs: expected less than {settings.epochs} epochs, got {settings.warmup_epochs}")
+        raise RankerError("warmup_epochs", f"less than {settings.epochs} epochs", str(settings.warmup_epochs))
     if (out / "model.safetensors").exists() and not resume:
-        raise RankerError(f"out: expected a folder without a model, {out} holds one already")
+        raise RankerError("out", "a folder without a model", f"{out}, which holds one already")
     if resume and _last_checkpoint(out) is None:
-        raise RankerError(f"resume: expected a checkpoint under {out / CHECKPOINTS}, found none")
+        raise RankerError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
 
 
 def _without_equals(group: PairGroup) -> PairGroup:
@@ -139,9 +139,7 @@ def _open_base(base: str | Path | SmallModel, groups: Sequence[PairGroup]) -> tu
     try:
         return open_base(base)
     except RankerError as error:
-        raise RankerError(
-            f"base: expected a folder or hub id of a model and its tokenizer, {str(error).removeprefix('model: ')}"
-        ) from error
+        raise RankerError("base", error.expected, error.got) from error
 
 
 def _make_trainer(

@@ -125,18 +125,16 @@ def check_weights(folder: Path, model: str | Path) -> None:
     """There are weights, in files of the names that the digest covers, and no others that transformers would load."""
     files = weight_files(folder)
     if not files:
-        raise RankerError(f"model: {model} has no weights (model.safetensors or pytorch_model.bin)")
+        raise RankerError("model", f"weights in {model} (model.safetensors or pytorch_model.bin)", "none")
     for path in matching(folder, OTHER_WEIGHTS):
-        raise RankerError(f"model: expected weights in {files[0].name} alone, {model} holds {path.name} beside it")
+        raise RankerError("model", f"weights of {model} in {files[0].name} alone", f"{path.name} beside it")
     for index in files:
         whole = index.with_name(index.name.removesuffix(".index.json"))
         # Where there is the whole in one file, the index is not read.
         if whole == index or whole.is_file():
             continue
         for name in _index_files(index, model) - {path.name for path in files}:
-            raise RankerError(
-                f"model: expected {index.name} to name files beside it, that of {model} names {shown(repr(name))}"
-            )
+            raise RankerError("model", f"{index.name} of {model} to name files beside it", shown(repr(name)))
 
 
 def check_tokenizer(folder: Path, model: str | Path) -> None:
@@ -145,9 +143,7 @@ def check_tokenizer(folder: Path, model: str | Path) -> None:
     settings = _as_record(content, TokenizerSettings, "tokenizer_config.json", model)
     for key in OTHER_FILES:
         if content.get(key):
-            raise RankerError(
-                f"model: the tokenizer_config.json of {model} names other files to load ({key}), which are never read"
-            )
+            raise _other_files("tokenizer_config.json", model, key)
     config = _read_json(folder / "config.json", model) if (folder / "config.json").exists() else {}
     kind = _as_record(config, TokenizerSettings, "config.json", model)
     known = _is_tokenizer(settings.tokenizer_class, model) or _is_tokenizer(kind.tokenizer_class, model)
@@ -171,13 +167,15 @@ def bounded(folder: Path, model: str | Path) -> Iterator[None]:
         n_numbers += size - sizes.get((id(owner), name), 0)
         sizes[id(owner), name] = size
         if n_numbers > limit:
-            raise RankerError(f"model: the config.json of {model} asks for a larger model than its weights can fill")
+            wanted = f"the config.json of {model} to ask for no larger model than its weights can fill"
+            raise RankerError("model", wanted, f"more than {limit:,} numbers")
 
     def count_module(owner: Any, name: str, part: Any) -> None:
         nonlocal n_modules
         n_modules += 1
         if n_modules > MAX_MODULES:
-            raise RankerError(f"model: the config.json of {model} asks for a model of more than {MAX_MODULES:,} parts")
+            wanted = f"the config.json of {model} to ask for a model of at most {MAX_MODULES:,} parts"
+            raise RankerError("model", wanted, "more")
 
     handles = [
         hooks.register_module_parameter_registration_hook(count_tensor),
@@ -201,8 +199,8 @@ def matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 
 @contextmanager
-def one_sentence(problem: str) -> Iterator[None]:
-    """Whatever transformers raises in here becomes a RankerError that begins with the problem."""
+def one_sentence(expected: str) -> Iterator[None]:
+    """Whatever transformers raises in here becomes a RankerError that says what was expected."""
     try:
         yield
     except RankerError:
@@ -212,7 +210,7 @@ def one_sentence(problem: str) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise RankerError(f"model: {problem} ({type(error).__name__}: {first_line(error)})") from error
+        raise RankerError("model", expected, f"{type(error).__name__}: {first_line(error)}") from error
 
 
 def first_line(error: BaseException) -> str:
@@ -234,16 +232,15 @@ def _read_json(path: Path, model: str | Path) -> Any:
             raise ValueError(f"expected at most {MAX_SETTINGS_BYTES:,} bytes, found {path.stat().st_size:,}")
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise RankerError(
-            f"model: expected a readable {path.name} in {model} ({type(error).__name__}: {first_line(error)})"
-        ) from error
+        found = f"{type(error).__name__}: {first_line(error)}"
+        raise RankerError("model", f"a readable {path.name} in {model}", found) from error
 
 
 def _as_record(content: object, kind: type[Record], file: str, model: str | Path) -> Record:
     try:
         return msgspec.convert(content, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise RankerError(f"model: the {file} of {model} is malformed: {first_line(error)}") from error
+        raise _malformed(file, model, error) from error
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
@@ -268,21 +265,19 @@ def _refuse_huge(key: str, value: object, model: str | Path) -> None:
     elif re.search("layer|depth|block", key):
         limit = MAX_LAYERS
     if abs(value) > limit:
-        raise RankerError(
-            f"model: expected at most {limit:,} as {shown(key)} in the config.json of {model}, found {shown(str(value))}"
-        )
+        wanted = f"at most {limit:,} as {shown(key)} in the config.json of {model}"
+        raise RankerError("model", wanted, shown(str(value)))
 
 
 def _refuse_elsewhere(key: str, value: object, model: str | Path) -> None:
     """Nothing that leads transformers to other files, or to code that is neither its own nor this project's."""
     if key.endswith(("attn_implementation", "experts_implementation")) and value not in SAFE_FORWARDS:
-        raise RankerError(
-            f"model: expected {key} to be eager or sdpa in the config.json of {model}, found {shown(repr(value))}"
-        )
+        wanted = f"{shown(key)} to be eager or sdpa in the config.json of {model}"
+        raise RankerError("model", wanted, shown(repr(value)))
     if key in ("configuration_files", "transformers_weights") and value is not None:
-        raise RankerError(f"model: the config.json of {model} names other files to load ({key}), which are never read")
+        raise _other_files("config.json", model, key)
     if key == "quantization_config" and value is not None:
-        raise RankerError(f"model: expected weights that are not quantized, {model} has a quantization_config")
+        raise RankerError("model", f"weights of {model} that are not quantized", "a quantization_config")
 
 
 def _refuse_own_code(settings: Settings, model: str | Path) -> None:
@@ -299,20 +294,30 @@ def _refuse_own_code(settings: Settings, model: str | Path) -> None:
 def _refuse_other_texts(settings: Settings, model: str | Path) -> None:
     if settings.shared_words or settings.text_form not in (None, "plain"):
         raise RankerError(
-            f"model: expected a checkpoint trained on the published texts, {model} was trained on others "
-            "(text_form or shared_words in its config.json), which are no longer made: train it again"
+            "model",
+            "a checkpoint trained on the published texts",
+            f"{model}, trained on others that are no longer made (text_form or shared_words in its config.json): "
+            "train it again",
         )
 
 
 def _own_code(file: str, model: str | Path) -> RankerError:
-    return RankerError(f"model: {model} asks for code of its own (auto_map in its {file}), which is never run")
+    return RankerError("model", f"{model} to need no code of its own, which is never run", f"auto_map in its {file}")
+
+
+def _other_files(file: str, model: str | Path, key: str) -> RankerError:
+    return RankerError("model", f"the {file} of {model} to name no other files to load, which are never read", key)
+
+
+def _malformed(file: str, model: str | Path, error: Exception) -> RankerError:
+    return RankerError("model", f"a well-formed {file} of {model}", f"a malformed one: {first_line(error)}")
 
 
 def _index_files(index: Path, model: str | Path) -> set[str]:
     try:
         return set(msgspec.json.decode(index.read_bytes(), type=WeightIndex).weight_map.values())
     except (msgspec.DecodeError, OSError, RecursionError, UnicodeDecodeError) as error:
-        raise RankerError(f"model: the {index.name} of {model} is malformed: {first_line(error)}") from error
+        raise _malformed(index.name, model, error) from error
 
 
 def _is_tokenizer(name: str | None, model: str | Path) -> bool:
@@ -325,14 +330,13 @@ def _is_tokenizer(name: str | None, model: str | Path) -> bool:
         return False
     # The names that are tried in turn.
     names = (name, name.removesuffix("Fast"), f"{name}Fast")
-    with one_sentence(f"the tokenizer of {model} cannot be loaded"):
+    with one_sentence(f"the tokenizer of {model} to load"):
         found = [tokenizer_class_from_name(tried) for tried in names]
     # What stands in for a class whose package is missing says so itself, and opens nothing.
     classes = [one for one in found if one is not None and not isinstance(one, DummyObject)]
     if not all(isinstance(one, type) and issubclass(one, PreTrainedTokenizerBase) for one in classes):
-        raise RankerError(
-            f"model: expected a tokenizer of transformers as tokenizer_class of {model}, found {shown(repr(name))}"
-        )
+        wanted = f"a tokenizer of transformers as tokenizer_class of {model}"
+        raise RankerError("model", wanted, shown(repr(name)))
     return any(one is not None for one in found)
 
 

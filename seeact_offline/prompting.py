@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -140,7 +140,7 @@ def _find(name_or_dir: str | Path) -> Traversable:
     if str(name_or_dir) and folder.is_dir():
         return folder.resolve()
     known = ", ".join(shipped) or "none is shipped"
-    raise PromptError(f"prompts: expected a folder or the name of a pack ({known}), got {str(name_or_dir)!r}")
+    raise PromptError("prompts", f"a folder or the name of a pack ({known})", repr(str(name_or_dir)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +163,16 @@ class _Source:
         name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
         if name is None:
             own = f"{self.grounding}.{turn}.txt"
-            raise PromptError(f"prompt pack {self.pack!r}: expected a file {own} (or {turn}.txt), found neither")
-        where = f"prompt pack {self.pack!r}, {name}"
+            raise PromptError("prompts", f"a file {own} (or {turn}.txt) in the pack {self.pack!r}", "neither")
+        where = f"{name} of the pack {self.pack!r}"
         text = _read(self.folder.joinpath(name), where)
         if turn == "turn1" and not self.image and not _has(text, "html"):
-            wanted = names[0]
             raise PromptError(
-                f"{where}: without a picture turn 1 needs {{{{html}}}}; expected a file {wanted} that has it"
+                "prompts", f"a file {names[0]} with {{{{html}}}}, as no picture is shown", f"{where}, which has none"
             )
         _check(text, self._rule(turn), where)
         if turn == "turn2" and not text.strip():
-            raise PromptError(f"{where}: expected the text of the second turn, found an empty file")
+            raise PromptError("prompts", f"the text of the second turn in {where}", "an empty file")
         return text
 
     def _names(self, turn: str) -> list[str]:
@@ -201,38 +200,38 @@ def _read(file: Traversable, where: str) -> str:
             data = stream.read(MOST_BYTES + 1)
             size = len(data) if len(data) <= MOST_BYTES else stream.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
-            raise PromptError(f"{where}: expected at most {MOST_BYTES:,} bytes, got {size:,}")
+            raise PromptError("prompts", f"at most {MOST_BYTES:,} bytes in {where}", f"{size:,}")
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise PromptError(f"{where}: expected UTF-8 text, found the byte {error.object[error.start]:#04x}") from error
+        raise PromptError("prompts", f"UTF-8 text in {where}", f"the byte {error.object[error.start]:#04x}") from error
     except OSError as error:
-        raise PromptError(f"{where}: cannot be read ({error.strerror})") from error
+        raise PromptError("prompts", f"{where} to be readable", f"{error.strerror}") from error
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def _check(text: str, rule: Placeholders, where: str) -> None:
     count = sum(1 for _ in _PLACEHOLDER.finditer(text))
     if count > MOST_PLACEHOLDERS:
-        raise PromptError(f"{where}: expected at most {MOST_PLACEHOLDERS} placeholders, got {count:,}")
+        raise PromptError("prompts", f"at most {MOST_PLACEHOLDERS} placeholders in {where}", f"{count:,}")
     for number, line in enumerate(text.split("\n"), start=1):
-        for problem in _line_problems(line, rule):
-            raise PromptError(f"{where}, line {number}: {problem}")
+        _check_line(line, rule, f"line {number} of {where}")
     present = {found[1] for found in _PLACEHOLDER.finditer(text)}
     for names in rule.required:
         if not present & set(names):
             wanted = " or ".join(f"{{{{{name}}}}}" for name in names)
-            raise PromptError(f"{where}: expected the placeholder {wanted}, but no line has it")
+            raise PromptError("prompts", f"the placeholder {wanted} in {where}", "no line that has it")
 
 
-def _line_problems(line: str, rule: Placeholders) -> Iterator[str]:
+def _check_line(line: str, rule: Placeholders, where: str) -> None:
     if "{{" not in line:
         return
-    known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, this turn is fixed text"
+    known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, as this turn is fixed text"
     for found in _PLACEHOLDER.finditer(line):
         name, fallback = found.groups()
+        shown = found[0][:100]
         if name not in rule.known:
-            yield f"unknown placeholder {found[0][:100]}; expected: {known}"
-        elif fallback is not None and name not in _HISTORY:
-            yield f"{found[0][:100]} has a text for the empty case, which only {{{{history}}}} may have"
+            raise PromptError("prompts", f"known placeholders ({known}) in {where}", shown)
+        if fallback is not None and name not in _HISTORY:
+            raise PromptError("prompts", f"a text for the empty case of {{{{history}}}} alone in {where}", shown)
     if "{{" in _PLACEHOLDER.sub("\n", line):
-        yield "`{{` opens a placeholder that `}}` does not close on this line"
+        raise PromptError("prompts", f"`}}}}` to close each placeholder in {where}", "`{{` without it")

@@ -47,12 +47,12 @@ class InputError(SeeActError):
     `argument` is the name that Python gives it; what shows it to people may spell it otherwise.
     """
 
-    def __init__(self, argument: str, expected: str = "", got: str = "") -> None:
+    def __init__(self, argument: str, expected: str, got: str) -> None:
         super().__init__(argument, expected, got)
         self.argument, self.expected, self.got = argument, expected, got
 
     def __str__(self) -> str:
-        return f"{self.argument}: expected {self.expected}, got {self.got}" if self.expected else self.argument
+        return f"{self.argument}: expected {self.expected}, got {self.got}"
 
 
 class DatasetError(InputError):

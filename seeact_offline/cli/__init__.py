@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any, NoReturn
 
 from seeact_offline import __version__
 from seeact_offline.cli.output import fail, note
-from seeact_offline.records import ModelSpecError, SeeActError
+from seeact_offline.records import InputError, SeeActError
 
 VERBS = {
     "eval": "evaluate a model on the steps of a split",
@@ -34,9 +33,6 @@ VERBS = {
 }
 MODULES = {"eval": "evaluate"}
 """Where the module is not named like the verb."""
-_ARGUMENT = re.compile(r"^(?=(?:dataset|split|limit|tasks|prompts|out): )")
-"""The library names its own arguments; on the command line they are options."""
-_PACK = re.compile(r"^(?=prompt pack )")
 INTERRUPTED = 130
 
 
@@ -58,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except SeeActError as error:
-        return failed(spoken(error), args.debug)
+        return failed(spoken(error, args.verb_parser), args.debug)
     except KeyboardInterrupt:
         note("interrupted: the same command goes on from here")
         return INTERRUPTED
@@ -78,12 +74,13 @@ def failed(sentence: str, debug: bool) -> int:
     return fail(sentence)
 
 
-def spoken(error: SeeActError) -> str:
-    """The error's sentence in terms of the command line."""
-    text = str(error)
-    if isinstance(error, ModelSpecError) and not text.startswith(("--", "OPENAI_")):
-        return f"--model: {text}"
-    return _PACK.sub("--prompts: ", _ARGUMENT.sub("--", text))
+def spoken(error: SeeActError, verb: argparse.ArgumentParser) -> str:
+    """The error's sentence; what the library calls an argument is an option here, where the verb has one of that name."""
+    if not isinstance(error, InputError):
+        return str(error)
+    option = f"--{error.argument.replace('_', '-')}"
+    known = {name for action in verb._actions for name in action.option_strings}
+    return str(error).replace(error.argument, option, 1) if option in known else str(error)
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -104,14 +101,14 @@ def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> N
     module = importlib.import_module(f"seeact_offline.cli.{MODULES.get(verb, verb.replace('-', '_'))}")
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show a traceback with an error")
-    parser.set_defaults(run=module.run)
+    parser.set_defaults(run=module.run, verb_parser=parser)
     if any(word == "--config" or word.startswith("--config=") for word in words):
         from seeact_offline.cli.config import apply_config
 
         try:
             apply_config(parser, words)
         except SeeActError as error:
-            parser.exit(fail(spoken(error)))
+            parser.exit(fail(spoken(error, parser)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     for name, value in values.items():
         action = options.get(str(name).replace("_", "-"))
         if action is None or action.dest in {"config", "help"}:
-            raise InputError(f"--config: expected options of this command in {path}, found {name}")
+            raise InputError("config", f"options of this command in {path}", str(name))
         parser.set_defaults(**{action.dest: _converted(action, value, path)})
         action.required = False
 
@@ -31,23 +31,22 @@ def _read(path: Path) -> dict[Any, Any]:
     try:
         values = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"--config: expected a YAML file at {path}: {' '.join(str(error).split())[:200]}") from None
+        raise InputError("config", f"a YAML file at {path}", " ".join(str(error).split())[:200]) from None
     if not isinstance(values, dict):
-        raise InputError(f"--config: expected names and values in {path}, found a {type(values).__name__}")
+        raise InputError("config", f"names and values in {path}", f"a {type(values).__name__}")
     return values
 
 
 def _converted(action: argparse.Action, value: Any, path: Path) -> Any:
     if isinstance(action.const, bool):
         if not isinstance(value, bool):
-            raise InputError(f"--config: {action.dest} in {path}: expected true or false, got {value!r}")
+            raise InputError("config", f"true or false for {action.dest} in {path}", repr(value))
         return value
     try:
         converted = action.type(str(value)) if callable(action.type) else str(value)
     except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
-        raise InputError(f"--config: {action.dest} in {path}: {error}") from None
+        raise InputError("config", f"a value of {action.dest} in {path}", f"{value!r:.100}: {error}") from None
     if action.choices is not None and converted not in action.choices:
-        raise InputError(
-            f"--config: {action.dest} in {path}: expected one of {', '.join(map(str, action.choices))}, got {value}"
-        )
+        named = ", ".join(map(str, action.choices))
+        raise InputError("config", f"one of {named} for {action.dest} in {path}", str(value))
     return converted

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     for name, folder in (("DUMP_DIR", args.dump), ("TASKS_DIR", args.tasks)):
         if not folder.is_dir():
-            raise InputError(f"{name}: expected a folder, got {str(folder)!r}")
+            raise InputError(name, "a folder", repr(str(folder)))
     reports = convert(args.dump, args.tasks, args.out, args.split, _Teller())
     say(_summary(reports))
     return 1 if any(report.problems for report in reports) else 0

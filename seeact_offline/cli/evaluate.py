@@ -72,7 +72,10 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     """What every verb that asks a model has; returns the group for what is its own."""
     runs = parser.add_argument_group("run")
     runs.add_argument(
-        "--protocol", default="seeact", metavar="NAME", help=f"scoring rules: {' or '.join(PROTOCOLS)} (default: %(default)s)"
+        "--protocol",
+        default="seeact",
+        metavar="NAME",
+        help=f"scoring rules: {' or '.join(PROTOCOLS)} (default: %(default)s)",
     )
     runs.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the bootstrap and the model (default: %(default)s)"

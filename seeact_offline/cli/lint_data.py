@@ -63,4 +63,4 @@ def _write(findings: list[Finding], path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(map(finding_line, findings)), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"--out: expected a file that can be written, got {path}: {error.strerror}") from None
+        raise InputError("out", "a file that can be written", f"{path}: {error.strerror}") from None

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     tasks = load_script(args.script, args.split)
     splits = {task.annotation_id: canonical_split(task.split) for task in tasks}
     if args.quality > 100:
-        raise InputError(f"--quality: expected 1 to 100, got {args.quality}")
+        raise InputError("quality", "1 to 100", str(args.quality))
     options = RecordOptions(args.browser, args.picture, args.quality, raw_html=not args.no_raw_html)
     recorded: dict[str, list[StepRecord]] = {}
     failed = 0

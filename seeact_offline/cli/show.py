@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         pictures = _write_pictures(questions, step, args.out)
         shown = _shown(prepared, questions, pictures, _ranking(step, scores))
     except StepError as error:
-        raise InputError(f"--step: step {step.key} cannot be shown: {error}") from None
+        raise InputError("step", "one that can be shown", f"{step.key}: {error}") from None
     print(json.dumps(shown, indent=2)) if args.json else _print_text(step, shown)
     return 0
 
@@ -57,9 +57,7 @@ def _find(split: Split, named: str) -> tuple[Step, Split]:
         if named in {str(n), str(key), key.action_uid}:
             task = split.only([key.annotation_id])
             return next(step for step in task.steps() if step.key == key), task
-    raise InputError(
-        f"--step: expected a number under {len(split.keys)} or the id of a step of {split.name}, got {named}"
-    )
+    raise InputError("step", f"a number under {len(split.keys)} or the id of a step of {split.name}", named)
 
 
 def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:
@@ -87,7 +85,7 @@ def _write_pictures(questions: list[Question], step: Step, out: Path | None) -> 
         folder.mkdir(parents=True, exist_ok=True)
         return [_write_turns(question, folder) for question in questions]
     except OSError as error:
-        raise InputError(f"--out: expected a folder for pictures, got {folder}: {error.strerror}") from None
+        raise InputError("out", "a folder for pictures", f"{folder}: {error.strerror}") from None
 
 
 def _write_turns(question: Question, folder: Path) -> tuple[_Shown | None, ...]:

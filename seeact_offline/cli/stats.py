@@ -73,7 +73,7 @@ def _parts(dataset: str, split: str, limit: int | None) -> list[tuple[str, Itera
         try:
             parts.append((name, load_steps(dataset, name, limit=limit)))
         except DatasetError as error:
-            if not str(error).startswith("split: "):
+            if error.argument != "split":
                 raise
             missing = error
     if not parts and missing is not None:

@@ -51,7 +51,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(f"train-ranker: expected the packages {', '.join(NEEDED)}, {', '.join(missing)} not installed")
+        raise InputError("train-ranker", f"the packages {', '.join(NEEDED)}", f"none of {', '.join(missing)} installed")
     from seeact_offline.ranking.training import RankerError, SmallModel, train
 
     groups, settings = _read(args), _settings(args)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             groups, args.out, settings, base=base, resume=args.resume, tell=note if speaks else lambda text: None
         )
     except RankerError as error:
-        raise InputError(_spoken(str(error))) from error
+        raise InputError(error.argument, error.expected, error.got) from error
     if speaks:
         say(f"{result.folder}: trained on {result.groups} steps in {result.seconds / 60:.1f} minutes")
     return 0
@@ -79,7 +79,7 @@ def _read(args: argparse.Namespace) -> list[PairGroup]:
     steps = load_steps(args.dataset, args.split, limit=args.limit)
     groups = [to_group(step) for step in steps if step.candidates and step.cleaned_html]
     if not groups:
-        raise InputError(f"--split: expected steps with candidates to train on, {args.split} has none")
+        raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
     return groups
 
 
@@ -88,10 +88,3 @@ def _settings(args: argparse.Namespace) -> TrainingSettings:
 
     asked = {name: getattr(args, name) for name in CHANGEABLE if getattr(args, name) is not None}
     return dataclasses.replace(SMALL if args.small else TrainingSettings(), **asked)
-
-
-def _spoken(message: str) -> str:
-    """The sentence in terms of the command line, where it begins with an argument that is an option here too."""
-    name, _, rest = message.partition(":")
-    known = {*CHANGEABLE, "base", "out", "resume"}
-    return f"--{name.replace('_', '-')}:{rest}" if name in known else message

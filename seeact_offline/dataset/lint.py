@@ -265,7 +265,7 @@ def read_findings(path: Path) -> frozenset[StepKey]:
         return frozenset(StepKey(str(row["annotation_id"]), str(row["action_uid"])) for row in rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"--exclude-flagged: expected findings of lint-data as JSONL, got {path}: {reason}") from None
+        raise InputError("exclude_flagged", "findings of lint-data as JSONL", f"{path}: {reason}") from None
 
 
 def count_by_fault(findings: Iterable[Finding]) -> dict[str, Counter[str]]:

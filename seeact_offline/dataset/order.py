@@ -45,7 +45,9 @@ def in_order(batches: Iterable[pa.RecordBatch], order: Sequence[int], where: str
             while position not in spill:
                 at, row = next(stream, (-1, None))
                 if row is None:
-                    raise DatasetError(f"{where}: row {position} is gone, though it was there a moment ago")
+                    raise DatasetError(
+                        "dataset", f"row {position} in {where}, which had it a moment ago", "the end of its rows"
+                    )
                 if at == position:
                     yield row
                     break

@@ -112,12 +112,12 @@ def convert(
 def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
     """Split -> its JSON files, `train_2` before `train_10`. Raises DatasetError, see `convert`."""
     if split is not None and split not in {*SPLITS, *SPLITS.values()}:
-        raise DatasetError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+        raise DatasetError("split", f"one of {', '.join(SPLITS)}", repr(split))
     found: dict[str, list[Path]] = {}
     for path in sorted(tasks.rglob("*.json"), key=_natural):
         found.setdefault(canonical_split(split) if split else _split_of(path, tasks), []).append(path)
     if not found:
-        raise DatasetError(f"TASKS_DIR: expected .json files in {tasks} or below, found none")
+        raise DatasetError("tasks", f".json files in {tasks} or below", "none")
     return {name: found[name] for name in SPLITS if name in found}
 
 
@@ -338,14 +338,15 @@ def _size(row: Row) -> int:
 
 
 def _split_of(path: Path, tasks: Path) -> str:
-    """The nearest folder's name that is a split's, up to TASKS_DIR itself."""
+    """The nearest folder's name that is a split's, up to `tasks` itself."""
     known = {*SPLITS, *SPLITS.values()}
     folders = [tasks.resolve().name, *path.relative_to(tasks).parts[:-1]]
     named = [folder for folder in folders if folder in known]
     if not named:
         raise DatasetError(
-            f"split: expected {path} in a folder named like a split ({', '.join(SPLITS.values())}); "
-            "name the split, or keep other JSON files out of the folder"
+            "split",
+            f"{path} in a folder named like a split ({', '.join(SPLITS.values())})",
+            "no such folder; name the split, or keep other JSON files out of the folder",
         )
     return canonical_split(named[-1])
 

@@ -260,9 +260,10 @@ def _json_row(line: bytes, path: Path, number: int) -> dict[str, object]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"dataset: {path}, line {number} is not JSON: {first_line(error)}") from error
+        wanted = f"a JSON object as line {number} of {path}"
+        raise DatasetError("dataset", wanted, f"no JSON: {first_line(error)}") from error
     if not isinstance(row, dict):
-        raise DatasetError(f"dataset: {path}, line {number}: expected a JSON object, got a {type(row).__name__}")
+        raise DatasetError("dataset", f"a JSON object as line {number} of {path}", f"a {type(row).__name__}")
     return row
 
 
@@ -274,15 +275,14 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise DatasetError(f"dataset: {path} cannot be read: {first_line(error)}") from error
+        raise DatasetError("dataset", f"{path} to be readable", first_line(error)) from error
 
 
 def check_names(present: Sequence[str], needed: Sequence[str], where: str) -> None:
     """Raises DatasetError that names the columns of `needed` that are not there."""
     missing = [name for name in needed if name not in present]
     if missing:
-        has = ", ".join(present) or "none"
-        raise DatasetError(f"dataset: {where} lacks the columns {', '.join(missing)}; it has {has}")
+        raise DatasetError("dataset", f"the columns {', '.join(missing)} in {where}", ", ".join(present) or "none")
 
 
 def first_line(error: BaseException) -> str:

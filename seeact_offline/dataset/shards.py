@@ -60,6 +60,7 @@ def _check_same(place: RowPosition, row: Row, source: Source) -> None:
     """The order was found in a first reading: a stream that shuffles anew each time would give wrong histories."""
     if row_key(row) != place.key:
         raise DatasetError(
-            f"dataset: {source.name} gives other rows when read again: expected {place.key} as row {place.position}, "
-            f"got {row_key(row)}"
+            "dataset",
+            f"{place.key} as row {place.position} of {source.name}",
+            f"{row_key(row)}: it gives other rows when read again",
         )

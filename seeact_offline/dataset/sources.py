@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,16 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
     if isinstance(dataset, str) and _HUB_ID.fullmatch(dataset):
         return [_open_hub(dataset, split, raw_html) for split in splits]
     raise DatasetError(
-        f"dataset: no such folder or file: {str(dataset)!r} (expected a folder, a .parquet or .jsonl file, or a hub id)"
+        "dataset",
+        "a folder, a .parquet or .jsonl file, or a hub id",
+        f"{str(dataset)!r}: there is no such folder or file",
     )
 
 
 def _open_file(path: Path) -> Source:
     # a pipe cannot be read more than once
     if path.suffix not in (".parquet", ".jsonl") or not path.is_file():
-        raise DatasetError(f"dataset: expected a .parquet or .jsonl file, got {str(path)!r}")
+        raise DatasetError("dataset", "a .parquet or .jsonl file", repr(str(path)))
     return _files([path], str(path), path.parent)
 
 
@@ -80,7 +82,9 @@ def _open_folder(folder: Path, split: str) -> Source:
     if not paths:
         raise _no_split(split, str(folder), found)
     if len({path.suffix for path in paths}) > 1:
-        raise DatasetError(f"dataset: {folder} holds {split} as .parquet and as .jsonl; keep one, or name the file")
+        raise DatasetError(
+            "dataset", f"{split} in {folder} as .parquet or as .jsonl", "both; keep one, or name the file"
+        )
     _check_shards(paths, split)
     return _files(paths, f"{split} of {folder}", folder)
 
@@ -104,8 +108,9 @@ def _check_shards(paths: Sequence[Path], split: str) -> None:
     totals = {int(match[2]) for match in map(_SHARD.search, (path.name for path in paths)) if match}
     if totals and len(paths) != max(totals):
         raise DatasetError(
-            f"dataset: {split} in {paths[0].parent} has {len(paths)} of {max(totals)} files; "
-            "fetch the others, or name one file to use it alone"
+            "dataset",
+            f"all {max(totals)} files of {split} in {paths[0].parent}",
+            f"{len(paths)}; fetch the others, or name one file to use it alone",
         )
 
 
@@ -121,7 +126,7 @@ def _open_object(dataset: Any, splits: Sequence[str]) -> list[Source]:
         return [_table(_pick(dataset, split), split, _ANYWHERE) for split in splits]
     if isinstance(dataset, (datasets.Dataset, datasets.IterableDataset)):
         return [_table(dataset, f"the {type(dataset).__name__}", _ANYWHERE)]
-    raise DatasetError(f"dataset: expected a path, a hub id or a `datasets` object, got a {type(dataset).__name__}")
+    raise DatasetError("dataset", "a path, a hub id or a `datasets` object", f"a {type(dataset).__name__}")
 
 
 def _pick(tables: Mapping[str, Any], split: str) -> Any:
@@ -149,8 +154,8 @@ def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
     except datasets.exceptions.DataFilesNotFoundError as error:
         raise _no_split(split, hub_id, _hub_splits(hub_id)) from error
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        reason = f"the hub gave no such data set: {first_line(error)}"
-        raise DatasetError(f"dataset: no such folder {hub_id!r}, and {reason}") from error
+        found = f"{hub_id!r}: there is no such folder, and the hub gave no such data set: {first_line(error)}"
+        raise DatasetError("dataset", "a folder or a data set of the hub", found) from error
     return _table(table, f"{split} of {hub_id}", None)
 
 
@@ -180,5 +185,6 @@ def _check_columns(source: Source, raw_html: bool) -> None:
     check_names(source.columns(), (*REQUIRED_COLUMNS, *extra), source.name)
 
 
-def _no_split(split: str, where: str, found: Iterable[str]) -> DatasetError:
-    return DatasetError(f"split: no {split} ({SPLITS[split]}) in {where}; found: {', '.join(found) or 'no split'}")
+def _no_split(split: str, where: str, found: Collection[str]) -> DatasetError:
+    got = f"only {', '.join(found)}" if found else "no split"
+    return DatasetError("split", f"{split} ({SPLITS[split]}) in {where}", got)

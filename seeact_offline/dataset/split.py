@@ -134,7 +134,7 @@ def open_split(
     is read.
     """
     if limit is not None and limit < 1:
-        raise DatasetError(f"limit: expected a number of tasks of at least 1, got {limit}")
+        raise DatasetError("limit", "a number of tasks of at least 1", str(limit))
     name = canonical_split(split)
     return Split(dataset, name, tuple(open_sources(dataset, name, raw_html=raw_html)), limit, tasks, raw_html)
 
@@ -147,4 +147,4 @@ def canonical_split(name: str) -> str:
         if name == hub:
             return canonical
     known = ", ".join(dict.fromkeys([*SPLITS, *SPLITS.values(), ALL]))
-    raise DatasetError(f"split: expected one of {known}; got {name!r}")
+    raise DatasetError("split", f"one of {known}", repr(name))

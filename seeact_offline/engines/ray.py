@@ -35,7 +35,7 @@ from seeact_offline.ranking.splits import (
     keep,
     score_steps,
 )
-from seeact_offline.records import InputError, SeeActError, Step, StepKey
+from seeact_offline.records import InputError, Step, StepKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,12 +87,6 @@ class Room(NamedTuple):
     machines: int
 
 
-class Refusal(NamedTuple):
-    """A worker's way to end the run with one sentence."""
-
-    message: str
-
-
 def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
     """Fills in what is not asked for. Raises InputError where there is no room, for which Ray would wait for ever.
 
@@ -103,11 +97,15 @@ def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
         each = 1.0 if room.gpus >= 1 and ranker != LEXICAL else 0.0
     score = workers.score or max(1, int(room.gpus / each) if each else min(room.machines, room.cpus // 2))
     if score * each > room.gpus:
-        raise InputError(f"--gpus-per-worker: {score} workers of {each:g} GPUs each do not fit {room.gpus:g} GPUs")
+        raise InputError(
+            "gpus_per_worker", f"workers that fit {room.gpus:g} GPUs", f"{score} workers of {each:g} GPUs each"
+        )
     describe = workers.describe or max(1, room.cpus - score - 1)
     if score + describe + READER_CPUS > room.cpus:
         raise InputError(
-            f"--score-workers, --describe-workers: {score} and {describe} do not fit {room.cpus} CPUs, as reading takes one"
+            "describe_workers" if workers.score is None else "score_workers",
+            f"workers that fit {room.cpus} CPUs, of which reading takes one",
+            f"{score} scoring and {describe} describing workers",
         )
     return Crew(score, describe, each)
 
@@ -140,8 +138,8 @@ class RayEngine:
         task = ray.remote(num_cpus=1, num_gpus=self.crew.gpus_each, max_calls=1 if self.crew.gpus_each else 0)(_digest)
         with _in_our_words():
             found = ray.get(task.remote(self._opener, self._ranker))
-        if isinstance(found, Refusal):
-            raise InputError(found.message)
+        if isinstance(found, InputError):
+            raise found
         return str(found)
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
@@ -219,19 +217,19 @@ class ReadStage:
         try:
             while some := tuple(islice(steps, self.steps_at_once)):
                 yield _block(some)
-        except SeeActError as error:
-            yield _block(Refusal(str(error)))
+        except InputError as error:
+            yield _block(error)
 
 
 def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> pa.Table:
-    """What a stage makes of the steps; a refusal, its own or that of a stage before, goes on to the end."""
+    """What a stage makes of the steps; an error that ends the run, its own or that of a stage before, goes on to the end."""
     steps = _content(batch)
-    if isinstance(steps, Refusal):
+    if isinstance(steps, InputError):
         return batch
     try:
         return _block(work(steps))
-    except SeeActError as error:
-        return _block(Refusal(str(error)))
+    except InputError as error:
+        return _block(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +272,7 @@ class ScoreStage:
             set_model_threads(self.threads)
         ranker = self.opener(self.ranker)
         if ranker_digest(ranker) != self.digest:
-            raise InputError(f"--ranker: {self.ranker} is another one on {socket.gethostname()} than elsewhere")
+            raise InputError("ranker", f"the same {self.ranker} everywhere", f"another one on {socket.gethostname()}")
         return ranker
 
 
@@ -309,7 +307,7 @@ class _Register:
         self._begun[stage, first] += 1
         if self._begun[stage, first] <= self._attempts:
             return ""
-        return f"{stage} the steps from {first} on ended {self._attempts} workers; all that is scored is kept"
+        return f"{self._attempts} that ended while {stage} the steps from {first} on; all that is scored is kept"
 
 
 def _begin(register: Any, stage: str, first: StepKey) -> None:
@@ -318,14 +316,14 @@ def _begin(register: Any, stage: str, first: StepKey) -> None:
 
     problem = ray.get(register.begin.remote(stage, first))
     if problem:
-        raise InputError(f"--engine: {problem}")
+        raise InputError("engine", "workers that finish their steps", problem)
 
 
-def _digest(opener: Opener, ranker: str) -> str | Refusal:
+def _digest(opener: Opener, ranker: str) -> str | InputError:
     try:
         return ranker_digest(opener(ranker))
-    except SeeActError as error:
-        return Refusal(str(error))
+    except InputError as error:
+        return error
 
 
 def _block(content: Any) -> pa.Table:
@@ -341,8 +339,8 @@ def _content(batch: pa.Table) -> Any:
 
 def _unpacked(piece: bytes) -> Iterable[RankedStep]:
     content = pickle.loads(piece)
-    if isinstance(content, Refusal):
-        raise InputError(content.message)
+    if isinstance(content, InputError):
+        raise content
     return tuple(content)
 
 
@@ -361,7 +359,7 @@ def _import_ray() -> Any:
             import ray
             import ray.data
     except ImportError as error:
-        raise InputError(f"--engine: ray cannot be loaded: {error}; try {INSTALL}") from error
+        raise InputError("engine", "a ray that can be loaded", f"{error}; try {INSTALL}") from error
     return ray
 
 
@@ -377,8 +375,8 @@ def _connect(ray: Any, workers: Workers) -> None:
         with _speechless():
             ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        where = "a Ray on this machine" if workers.address is None else workers.address
-        raise InputError(f"--address: {where} cannot be used: {_first_line(error)}") from error
+        where = "one on this machine" if workers.address is None else workers.address
+        raise InputError("address", "a Ray that can be used", f"{where}: {_first_line(error)}") from error
 
 
 def _environment() -> dict[str, Any]:
@@ -414,20 +412,19 @@ def _check_address(address: str) -> None:
         _check_listening(address)
     problem = _problem_of(address)
     if problem:
-        raise InputError(f"--address: found no Ray that we may use at {address}: {problem}")
+        raise InputError("address", f"a Ray that we may use at {address}", f"none: {problem}")
 
 
 def _check_listening(address: str) -> None:
     """Sooner said, and more clearly, than by Ray."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in host or not 0 < int(port) < 65536:
-        raise InputError(
-            f"--address: expected HOST:PORT of a cluster that this machine belongs to, or auto, got {address or 'nothing'}"
-        )
+        wanted = "HOST:PORT of a cluster that this machine belongs to, or auto"
+        raise InputError("address", wanted, address or "nothing")
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
     except OSError as error:
-        raise InputError(f"--address: no Ray at {address}: {error.strerror or error}") from None
+        raise InputError("address", f"a Ray at {address}", f"none: {error.strerror or error}") from None
 
 
 def _problem_of(address: str) -> str:
@@ -465,9 +462,8 @@ def _in_our_words() -> Iterator[None]:
     try:
         yield
     except ray.exceptions.RayError as error:
-        raise InputError(
-            f"--engine: Ray gave up: {type(error).__name__}: {_first_line(error)}; the same command goes on from here"
-        ) from error
+        problem = f"{type(error).__name__}: {_first_line(error)}; the same command goes on from here"
+        raise InputError("engine", "Ray to finish the steps", problem) from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -30,7 +30,11 @@ _WRONG_FIELDS = re.compile(r"Object (?P<fault>missing required|contains unknown)
 
 
 class FormatError(ValueError):
-    """A text that is no JSON, or a value of another type. The message begins with "expected"."""
+    """A text that is no JSON, or a value of another type."""
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+        self.expected, self.got = expected, got
 
 
 def read_json(text: str | bytes) -> Any:
@@ -39,7 +43,7 @@ def read_json(text: str | bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         shown = text.decode(errors="replace") if isinstance(text, bytes) else text
-        raise FormatError(f"expected a JSON object, got {short(shown)}") from None
+        raise FormatError("a JSON object", short(shown)) from None
 
 
 def typed(value: object, kind: type[T]) -> T:
@@ -47,10 +51,12 @@ def typed(value: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
-        raise FormatError(_sentence(str(error), value, kind)) from None
+        # what a type's `__post_init__` refuses is worded there
+        own = error.__cause__
+        raise (own if isinstance(own, FormatError) else _worded(str(error), value, kind)) from None
     except UnicodeEncodeError as error:
         # of a field's name: texts are not looked into
-        raise FormatError(f"expected a field's name without lone surrogates, got {short(error.object)}") from None
+        raise FormatError("a field's name without lone surrogates", short(error.object)) from None
 
 
 def short(found: object) -> str:
@@ -58,33 +64,33 @@ def short(found: object) -> str:
     return repr(found)[:SHOWN_CHARS]
 
 
-def _sentence(message: str, value: Any, kind: type[msgspec.Struct]) -> str:
-    """msgspec's message about a value in our words. One by a type of ours, from its `__post_init__`, stays as it is."""
+def _worded(message: str, value: Any, kind: type[msgspec.Struct]) -> FormatError:
+    """msgspec's message about a value in our words."""
     place = _PLACE.search(message)
     problem, path = (message[: place.start()], place["path"]) if place else (message, "")
     if wrong := _WRONG_FIELDS.match(problem):
         return _about_fields(wrong, _at(value, path), path, kind)
     if wrong := _WRONG_TYPE.fullmatch(problem):
         return _about_type(wrong, value, path)
-    return problem
+    return FormatError("another value", f"{short(_at(value, path))}: {problem}")
 
 
-def _about_type(wrong: re.Match[str], value: Any, path: str) -> str:
+def _about_type(wrong: re.Match[str], value: Any, path: str) -> FormatError:
     words = " or ".join(WORDS.get(name, name) for name in wrong["types"].split(" | "))
     field = f"{path.lstrip('.')} to be " if path else ""
     # a path does not tell an object's key
     found = WORDS.get((wrong["found"] or "").strip("`"), "another") if "[...]" in path else short(_at(value, path))
-    return f"expected {field}{words}{wrong['limits']}, got {found}"
+    return FormatError(f"{field}{words}{wrong['limits']}", found)
 
 
-def _about_fields(wrong: re.Match[str], found: dict[str, Any], path: str, kind: type[msgspec.Struct]) -> str:
+def _about_fields(wrong: re.Match[str], found: dict[str, Any], path: str, kind: type[msgspec.Struct]) -> FormatError:
     if path:
         article = "the" if wrong["fault"] == "missing required" else "no"
         wanted = f"{article} field {wrong['name']} in {path.lstrip('.')}"
     else:
         required = ", ".join(field.encode_name for field in msgspec.structs.fields(kind) if field.required)
         wanted = f"{'exactly ' if kind.__struct_config__.forbid_unknown_fields else ''}the fields {required}"
-    return f"expected {wanted}, got {short(', '.join(found)) if found else 'none'}"
+    return FormatError(wanted, short(", ".join(found)) if found else "none")
 
 
 def _at(value: Any, path: str) -> Any:

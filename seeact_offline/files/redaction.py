@@ -70,6 +70,6 @@ def _spelled(character: str) -> str:
     encoded = "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     units = character.encode("utf-16-be", "surrogatepass").hex()
     escaped = "".join(rf"\\{{1,8}}u{units[i : i + 4]}" for i in range(0, len(units), 4))
-    # before the bare one: half of an escaped backslash must not be left at the end of a secret
+    # before the bare one: the rest of an escaped backslash or percent sign must not be left at the end of a secret
     quoted = rf"\\{{1,8}}{re.escape(character)}|" if character in "\"\\/'" else ""
-    return f"(?:{quoted}{re.escape(character)}|(?i:{encoded}|{escaped}))"
+    return f"(?:(?i:{encoded}|{escaped})|{quoted}{re.escape(character)})"

@@ -19,7 +19,7 @@ class Store:
     """Texts by key in one SQLite file, open until `close`. A program that is killed loses none that was put there."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """`name`: what errors call the store. Makes the folder. Raises InputError for an unusable file."""
+        """`name`: the argument that errors name. Makes the folder. Raises InputError for an unusable file."""
         self._path, self._name = path, name
         try:
             self._db = _open_file(path)
@@ -57,9 +57,7 @@ class Store:
 
     def unusable(self, error: Exception) -> InputError:
         """The error for a file that cannot be worked with, also for who cannot make sense of a text in it."""
-        return InputError(
-            f"{self._name} must be a SQLite file of this program that can be written; {self._path} is not usable: {error}"
-        )
+        return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
 
 
 def _open_file(path: Path) -> sqlite3.Connection:

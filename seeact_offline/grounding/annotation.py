@@ -115,11 +115,12 @@ class AnnotationGrounding:
         self._pack = pack
         self._group_size = group_size
         if not self.form.image:
-            raise InputError("--no-image: expected a picture for --grounding annotation, which marks elements on it")
+            raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
         if self.marks.in_turn1 and self.form.shared_turn1:
             raise InputError(
-                "--mark-turn1: expected one turn 1 a group, got --batching shared-turn1, whose turn 1 shows the page of all "
-                "groups while each group has labels of its own"
+                "mark_turn1",
+                "one turn 1 a group",
+                "batching shared-turn1, whose turn 1 shows the page of all groups while each group has labels of its own",
             )
         if merge != "single":
             check_capacity(self.marks.kind, group_size)

@@ -102,7 +102,7 @@ def _declined(failure: str) -> GroundingReply:
 def _open(asked: Asked) -> Opened:
     path = asked.own["oracle_file"]
     if path is None:
-        raise InputError("--grounding oracle: expected --oracle-file FILE as well, got none")
+        raise InputError("oracle_file", "a file of answers with grounding oracle", "none")
     grounding = OracleGrounding(asked.pack, asked.form, read_answers(path))
     return Opened(grounding, {"oracle_digest": file_digest(path)})
 
@@ -126,18 +126,18 @@ def read_answers(path: Path) -> dict[StepKey, PersonAnswer]:
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
     except OSError as error:
-        raise InputError(f"--oracle-file: expected a readable file, got {path}: {error.strerror}") from None
+        raise InputError("oracle_file", "a readable file", f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise InputError(f"--oracle-file: expected UTF-8 text in {path}, got the byte {byte:#04x}") from None
+        raise InputError("oracle_file", "UTF-8 text", f"the byte {byte:#04x} in {path}") from None
     answers: dict[StepKey, PersonAnswer] = {}
     seen: dict[StepKey, int] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            where = f"--oracle-file: line {number} of {path}"
+            where = f"line {number} of {path}"
             key, answer = _read_line(line, where)
             if key in seen:
-                raise InputError(f"{where}: expected each step once, got {key} again after line {seen[key]}")
+                raise InputError("oracle_file", "each step once", f"{key} again in {where}, after line {seen[key]}")
             answers[key], seen[key] = answer, number
     return answers
 
@@ -153,7 +153,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.op not in (*OPERATIONS, ""):
-            raise ValueError(f"expected op to be {', '.join(OPERATIONS)} or empty, got {short(self.op)}")
+            raise FormatError(f"op to be {', '.join(OPERATIONS)} or empty", short(self.op))
 
 
 def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
@@ -162,7 +162,7 @@ def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
         row = read_json(line)
         found = typed(row, _Line)
     except FormatError as error:
-        raise InputError(f"{where}{_step_named(row)}: {error}") from None
+        raise InputError("oracle_file", error.expected, f"{error.got} in {where}{_step_named(row)}") from None
     return StepKey(found.annotation_id, found.action_uid), PersonAnswer(found.element_id, found.op, found.value or "")
 
 

@@ -55,7 +55,7 @@ class PixelGrounding:
     ) -> None:
         self.form = form or QuestionOptions()
         if not self.form.image:
-            raise InputError("--no-image: expected a picture for --grounding pixel, which asks for a place on it")
+            raise InputError("no_image", "a picture for grounding pixel, which asks for a place on it", "none")
         self._pack = pack
         self._coordinates = coordinates
         self._decimals = 3 if coordinates == "fraction" else 0

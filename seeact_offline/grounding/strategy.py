@@ -67,7 +67,7 @@ class Strategy:
     """All that the rest of the program knows of one."""
 
     name: str
-    """As in `--grounding` and in the names of prompt files."""
+    """What users and the names of prompt files call it."""
     open: Callable[[Asked], Opened]
     """Raises InputError for options that do not go together."""
     turn2: Placeholders | None

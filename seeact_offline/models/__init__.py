@@ -43,10 +43,9 @@ def open_model(spec: Any, options: ModelOptions) -> Model:
         return as_model(spec)
     provider, _, name = spec.partition("/")
     if provider not in PROVIDERS or not name:
-        raise ModelSpecError(
-            f"--model must be PROVIDER/NAME with PROVIDER one of {', '.join(PROVIDERS)}, for example builtin/lexical; "
-            f"got {spec!r}"
-        )
+        known = ", ".join(PROVIDERS)
+        wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical"
+        raise ModelSpecError("model", wanted, repr(spec))
     return PROVIDERS[provider].open(name, options)
 
 

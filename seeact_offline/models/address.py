@@ -42,7 +42,7 @@ class Server:
 
 
 def find_server(base_url: str | None) -> Server:
-    """The server of `--base-url`, else of the environment variable OPENAI_BASE_URL, else OpenAI's own.
+    """The server of `base_url`, else of the environment variable OPENAI_BASE_URL, else OpenAI's own.
 
     Every secret of the URL, and the API key of the environment, is hidden from then on. Raises ModelSpecError for a URL that
     is none, and for one from the command line that holds a user: others on the machine can read command lines.
@@ -50,11 +50,12 @@ def find_server(base_url: str | None) -> Server:
     hide(os.environ.get("OPENAI_API_KEY", "").strip())
     from_environment = os.environ.get(VARIABLE, "").strip()
     given = base_url if base_url is not None else from_environment or OPENAI_URL
-    parts = _split(given, "--base-url" if base_url is not None else VARIABLE)
+    parts = _split(given, "base_url" if base_url is not None else VARIABLE)
     if base_url is not None and "@" in parts.netloc:
         raise ModelSpecError(
-            f"--base-url: expected a URL without user and password, which others can read off a command line; put the whole "
-            f"URL into the environment variable {VARIABLE} instead of {_safe(given)}"
+            "base_url",
+            "a URL without user and password, which others can read off a command line",
+            f"{_safe(given)}; put the whole URL into the environment variable {VARIABLE} instead",
         )
     _hide_all(parts)
     bare = parts._replace(query="", fragment="")
@@ -84,7 +85,7 @@ def _split(url: str, argument: str) -> SplitResult:
         usable = False
     # an @ further on belongs to a password with a slash or a question mark, which ends the host too early
     if not usable or "@" in url.partition(parts.netloc)[2]:
-        raise ModelSpecError(f"{argument} must be like http://localhost:8000/v1, got {_safe(url)!r}")
+        raise ModelSpecError(argument, "a URL like http://localhost:8000/v1", repr(_safe(url)))
     return parts
 
 

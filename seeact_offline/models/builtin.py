@@ -24,7 +24,7 @@ def open_builtin(name: str) -> LexicalModel | OracleModel:
     model = MODELS.get(name)
     if model is None:
         known = ", ".join(f"builtin/{known}" for known in MODELS)
-        raise ModelSpecError(f"--model builtin/... must be one of {known}; got builtin/{name}")
+        raise ModelSpecError("model", f"one of {known}", f"builtin/{name}")
     return model()
 
 

@@ -54,7 +54,9 @@ def as_model(given: Any) -> Model:
     if callable(given):
         return FunctionModel(given)
     raise ModelSpecError(
-        f"model: expected PROVIDER/NAME, an object with `complete` or a function from messages to text, got a {type(given).__name__}"
+        "model",
+        "PROVIDER/NAME, an object with `complete` or a function from messages to text",
+        f"a {type(given).__name__}",
     )
 
 

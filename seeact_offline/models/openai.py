@@ -123,7 +123,7 @@ class OpenAIModel:
         if message.refusal or finish == "content_filter":
             raise CallError("refused", _scrubbed(message.refusal or "stopped by the server's content filter"), usage)
         if finish == "length":
-            raise CallError("truncated", f"the reply did not fit in --max-tokens {self._options.max_tokens}", usage)
+            raise CallError("truncated", f"the reply did not fit in max_tokens {self._options.max_tokens}", usage)
         if not isinstance(message.content, str) or not message.content.strip():
             raise CallError("empty_reply", f"the server sent no text (finish reason {finish})", usage)
         return Completion(redact(message.content), usage)
@@ -162,11 +162,12 @@ def _api_key(server: Server) -> str:
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not key and server.is_default:
         raise ModelSpecError(
-            "--model openai/... needs an API key in the environment variable OPENAI_API_KEY, or --base-url of a server "
-            "that needs none; neither is set"
+            "model",
+            "an API key for openai/NAME in the environment variable OPENAI_API_KEY, or base_url of a server that needs none",
+            "neither",
         )
     if not (key.isascii() and key.isprintable()):
-        raise ModelSpecError("OPENAI_API_KEY must be printable ASCII; what is set holds other characters")
+        raise ModelSpecError("OPENAI_API_KEY", "printable ASCII", "other characters")
     return key or "no-key-needed"
 
 

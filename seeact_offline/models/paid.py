@@ -23,7 +23,7 @@ class PaidCalls(Generic[T]):
         """`decode` may raise ValueError, KeyError or TypeError. Raises InputError for an unusable file."""
         self.calls = 0
         """Values that had to be called for."""
-        self._store = Store(path, "the reply cache")
+        self._store = Store(path, "cache")
         self._encode, self._decode = encode, decode
         self._waiting: dict[str, asyncio.Task[T]] = {}
 

@@ -64,7 +64,7 @@ class ReplayModel:
             else:
                 self._steps.setdefault(key, {})[line.group] = line
         if not self._steps:
-            raise ModelSpecError(f"--model replay/FILE must name a file of recorded replies; {path} holds none")
+            raise ModelSpecError("model", "replay/FILE with recorded replies", f"{path}, which holds none")
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError `no_recorded_reply` or `recording_mismatch`."""
@@ -94,11 +94,9 @@ def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip() and not _is_torn(line):
-                    yield _parsed(line, f"{path}, line {number}")
+                    yield _parsed(line, f"line {number} of {path}")
     except OSError as error:
-        raise ModelSpecError(
-            f"--model replay/FILE must name a readable file; {path} is not: {error.strerror or error}"
-        ) from error
+        raise ModelSpecError("model", "replay/FILE of a readable file", f"{path}: {error.strerror or error}") from error
 
 
 def _is_torn(line: bytes) -> bool:
@@ -117,7 +115,7 @@ def _parsed(line: bytes, where: str) -> _StepLine | _GroupLine:
         row = read_json(line)
         return typed(row, _StepLine) if isinstance(row, dict) and "groups" in row else typed(row, _GroupLine)
     except FormatError as error:
-        raise ModelSpecError(f"{where}: {error} ({LAYOUTS})") from None
+        raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", f"{error.got} in {where}") from None
 
 
 def _open_replay(name: str, options: ModelOptions) -> ReplayModel:

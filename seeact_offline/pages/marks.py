@@ -113,9 +113,7 @@ def check_capacity(kind: MarkKind, count: int) -> None:
     capacity = mark_capacity(kind)
     if capacity is not None and count > capacity:
         instead = "double-letter or number" if count <= len(_PAIRS) else "number"
-        raise InputError(
-            f"--marks {kind}: expected at most {capacity} elements in one picture, got {count}; use --marks {instead}"
-        )
+        raise InputError("marks", f"at most {capacity} elements in one picture for {kind}", f"{count}; use {instead}")
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------
@@ -331,7 +329,7 @@ def _font() -> FreeTypeFont:
 
     font = ImageFont.load_default(size=FONT_SIZE)
     if not isinstance(font, ImageFont.FreeTypeFont):
-        raise InputError("--grounding annotation: expected a Pillow with FreeType (to draw labels), found one without")
+        raise InputError("grounding", "a Pillow with FreeType, to draw the labels of annotation", "one without")
     return font
 
 

@@ -72,14 +72,14 @@ def _write(out: Path, files: Mapping[str, str]) -> list[Path]:
         for path, data in content.items():
             at_most(MOST_BYTES, "bytes", len(data), path.name)
         if out.is_dir() and any(out.iterdir()) and not any(out.glob("*turn[12].txt")):
-            raise PromptError(f"out: expected a new folder, an empty one or a prompt pack, got {out} with other files")
+            raise PromptError("out", "a new folder, an empty one or a prompt pack", f"{out} with other files")
         out.mkdir(parents=True, exist_ok=True)
         for path, data in content.items():
             path.write_bytes(data)
     except OSError as error:
-        raise PromptError(f"out: cannot write a prompt pack to {out} ({error.strerror})") from error
+        raise PromptError("out", "a folder that a prompt pack can be written to", f"{out}: {error.strerror}") from error
     except UnicodeEncodeError as error:
-        raise PromptError(f"{PROMPT_FILE}: holds a character that UTF-8 cannot write ({error.reason})") from error
+        raise PromptError("checkout", f"text that UTF-8 can write in {PROMPT_FILE}", error.reason) from error
     return list(content)
 
 
@@ -100,7 +100,7 @@ class Module:
     def function(self, name: str) -> ast.FunctionDef:
         function = self.names().get(name)
         if not isinstance(function, ast.FunctionDef):
-            raise PromptError(f"{self.file}: expected a function {name}, found {_described(function)}")
+            raise PromptError("checkout", f"a function {name} in {self.file}", _described(function))
         return function
 
     def returned(self, name: str, given: Mapping[str, Value]) -> list[str]:
@@ -109,7 +109,8 @@ class Module:
         try:
             value = call(names[name], given, names, self.budget)
         except Refused as refused:
-            raise PromptError(f"{self.file}, line {refused.line}, {name}: cannot follow {refused}") from refused
+            where = f"{self.file}, line {refused.line}, {name}"
+            raise PromptError("checkout", f"code that can be followed in {where}", str(refused)) from refused
         entries = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
         # one text may stand there any number of times, and each is looked through
         self.budget.charge(len(entries), sum(len(entry) for entry in entries if isinstance(entry, str)))
@@ -121,7 +122,7 @@ def _read_module(checkout: Path, file: str) -> Module:
     try:
         if path.exists() and not path.is_file():
             # a pipe would be waited for, a device read forever
-            raise PromptError(f"checkout: expected the file {file} in {checkout}, got something that is no file")
+            raise PromptError("checkout", f"the file {file} in {checkout}", "something that is no file")
         with path.open("rb") as stream:
             source = stream.read(MOST_BYTES + 1)
             at_most(MOST_BYTES, "bytes", max(len(source), path.stat().st_size), file)
@@ -129,11 +130,11 @@ def _read_module(checkout: Path, file: str) -> Module:
             warnings.simplefilter("ignore")  # odd escapes in other people's strings are not ours to report
             return Module(file, ast.parse(source), hashlib.sha256(source).hexdigest(), Budget(file))
     except OSError as error:
-        raise PromptError(f"checkout: expected the file {file} in {checkout}, got: {error.strerror}") from error
+        raise PromptError("checkout", f"the file {file} in {checkout}", f"{error.strerror}") from error
     except SyntaxError as error:
-        raise PromptError(f"{file}, line {error.lineno}: expected Python source, got: {error.msg}") from error
+        raise PromptError("checkout", f"Python source in {file}, line {error.lineno}", error.msg) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise PromptError(f"{file}: expected Python source, got: {error or type(error).__name__}") from error
+        raise PromptError("checkout", f"Python source in {file}", str(error) or type(error).__name__) from error
 
 
 def _published(module: Module) -> dict[str, dict[str, str]]:
@@ -147,13 +148,13 @@ def _published(module: Module) -> dict[str, dict[str, str]]:
 def _dictionary(names: Mapping[str, Value], name: str, file: str) -> dict[str, str]:
     table = names.get(name)
     if not isinstance(table, dict):
-        raise PromptError(f"{file}, {name}: expected a dictionary of texts, found {_described(table)}")
+        raise PromptError("checkout", f"a dictionary of texts in {file}, {name}", _described(table))
     return {key: _text(table.get(key), f"{file}, {name}[{key!r}]") for key in _KEYS}
 
 
 def _text(value: Value, where: str) -> str:
     if not isinstance(value, str):
-        raise PromptError(f"{where}: expected a text put together from texts, found {_described(value)}")
+        raise PromptError("checkout", f"a text put together from texts in {where}", _described(value))
     at_most(MOST_BYTES, "characters", len(value), where)
     return _storable(value, where)
 
@@ -167,7 +168,7 @@ def _described(value: Value) -> str:
 def _storable(text: str, where: str) -> str:
     for mark, name in (("{{", "`{{`"), ("\r", "a carriage return")):
         if mark in text:
-            raise PromptError(f"{where}: holds {name}, which a prompt pack cannot hold as text")
+            raise PromptError("checkout", f"text that a prompt pack can hold in {where}", name)
     return text
 
 
@@ -196,7 +197,9 @@ def _notation(template: str, placeholders: Mapping[str, str], where: str) -> str
     for mark, name in placeholders.items():
         text = text.replace(mark, f"{{{{{name}}}}}")
     if {MARK, COUNT} & set(text):
-        raise PromptError(f"{where}: puts into the text what a prompt pack has no placeholder for: {text[:200]!r}")
+        raise PromptError(
+            "checkout", f"nothing but what a prompt pack has placeholders for in {where}", repr(text[:200])
+        )
     return text
 
 
@@ -225,7 +228,8 @@ def _options_template(module: Module) -> str:
 
     template = _template(returned, lines, letter, _OPTIONS)
     if template is None or COUNT not in template:
-        raise PromptError(f"{where}: expected a line `A. text` for every choice, and the letter after the last one")
+        wanted = "a line `A. text` for every choice, and the letter after the last one"
+        raise PromptError("checkout", f"{wanted}, in {where}", "another text")
     return _notation(template, {_LINES: "choices", COUNT: "none_label"}, where)
 
 
@@ -243,11 +247,13 @@ def _query_templates(module: Module, system: str, question: str) -> tuple[str, s
 
     at = next((i for i, text in enumerate(texts(2)) if _TASK in text and known["question"] in text), None)
     if at is None:
-        raise PromptError(f"{where}: expected a returned text with its parameters for the task and the question")
+        wanted = "a returned text with its parameters for the task and the question"
+        raise PromptError("checkout", f"{wanted}, in {where}", "none")
     others = [text for i, text in enumerate(texts(2)) if i != at and known["system"] in text]
     told = others[0] if others else "" if _SYSTEM in texts(2)[at] else system
     if others and not all(told in texts(size) for size in (0, *_ACTIONS)):
-        raise PromptError(f"{where}: expected a system text that is the same for any number of previous actions")
+        wanted = "a system text that is the same for any number of previous actions"
+        raise PromptError("checkout", f"{wanted}, in {where}", "one that changes")
     turn1, history = _history(lambda size: "".join(texts(size)[at : at + 1]), where)
     told, turn1 = (_inserted(text, {_SYSTEM: system, _QUESTION: question}, where) for text in (told, turn1))
     return _notation(told, {}, where), _notation(turn1, {_TASK: "task", _LINES: history, COUNT: "history_count"}, where)
@@ -257,11 +263,13 @@ def _history(query: Sized, where: str) -> tuple[str, str]:
     """The template of turn 1, and the placeholder for its _LINES with what is written where there is none."""
     template = _template(query, lambda size: "".join(f"{text}\n" for text in _entries(size)), str, _ACTIONS)
     if template is None:
-        raise PromptError(f"{where}: expected a line for each previous action, and nothing else that depends on them")
+        wanted = "a line for each previous action, and nothing else that depends on them"
+        raise PromptError("checkout", f"{wanted}, in {where}", "another text")
     empty, (before, _, after) = query(0), template.replace(COUNT, "0").partition(_LINES)
     if before + after == empty:
         return template, "history"
     line = empty[len(before) : len(empty) - len(after) - 1]
     if f"{before}{line}\n{after}" != empty or set(line) & {*"{}\n\r", MARK, COUNT}:
-        raise PromptError(f"{where}: expected at most one line in place of the actions where there is none")
+        wanted = "at most one line in place of the actions where there is none"
+        raise PromptError("checkout", f"{wanted}, in {where}", "another text")
     return template, f"history|{line}"

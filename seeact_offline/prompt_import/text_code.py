@@ -38,7 +38,7 @@ BITS = 60
 def at_most(limit: int, unit: str, got: int, where: str) -> None:
     """Raises PromptError where `got` is more than `limit`."""
     if got > limit:
-        raise PromptError(f"{where}: expected at most {limit:,} {unit}, got {got:,}")
+        raise PromptError("checkout", f"at most {limit:,} {unit} in {where}", f"{got:,}")
 
 
 class Budget:

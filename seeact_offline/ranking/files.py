@@ -84,7 +84,7 @@ def read_scores(path: str | Path) -> FileScores:
     """A score file: `.parquet` of ours or an official pickle. Raises ScoreFileError."""
     path = Path(path)
     if not os.path.isfile(path):
-        raise ScoreFileError(f"--scores: expected a .parquet or .pkl file, found no file at {path}")
+        raise ScoreFileError("scores", "a .parquet or .pkl file", f"no file at {path}")
     if path.suffix in {".pkl", ".pickle"}:
         return PickledScores(path)
     return ParquetScores(path)
@@ -129,8 +129,9 @@ def check_dataset(scores: FileScores, split: Split, source: str) -> None:
         return
     if found != scores.origin.dataset_fingerprint:
         raise ScoreFileError(
-            f"--scores: expected scores of {split.dataset} ({scores.origin.split}, fingerprint {found}), but {source} was made from"
-            f" another data set (fingerprint {scores.origin.dataset_fingerprint})"
+            "scores",
+            f"scores of {split.dataset} ({scores.origin.split}, fingerprint {found})",
+            f"{source}, made from another data set (fingerprint {scores.origin.dataset_fingerprint})",
         )
 
 
@@ -139,8 +140,9 @@ def check_match(scores: FileScores, keys: Sequence[StepKey], source: str) -> int
     matched = sum(str(key) in scores.keys for key in keys)
     if keys and not matched:
         raise ScoreFileError(
-            f"--scores: expected scores of the steps asked for, but 0 of {len(keys)} steps are among the {len(scores.keys)} in {source}"
-            f" (first step asked for: {keys[0]})"
+            "scores",
+            "scores of the steps asked for",
+            f"0 of {len(keys)} steps among the {len(scores.keys)} in {source} (first step asked for: {keys[0]})",
         )
     return matched
 
@@ -211,16 +213,15 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
         # texts that are not UTF-8
         table.validate(full=True)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise ScoreFileError(
-            f"--scores: expected parquet with columns {', '.join(SCHEMA.names)} at {path}: {one_line(error)}"
-        ) from None
+        columns = ", ".join(SCHEMA.names)
+        raise ScoreFileError("scores", f"parquet with columns {columns}", f"{path}: {one_line(error)}") from None
     empty = next((name for name in SCHEMA.names[:4] if table[name].null_count), None)
     if empty is not None:
-        raise ScoreFileError(f"--scores: expected a value in every row, found an empty {empty} in {path}")
+        raise ScoreFileError("scores", "a value in every row", f"an empty {empty} in {path}")
     if not pc.all(pc.is_finite(table["score"]), min_count=0).as_py():
-        raise ScoreFileError(f"--scores: expected finite scores, found NaN or infinity in {path}")
+        raise ScoreFileError("scores", "finite scores", f"NaN or infinity in {path}")
     if pc.any(pc.less(table["rank"], 0)).as_py():
-        raise ScoreFileError(f"--scores: expected ranks from 0, found {pc.min(table['rank'])} in {path}")
+        raise ScoreFileError("scores", "ranks from 0", f"{pc.min(table['rank'])} in {path}")
     return table, origin
 
 

@@ -7,6 +7,7 @@ from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 
+from ranker.errors import RankerError
 from seeact_offline.ranking.scores import Ranker
 from seeact_offline.records import InputError
 
@@ -61,14 +62,13 @@ def _checkpoint(name: str) -> str | Path:
     if name == BUNDLED:
         folder = bundled_folder()
         if folder is None:
-            raise InputError(
-                f"--ranker: {BUNDLED} has no weights in this installation; expected {LEXICAL}, a folder or a hub id OWNER/NAME"
-            )
+            found = f"{BUNDLED}, which has no weights in this installation"
+            raise InputError("ranker", f"{LEXICAL}, a folder or a hub id OWNER/NAME", found)
         return folder
     if Path(name).is_dir():
         return Path(name)
     if not _HUB_ID.fullmatch(name):
-        raise InputError(f"--ranker: expected {EXPECTED}, got {name or 'nothing'}")
+        raise InputError("ranker", EXPECTED, name or "nothing")
     return name
 
 
@@ -78,6 +78,9 @@ def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ra
 
         return CrossEncoderRanker(model, dtype=dtype, backend=backend)
     except ImportError as error:
-        raise InputError(f"--ranker: {name} cannot be loaded: {error}; expected torch and transformers") from error
+        raise InputError("ranker", f"torch and transformers, to load {name}", str(error)) from error
+    except RankerError as error:
+        argument = error.argument if error.argument in ("dtype", "backend") else "ranker"
+        raise InputError(argument, error.expected, error.got) from error
     except (ValueError, OSError) as error:
-        raise InputError(f"--ranker: {name}: {' '.join(str(error).split())[:400]}") from error
+        raise InputError("ranker", f"{name} to load", " ".join(str(error).split())[:400]) from error

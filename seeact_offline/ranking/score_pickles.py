@@ -36,6 +36,13 @@ class Numbers(NamedTuple):
     words: str
 
 
+class Problem(NamedTuple):
+    """What is wrong with a table."""
+
+    expected: str
+    got: str
+
+
 TABLES = {
     "scores": Numbers(frozenset({int, float}), math.isfinite, "finite numbers"),
     "ranks": Numbers(frozenset({int}), (0).__le__, "whole numbers from 0"),
@@ -49,14 +56,12 @@ def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict
     """
     content = load_plain_pickle(path)
     if not isinstance(content, dict) or not isinstance(content.get("scores"), dict):
-        raise ScoreFileError(
-            f"--scores: expected a pickle with a dictionary under 'scores', found {_shape(content)} in {path}"
-        )
+        raise ScoreFileError("scores", "a pickle with a dictionary under 'scores'", f"{_shape(content)} in {path}")
     scores, ranks = content["scores"], content.get("ranks", {})
     for name, table in (("scores", scores), ("ranks", ranks)):
         problem = _table_problem(table, TABLES[name])
         if problem:
-            raise ScoreFileError(f"--scores: expected {problem} under {name!r} in {path}")
+            raise ScoreFileError("scores", problem.expected, f"{problem.got} under {name!r} in {path}")
     return scores, ranks
 
 
@@ -78,10 +83,8 @@ def load_plain_pickle(path: Path) -> object:
         MemoryError,
         OSError,
     ) as error:
-        raise ScoreFileError(
-            f"--scores: expected a pickle of plain dictionaries, texts and numbers, but {path} cannot be read as one:"
-            f" {one_line(error)}"
-        ) from None
+        wanted = "a pickle of plain dictionaries, texts and numbers"
+        raise ScoreFileError("scores", wanted, f"{path}, which cannot be read as one: {one_line(error)}") from None
 
 
 def one_line(error: Exception) -> str:
@@ -170,26 +173,26 @@ def _digits_up_to(size: int) -> bytes:
     return b"(?:[0-9]{0,%d}|[0-%d][0-9]{%d})" % (len(digits) - 1, int(digits[0]), len(digits) - 1)
 
 
-def _table_problem(table: object, numbers: Numbers) -> str:
-    """What was expected and what came, or nothing. Looks at a row once, however many steps share it."""
+def _table_problem(table: object, numbers: Numbers) -> Problem | None:
+    """Looks at a row once, however many steps share it."""
     if not isinstance(table, dict):
-        return f"a dictionary of steps, found {_shape(table)}"
+        return Problem("a dictionary of steps", _shape(table))
     if stranger := _other_than({str}, table):
-        return f"texts as the names of steps, found a {stranger}"
+        return Problem("texts as the names of steps", f"a {stranger}")
     rows = {id(row): (step, row) for step, row in table.items()}
     problems = ((step, _row_problem(row, numbers)) for step, row in rows.values())
-    return next((f"{problem} for step {step[:SHOWN]!r}" for step, problem in problems if problem), "")
+    return next((Problem(p.expected, f"{p.got} for step {step[:SHOWN]!r}") for step, p in problems if p), None)
 
 
-def _row_problem(row: object, numbers: Numbers) -> str:
+def _row_problem(row: object, numbers: Numbers) -> Problem | None:
     if not isinstance(row, dict):
-        return f"a dictionary of candidates, found {_shape(row)}"
+        return Problem("a dictionary of candidates", _shape(row))
     if stranger := _other_than({str}, row):
-        return f"texts as the ids of candidates, found a {stranger}"
+        return Problem("texts as the ids of candidates", f"a {stranger}")
     if stranger := _other_than(numbers.types, row.values()):
-        return f"{numbers.words}, found a {stranger}"
+        return Problem(numbers.words, f"a {stranger}")
     wrong = next(filterfalse(numbers.valid, row.values()), None)
-    return "" if wrong is None else f"{numbers.words}, found {wrong}"
+    return None if wrong is None else Problem(numbers.words, str(wrong))
 
 
 def _other_than(types: set[type] | frozenset[type], values: Iterable[object]) -> str:

@@ -114,9 +114,9 @@ def rank_described(ranker: Ranker, described: Described, scoring: Callable[[], n
     try:
         scores = scoring()
     except ValueError as error:
-        raise InputError(f"--ranker: {ranker.name}: {error}") from error
+        raise InputError("ranker", f"scores from {ranker.name}", str(error)) from error
     if not np.isfinite(scores).all():
-        raise InputError(f"--ranker: expected finite scores, got NaN or infinity from {ranker.name}")
+        raise InputError("ranker", "finite scores", f"NaN or infinity from {ranker.name}")
     scored = dict(zip(described.texts, scores.tolist(), strict=True))
     order = sorted(scored, key=lambda node: (-scored[node], described.places[node]))
     return {node: (scored[node], rank) for rank, node in enumerate(order)}

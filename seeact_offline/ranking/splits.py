@@ -82,7 +82,7 @@ class ScoreJournal:
                 self._offsets = {_key(line, path): line.offset for line in lines}
             self._journal.__enter__()
         except OSError as error:
-            raise InputError(f"--out: expected a file that can be written, got {path}: {error.strerror}") from None
+            raise InputError("out", "a file that can be written", f"{path}: {error.strerror}") from None
         if header is None:
             self._journal.append(json.dumps(asdict(self._origin)))
         return self
@@ -265,9 +265,8 @@ def _key(line: Line, path: Path) -> StepKey:
     try:
         (annotation_id, action_uid), _, _ = json.loads(line.text)
     except (ValueError, TypeError):
-        raise InputError(
-            f"--out: line {line.number} of {path} is no line of ours: delete the file to begin anew"
-        ) from None
+        got = f"line {line.number} of {path}, which is none; delete the file to begin anew"
+        raise InputError("out", "lines of ours", got) from None
     return StepKey(annotation_id, action_uid)
 
 
@@ -275,7 +274,7 @@ def _check_header(line: str, ours: Origin, path: Path) -> None:
     try:
         theirs = Origin(**json.loads(line))
     except (ValueError, TypeError):
-        raise InputError(f"--out: {path} is no journal of scores; name another file") from None
+        raise InputError("out", "a journal of scores", f"{path}, which is none; name another file") from None
     differing = [
         field.name
         for field in fields(Origin)
@@ -284,6 +283,8 @@ def _check_header(line: str, ours: Origin, path: Path) -> None:
     if differing:
         name = differing[0]
         raise InputError(
-            f"--out: {path} holds scores of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80}"
-            f" and is now {getattr(ours, name)!r:.80}); name another file"
+            "out",
+            "scores of this configuration",
+            f"{path} with those of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80}"
+            f" and is now {getattr(ours, name)!r:.80}); name another file",
         )

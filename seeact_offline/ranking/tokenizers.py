@@ -25,22 +25,22 @@ def open_tokenizer(spec: str) -> Tokenizer:
         return Tokenizer(spec, count_words)
     if name and kind in _OPENERS:
         return Tokenizer(spec, _OPENERS[kind](name))
-    raise InputError(f"--tokenizer: expected words, tiktoken:NAME or hf:DIR_OR_ID, got {spec!r}")
+    raise InputError("tokenizer", "words, tiktoken:NAME or hf:DIR_OR_ID", repr(spec))
 
 
 def _tiktoken(name: str) -> Callable[[str], int]:
     try:
         import tiktoken
     except ImportError:
-        raise InputError(f"--tokenizer: tiktoken:{name} needs a package: pip install tiktoken") from None
+        raise InputError("tokenizer", f"the package of tiktoken:{name}", "none: pip install tiktoken") from None
     try:
         known = name in tiktoken.list_encoding_names()
         encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
     except KeyError:
         names = ", ".join(tiktoken.list_encoding_names())
-        raise InputError(f"--tokenizer: expected tiktoken:NAME of {names} or of a model, got {name!r}") from None
+        raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"--tokenizer: tiktoken:{name} cannot be fetched: {_first_line(error)}") from None
+        raise InputError("tokenizer", f"tiktoken:{name}, which has to be fetched", _first_line(error)) from None
     # text that looks like a control token is page text all the same
     return lambda text: len(encoding.encode_ordinary(text))
 
@@ -51,9 +51,9 @@ def _hugging_face(name: str) -> Callable[[str], int]:
     try:
         tokenizer = open_checked(name)
     except ImportError:
-        raise InputError(f"--tokenizer: hf:{name} needs a package: pip install transformers") from None
+        raise InputError("tokenizer", f"the package of hf:{name}", "none: pip install transformers") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"--tokenizer: no tokenizer in {name!r}: {_first_line(error)}") from None
+        raise InputError("tokenizer", "a tokenizer", f"none in {name!r}: {_first_line(error)}") from None
     # verbose: a page longer than the model's window is no mistake here
     return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 

@@ -98,7 +98,7 @@ class Recorder:
             from playwright.sync_api import sync_playwright
         except ImportError:
             raise InputError(
-                "record: expected Playwright, which is not installed: pip install 'seeact-offline[record]'"
+                "browser", "Playwright to drive it", "none; install it: pip install 'seeact-offline[record]'"
             ) from None
         self._playwright = sync_playwright().start()
         try:
@@ -141,7 +141,9 @@ class Recorder:
             )
         except Error as error:
             reason = " ".join(error.message.split())[:200]
-            raise InputError(f"--browser: expected a Chromium that starts at {self._path}: {reason}") from None
+            raise InputError(
+                "browser", f"a Chromium that starts at {self._path}", f"one that does not: {reason}"
+            ) from None
 
     def _steps(self, task: TaskScript, start: str, page: Page) -> list[StepRecord]:
         from playwright.sync_api import Error
@@ -222,7 +224,7 @@ def find_chromium(path: str | None = None) -> str:
     found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
     if found is None:
         wanted = f"a browser at {path}" if path else f"one of {', '.join(NAMES)} on the PATH"
-        raise InputError(f"--browser: expected {wanted}, found none; install one: apt-get install chromium")
+        raise InputError("browser", wanted, "none; install one: apt-get install chromium")
     return found
 
 

@@ -42,7 +42,7 @@ def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: 
     known = site_names()
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise InputError(f"--site: expected one of {', '.join(known)}, got {unknown}")
+        raise InputError("site", f"one of {', '.join(known)}", unknown)
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for name, rows in zip(names, pool.map(record_site, names), strict=True):

@@ -54,7 +54,7 @@ def load_script(path: Path, default_split: str = "train") -> list[TaskScript]:
     common = {name: content.get(name) for name in ("website", "domain", "subdomain", "start", "serve")}
     tasks = content.get("tasks")
     if not isinstance(tasks, list) or not tasks:
-        raise InputError(f"SCRIPT: expected a list of tasks under 'tasks' in {path}, found {type(tasks).__name__}")
+        raise InputError("script", f"a list of tasks under 'tasks' in {path}", f"{tasks!r:.60}")
     return [
         _task({**common, "split": default_split, **_mapping(task, path, i)}, path, i) for i, task in enumerate(tasks)
     ]
@@ -68,16 +68,16 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InputError(
-            f"SCRIPT: expected a YAML or JSON task script at {path}: {' '.join(str(error).split())[:200]}"
+            "script", f"a YAML or JSON task script at {path}", " ".join(str(error).split())[:200]
         ) from None
     if not isinstance(content, dict):
-        raise InputError(f"SCRIPT: expected names and values in {path}, found a {type(content).__name__}")
+        raise InputError("script", f"names and values in {path}", f"a {type(content).__name__}")
     return content
 
 
 def _mapping(task: object, path: Path, i: int) -> dict[str, Any]:
     if not isinstance(task, dict):
-        raise InputError(f"SCRIPT: expected names and values for task {i} of {path}, found a {type(task).__name__}")
+        raise InputError("script", f"names and values for task {i} of {path}", f"a {type(task).__name__}")
     return task
 
 
@@ -86,7 +86,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
     task, website = _text(fields, "task", where), _text(fields, "website", where)
     steps = fields.get("steps")
     if not isinstance(steps, list) or not steps:
-        raise InputError(f"SCRIPT: expected a list of steps in {where}, found {type(steps).__name__}")
+        raise InputError("script", f"a list of steps in {where}", f"{steps!r:.60}")
     start, served = _start(_text(fields, "start", where), fields.get("serve"), path.parent)
     return TaskScript(
         annotation_id=str(fields.get("id") or uuid.uuid5(NAMESPACE, f"{website}/{task}")),
@@ -108,29 +108,25 @@ def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:
     if serve:
         served = (folder / str(serve)).resolve()
         if not served.is_dir():
-            raise InputError(f"SCRIPT: expected 'serve' to be a folder, found none at {served}")
+            raise InputError("script", "'serve' to be a folder", f"none at {served}")
         return start, served
     name, mark, fragment = start.partition("#")
     page = (folder / name).resolve()
     if page.is_dir():
         return f"index.html{mark}{fragment}", page
     if not page.is_file():
-        raise InputError(f"SCRIPT: expected 'start' to be a URL, an HTML file or a folder, found nothing at {page}")
+        raise InputError("script", "'start' to be a URL, an HTML file or a folder", f"nothing at {page}")
     return f"{page.as_uri()}{mark}{fragment}", None
 
 
 def _action(step: Mapping[Any, Any], where: str) -> Action:
     name = str(step.get("op", "")).upper()
     if name not in RECORDED_AS:
-        raise InputError(
-            f"SCRIPT: expected 'op' to be one of {', '.join(RECORDED_AS)} in {where}, got {step.get('op')!r}"
-        )
+        raise InputError("script", f"'op' to be one of {', '.join(RECORDED_AS)} in {where}", repr(step.get("op")))
     value = step.get("value")
     needs_value = RECORDED_AS[name] in OPERATIONS[1:]
     if needs_value == (value is None or str(value) == ""):
-        raise InputError(
-            f"SCRIPT: expected {'a' if needs_value else 'no'} 'value' for {name} in {where}, got {value!r}"
-        )
+        raise InputError("script", f"{'a' if needs_value else 'no'} 'value' for {name} in {where}", repr(value))
     operation = Operation(RECORDED_AS[name], "" if value is None else str(value), name)
     # YAML 1.1 reads a bare `on` as true
     selector = next((step[name] for name in ("selector", "on", True) if name in step), None)
@@ -144,5 +140,5 @@ def _action(step: Mapping[Any, Any], where: str) -> Action:
 def _text(fields: Mapping[str, Any], name: str, where: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"SCRIPT: expected a text under '{name}' in {where}, got {value!r:.60}")
+        raise InputError("script", f"a text under '{name}' in {where}", f"{value!r:.60}")
     return value

@@ -136,7 +136,7 @@ class EvalConfig:
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
-                raise InputError(f"{name}: expected a number of at least {least}, got {value!r}")
+                raise InputError(name, f"a number of at least {least}", repr(value))
         object.__setattr__(self, "tasks", _task_ids(self.tasks))
         for name in ("scores", "oracle_file", "exclude_flagged", "out"):
             value = getattr(self, name)
@@ -160,7 +160,7 @@ class EvalConfig:
 
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
     if value not in known:
-        raise InputError(f"{name}: expected one of {', '.join(map(str, known))}, got {value!r}")
+        raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
 
 
 def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:
@@ -171,8 +171,8 @@ def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:
         try:
             given = Path(given).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"tasks: expected a file with one annotation_id a line, got: {error}") from None
+            raise InputError("tasks", "a file with one annotation_id a line", str(error)) from None
     found = {line.strip() for line in given if line.strip()}
     if not found:
-        raise InputError("tasks: expected at least one annotation_id, got none")
+        raise InputError("tasks", "at least one annotation_id", "none")
     return tuple(sorted(found))

@@ -29,7 +29,7 @@ PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "d
 
 
 class RunDirectory:
-    """One `--out` folder. Use as a context manager: the predictions file is open for appending inside."""
+    """One folder of a run. Use as a context manager: the predictions file is open for appending inside."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,11 +53,12 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"--out: expected a folder that can be made, got {self.path}: {error.strerror}") from None
+            raise InputError("out", "a folder that can be made", f"{self.path}: {error.strerror}") from None
         if self.manifest.exists():
             _check_same(_read_manifest(self.manifest)["identity"], json.loads(json.dumps(identity)), self.path)
         elif self.predictions.exists():
-            raise InputError(f"--out: {self.path} holds predictions without a manifest.json; name another folder")
+            got = f"none beside the predictions in {self.path}; name another folder"
+            raise InputError("out", "a manifest.json", got)
 
     def claim(self, identity: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Writes the manifest; where one of the same configuration is there, only settings that have changed.
@@ -74,7 +75,7 @@ class RunDirectory:
         """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
         done: dict[StepKey, Prediction] = {}
         for line in self._journal.lines():
-            with _worded(f"line {line.number} of {self.predictions} is no prediction of ours"):
+            with _worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
                 prediction = read_prediction(line.text)
             done[prediction.key] = prediction
         return done
@@ -120,7 +121,7 @@ class RunDirectory:
             return None
         keys = set()
         for number, line in enumerate(path.read_bytes().splitlines(), 1):
-            with _worded(f"line {number} of {path} names no step"):
+            with _worded(f"line {number} of {path}, which names no step"):
                 keys.add(typed(read_json(line), _KeyLine).key)
         return frozenset(keys)
 
@@ -133,9 +134,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run. Raises InputError when there is none."""
     manifest = path / "manifest.json"
     if not manifest.is_file():
-        raise InputError(f"--out: expected a folder of a finished run with a manifest.json, got {path}")
+        raise InputError("out", "a folder of a finished run with a manifest.json", str(path))
     content = _read_manifest(manifest)
-    with _worded(f"{manifest} does not say how its run was set up"):
+    with _worded(f"{manifest}, which does not say how its run was set up"):
         typed(content.get("settings") or {}, _Settings)
     return content
 
@@ -267,19 +268,21 @@ def read_prediction(text: str) -> Prediction:
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     """All that it holds, checked as far as `_Manifest` goes."""
-    with _worded(f"{manifest} is no manifest of ours"):
+    with _worded(f"{manifest}, which is no manifest of ours"):
         content = read_json(manifest.read_bytes())
         typed(content, _Manifest)
     return dict(content)
 
 
 @contextmanager
-def _worded(problem: str) -> Iterator[None]:
-    """What cannot be read inside becomes an InputError that begins with `problem`."""
+def _worded(where: str) -> Iterator[None]:
+    """What cannot be read inside becomes an InputError that ends with `where`."""
     try:
         yield
-    except (OSError, FormatError) as error:
-        raise InputError(f"--out: {problem}: {error}") from None
+    except FormatError as error:
+        raise InputError("out", error.expected, f"{error.got} in {where}") from None
+    except OSError as error:
+        raise InputError("out", "a readable file", f"{where}: {error}") from None
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
@@ -287,8 +290,10 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> N
     if differing:
         name = differing[0]
         raise InputError(
-            f"--out: {path} holds a run of another configuration ({', '.join(differing)} differ: {name} was {old.get(name)!r:.80}"
-            f" and is now {new.get(name)!r:.80}); name another folder"
+            "out",
+            "a run of this configuration",
+            f"{path} with one of another configuration ({', '.join(differing)} differ: {name} was {old.get(name)!r:.80}"
+            f" and is now {new.get(name)!r:.80}); name another folder",
         )
 
 

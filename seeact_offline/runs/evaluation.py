@@ -108,7 +108,7 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     """Raises InputError for a field that cannot be used."""
     protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
     if config.max_cost is not None and config.price is None:
-        raise InputError("--max-cost: expected --price as well, so that the cost is known; got none")
+        raise InputError("max_cost", "a price beside it, so that the cost is known", "none")
     opened = open_strategy(config)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     _note_unknown_tasks(config, split, watch)
@@ -136,7 +136,7 @@ def _ranking(config: EvalConfig, grounding: Grounding, split: Split, watch: Watc
     if grounding.needs_ranking:
         return ranking_stage(config, split, watch)
     if config.scores is not None:
-        watch.note(f"--scores: {config.scores} is not read: this grounding ranks nothing")
+        watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
     return None
 
 
@@ -152,7 +152,9 @@ def _note_unknown_tasks(config: EvalConfig, split: Split, watch: Watch) -> None:
     unknown = sorted(set(config.task_ids) - set(split.tasks))
     if not split.tasks:
         raise InputError(
-            f"tasks: expected ids of tasks of {config.split}, it has none of {len(config.task_ids)}, {unknown[0]} first"
+            "tasks",
+            f"ids of tasks of {config.split}",
+            f"{len(config.task_ids)} of which it has none, {unknown[0]} first",
         )
     if unknown and config.limit is None:
         watch.note(

@@ -59,40 +59,28 @@ def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrat
 def _check_own_options(config: EvalConfig, strategy: Strategy) -> None:
     for name, (_, owners) in own_options().items():
         if config.own(name) is not None and strategy.name not in owners:
-            raise InputError(f"{_flag(name)}: expected --grounding {' or '.join(owners)}, got {_got(config)}")
+            raise InputError(name, f"grounding {' or '.join(owners)}", strategy.name)
     unknown = config.grounding_options.keys() - own_options().keys()
     if unknown:
-        raise InputError(f"grounding_options: expected options of a grounding, got {min(unknown)}")
+        raise InputError("grounding_options", "options of a grounding", min(unknown))
     if config.ungrounded and config.grounding != "choice":
-        raise InputError(f"--ungrounded: expected no --grounding beside it, got {config.grounding}")
+        raise InputError("ungrounded", "no grounding beside it", config.grounding)
 
 
 def _check_form(config: EvalConfig, strategy: Strategy) -> None:
-    grouped = f"--grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
+    grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
     if config.no_image and strategy.needs_picture:
-        raise InputError(
-            f"--no-image: expected --grounding choice or attributes, got {strategy.name}, which needs a picture"
-        )
+        raise InputError("no_image", "grounding choice or attributes", f"{strategy.name}, which needs a picture")
     if config.turns == 1 and strategy.turn2 is None:
-        raise InputError(f"--turns: expected 2 with {_got(config)}, which asks the first turn only, got 1")
+        raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
     if config.batching != BATCHINGS[0] and not strategy.is_grouped:
-        raise InputError(f"--batching: expected {grouped} with {config.batching}, got {_got(config)}")
+        raise InputError("batching", f"{grouped} with {config.batching}", strategy.name)
     if config.batching != BATCHINGS[0] and config.turns == 1:
-        raise InputError(f"--batching: expected --turns 2 with {config.batching}, got 1")
+        raise InputError("batching", f"turns 2 with {config.batching}", "1")
     if config.batching != BATCHINGS[0] and config.mark_turn1:
-        raise InputError(
-            f"--mark-turn1: expected --batching {BATCHINGS[0]}, got {config.batching}, whose turn 1 is the page"
-        )
+        raise InputError("mark_turn1", f"batching {BATCHINGS[0]}", f"{config.batching}, whose turn 1 is the page")
     if config.shuffle_groups and not strategy.is_grouped:
-        raise InputError(f"--shuffle-groups: expected {grouped}, got {_got(config)}, which has no groups")
-
-
-def _got(config: EvalConfig) -> str:
-    return "--ungrounded" if config.ungrounded else f"--grounding {config.grounding}"
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+        raise InputError("shuffle_groups", grouped, f"{strategy.name}, which has no groups")
 
 
 def _beyond_the_usual(config: EvalConfig) -> dict[str, Any]:

@@ -72,19 +72,20 @@ def check_cells(cells: Sequence[Cell], group_size: int, merge: MergeRule, top_k:
         if capacity is not None and most > capacity:
             others = [other for other in MARK_KINDS if (mark_capacity(other) or most) >= most]
             raise InputError(
-                f"--kinds {kind}: expected at most {capacity} elements in one picture, got {most} by {why};"
-                f" use --kinds {','.join(others)} or another {why.split()[0]}"
+                "kinds",
+                f"at most {capacity} elements in one picture for {kind}",
+                f"{most} by {why}; use kinds {','.join(others)} or another {why.split()[0]}",
             )
 
 
 def _most_in_a_picture(group_size: int, merge: MergeRule, top_k: int) -> tuple[int, str]:
     """How many elements one picture may have to mark, and the option that decides it."""
     if merge == "single":
-        return top_k, f"--top-k {top_k} with --merge single"
+        return top_k, f"top_k {top_k} with merge single"
     groups = -(-top_k // group_size) if merge == "final-round" else 0
     if groups > group_size:
-        return groups, f"--group-size {group_size}: the final round of --top-k {top_k} holds a pick of every group"
-    return group_size, f"--group-size {group_size}"
+        return groups, f"group_size {group_size}, as the final round of top_k {top_k} holds a pick of every group"
+    return group_size, f"group_size {group_size}"
 
 
 @cache

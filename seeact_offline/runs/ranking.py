@@ -180,7 +180,7 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
             if getattr(config, name) is not None
         ]
         if named:
-            raise InputError(f"--{named[0].replace('_', '-')}: expected --engine ray beside it, got --engine local")
+            raise InputError(named[0], "engine ray beside it", "local")
         yield LocalEngine(ranker_opener(config.dtype, config.backend)(config.ranker_name))
         return
     from seeact_offline.engines.ray import Workers
@@ -199,13 +199,9 @@ def _check_out(out: Path, format: Format) -> None:
     """Readers tell the formats apart by the ending."""
     expected = SUFFIXES[format]
     if out.suffix not in expected:
-        raise InputError(
-            f"--out: expected a file that ends in {' or '.join(expected)} for --format {format}, got {out}"
-        )
+        raise InputError("out", f"a file that ends in {' or '.join(expected)} for format {format}", str(out))
     if format == "official" and out.exists():
-        raise InputError(
-            f"--out: expected a file that is not there yet, as a pickle cannot say what made it; got {out}"
-        )
+        raise InputError("out", "a file that is not there yet, as a pickle cannot say what made it", str(out))
 
 
 def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
@@ -215,9 +211,10 @@ def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
     try:
         scores = read_scores(out)
     except ScoreFileError:
-        raise InputError(f"--out: {out} is there already and is no score file; name another file") from None
+        raise InputError("out", "a score file, or none yet", f"{out}, which is another; name another file") from None
     if scores.origin != origin:
-        raise InputError(f"--out: {out} holds scores of another data set, split or ranker; name another file")
+        got = f"{out} with those of another data set, split or ranker; name another file"
+        raise InputError("out", "scores of this configuration", got)
     watch.note(f"{out} is finished already; nothing is scored again")
     return scores
 

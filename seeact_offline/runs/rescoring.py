@@ -32,7 +32,7 @@ def rescore(
     dataset = dataset or settings["dataset"]
     split = open_split(dataset, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
     if split.fingerprint != settings["dataset_fingerprint"]:
-        raise InputError(f"--dataset: expected the data that {run} was run on, found other rows in {dataset}")
+        raise InputError("dataset", f"the data that {run} was run on", f"other rows in {dataset}")
     known = RunDirectory(run).load()
     truths = [step.truth for step in split.steps()]
     reached = [truth for truth in truths if truth.key in known]

@@ -97,5 +97,5 @@ def load_run(path: str | Path) -> Run:
     run = Run(Path(path))
     read_manifest(run.path)
     if not (run.path / "results.json").is_file():
-        raise InputError(f"path: expected a run with a results.json, {path} has none: finish it, or score it first")
+        raise InputError("path", "a run with a results.json", f"{path}, which has none; finish it, or score it first")
     return run

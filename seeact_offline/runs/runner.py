@@ -84,7 +84,9 @@ async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding
         return _not_run(step, "internal_error", f"{type(error).__name__}: {error}")
     decision = grounded.decision
     if decision.failure in FATAL:
-        raise ModelSpecError(f"--model: the server refused the call for step {step.key}: {decision.detail}")
+        raise ModelSpecError(
+            "model", f"an answer to step {step.key}", f"a call that the server refused: {decision.detail}"
+        )
     return Prediction(
         key=step.key,
         groups=grounded.groups,

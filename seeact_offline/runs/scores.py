@@ -57,13 +57,12 @@ def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStag
         scores = _read_scores(config, config.scores, split, watch)
         return RankingStage(scores.digest, lambda: scores)
     ranking = RankConfig.of(config)
-    if config.engine != "local":
-        # only Ray's workers know what their ranker's scores depend on, and starting it takes long: all is done at once
-        with open_engine(ranking, watch) as engine:
-            kept = kept_scores(ranking, split, engine, watch)
-        return RankingStage(kept.digest, lambda: kept)
     with open_engine(ranking, watch) as engine:
-        return RankingStage(_digest(engine), partial(kept_scores, ranking, split, engine, watch))
+        if config.engine == "local":
+            return RankingStage(_digest(engine), partial(kept_scores, ranking, split, engine, watch))
+        # only Ray's workers know what their ranker's scores depend on, and starting it takes long: all is done at once
+        kept = kept_scores(ranking, split, engine, watch)
+        return RankingStage(kept.digest, lambda: kept)
 
 
 def live_scores(config: EvalConfig) -> Scores:
@@ -75,7 +74,7 @@ def live_scores(config: EvalConfig) -> Scores:
 
 def _read_scores(config: EvalConfig, path: Path, split: Split, watch: Watch) -> FileScores:
     if config.engine == "ray":
-        raise InputError(f"--engine: expected no --scores beside ray, which is for ranking; got {path}")
+        raise InputError("engine", "no score file beside ray, which is for ranking", str(path))
     scores = read_scores(path)
     matched = check_match(scores, split.keys, str(path))
     check_dataset(scores, split, str(path))

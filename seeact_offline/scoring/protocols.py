@@ -46,7 +46,7 @@ def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
     """The protocol of that name; `grounded` is False for a run that asks for no element. Raises InputError naming those
     that exist."""
     if name not in PROTOCOLS:
-        raise InputError(f"--protocol: expected one of {', '.join(PROTOCOLS)}, got {name}")
+        raise InputError("protocol", f"one of {', '.join(PROTOCOLS)}", name)
     return PROTOCOLS[name] if grounded else _without_element(PROTOCOLS[name])
 
 

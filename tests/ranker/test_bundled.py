@@ -75,6 +75,12 @@ def test_recall_at_10_is_above_the_lexical_baseline(split: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("split", SPLITS)
+def test_recall_at_50_is_not_below_the_lexical_baseline(split: str) -> None:
+    assert recall(ranks(split, "bundled"), 50) >= recall(ranks(split, "bm25"), 50)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bundled", "BM25"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_card_states_recall(split: str, name: str) -> None:

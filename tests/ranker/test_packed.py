@@ -146,7 +146,10 @@ def test_packed_is_refused_where_it_cannot_be(tmp_path: Path) -> None:
         vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, num_labels=1
     )
     folder = save(tmp_path, BertForSequenceClassification(config))
-    with pytest.raises(RankerError, match=r"backend: packed reads DeBERTa-v2 and v3 alone, .* BertForSequence"):
+    with pytest.raises(
+        RankerError,
+        match=r"backend: expected transformers for .*BertForSequence.*, got packed, which reads DeBERTa-v2 and v3 alone",
+    ):
         CrossEncoderRanker(folder, device="cpu", backend="packed")
 
 

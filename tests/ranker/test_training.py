@@ -59,8 +59,8 @@ def test_defaults_are_the_published_recipe() -> None:
     assert (recipe.accumulate, recipe.pair_order) == (1, "query-text")
 
 
-def test_the_small_ones_recipe_is_the_published_one_but_for_rate_epochs_and_length() -> None:
-    assert dataclasses.replace(SMALL, learning_rate=3e-5, epochs=5, max_tokens=512) == TrainingSettings()
+def test_the_small_ones_recipe_is_the_published_one_but_for_rate_and_length() -> None:
+    assert dataclasses.replace(SMALL, learning_rate=3e-5, max_tokens=512) == TrainingSettings()
 
 
 def test_each_group_gives_one_positive_and_five_negatives_an_epoch() -> None:
@@ -216,7 +216,7 @@ def test_resume_goes_on_from_the_last_epoch(tmp_path: Path) -> None:
 
 
 def test_nothing_to_resume_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match="resume: expected a checkpoint under"):
+    with pytest.raises(RankerError, match=r"resume: expected a checkpoint under .*, got none"):
         train(groups(4), tmp_path / "ranker", QUICK, base=TINY, resume=True)
 
 
@@ -247,12 +247,12 @@ def test_a_rise_without_end_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_usable_group_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match="groups: expected at least one"):
+    with pytest.raises(RankerError, match=r"groups: expected at least one .*, got none"):
         train([PairGroup("find amber", (), ("div amber",))], tmp_path / "ranker", QUICK, base=TINY)
 
 
 def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:
-    with pytest.raises(RankerError, match="out: expected a folder without a model"):
+    with pytest.raises(RankerError, match=r"out: expected a folder without a model, got .*, which holds one already"):
         train(groups(4), trained, QUICK, base=TINY)
 
 

@@ -319,7 +319,9 @@ def test_a_missing_file_is_named(tmp_path: Path, file: str) -> None:
 
 
 def test_a_file_that_is_not_python_is_named_with_its_line(tmp_path: Path) -> None:
-    assert f"{PROMPT_FILE}, line 2" in refusal(tmp_path, "x = 1\ny = = 2\n")
+    assert refusal(tmp_path, "x = 1\ny = = 2\n") == (
+        f"checkout: expected Python source in {PROMPT_FILE}, line 2, got invalid syntax"
+    )
 
 
 def test_a_constant_that_is_computed_is_named_with_its_line(tmp_path: Path) -> None:
@@ -416,14 +418,18 @@ def test_a_pack_may_be_imported_over(tmp_path: Path) -> None:
 def test_a_folder_with_other_files_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(PromptError, match="out"):
+    with pytest.raises(
+        PromptError, match=r"^out: expected a new folder, an empty one or a prompt pack, got .* with other files"
+    ):
         import_prompts(write_checkout(tmp_path), tmp_path / "out")
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
 def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine", encoding="utf-8")
-    with pytest.raises(PromptError, match="out"):
+    with pytest.raises(
+        PromptError, match=r"^out: expected a folder that a prompt pack can be written to, got .*out: ."
+    ):
         import_prompts(write_checkout(tmp_path), tmp_path / "out")
 
 
@@ -487,10 +493,13 @@ TOO_MUCH = {
     "a number squared": ("x = 3\nfor i in range(40):\n    x = x * x", BITS),
     "a number doubled": ("x = 3\nfor i in range(99999):\n    x += x", BITS),
     "a number of 50,000 digits": ("x = 0x" + "f" * 50_000 + "\ny = x // 3", BITS),
-    "a key of a tuple of tuples": ("x = ()\nfor i in range(99):\n    x = (x, x)\ny = {x: 1}", "cannot follow"),
+    "a key of a tuple of tuples": (
+        "x = ()\nfor i in range(99):\n    x = (x, x)\ny = {x: 1}",
+        "code that can be followed",
+    ),
     "a dictionary asked for such a key": (
         "x = ()\nfor i in range(99):\n    x = (x, x)\ny = {}[x]",
-        "cannot follow",
+        "code that can be followed",
     ),
     "a dictionary that grows": ("x = {}\nfor i in range(9999):\n    x = {**x, i: i}", STEPS),
     "a dictionary copied": ("x = dict(enumerate([1] * 9999))\nfor i in range(9999):\n    x = dict(x)", STEPS),
@@ -518,7 +527,7 @@ TOO_MUCH = {
     "a text of 100 MB returned": ("return ['x', 'x' * 100000000]", CHARACTERS),
     "a million texts returned": ("return ['x'] * 1000000", STEPS),
     "one text returned many times": ("return ['x' * 60000] * 9999", CHARACTERS),
-    "a longer text returned than a pack can hold": ("return ['x' * 70000]", "65,536 characters, got 70,000"),
+    "a longer text returned than a pack can hold": ("return ['x' * 70000]", "65,536 characters in "),
 }
 QUERY = """
 def generate_new_query_prompt(system_prompt="", task="", previous_actions=None, question_description=""):
@@ -539,7 +548,8 @@ def costly_frames(body: str) -> str:
 def test_what_costs_too_much_inside_a_function_ends_the_import(tmp_path: Path, kind: str) -> None:
     body, limit = TOO_MUCH[kind]
     message = refusal(tmp_path, frames=costly_frames(body))
-    assert message.startswith(FRAME_FILE)
+    assert message.startswith("checkout: expected ")
+    assert f" in {FRAME_FILE}, " in message
     assert limit in message
     assert "\n" not in message
 
@@ -558,13 +568,16 @@ def test_what_costs_too_much_inside_a_function_ends_the_import(tmp_path: Path, k
 def test_what_costs_too_much_at_the_top_level_ends_the_import(tmp_path: Path, kind: str) -> None:
     body, limit = TOO_MUCH[kind]
     message = refusal(tmp_path, PROMPTS + body)
-    assert message.startswith(f"{PROMPT_FILE}, line ")
+    assert f" in {PROMPT_FILE}, line " in message
     assert limit in message
 
 
 def test_a_number_that_cannot_be_shown_is_refused_with_its_line(tmp_path: Path) -> None:
     message = refusal(tmp_path, frames=costly_frames(f"return lambda: 0x{'f' * 50_000}"))
-    assert re.match(rf"{FRAME_FILE}, line \d+, generate_new_query_prompt: cannot follow what is nested", message)
+    assert re.match(
+        rf"checkout: expected code that can be followed in {FRAME_FILE}, line \d+, generate_new_query_prompt, got what is nested",
+        message,
+    )
 
 
 def test_what_is_refused_keeps_no_frames_where_a_loop_raises_it_again() -> None:
@@ -574,7 +587,8 @@ def test_what_is_refused_keeps_no_frames_where_a_loop_raises_it_again() -> None:
 
 def test_too_much_is_named_with_its_line_and_both_numbers(tmp_path: Path) -> None:
     assert refusal(tmp_path, "x = 'x'\ny = x * 1000000000\n" + PROMPTS) == (
-        f"{PROMPT_FILE}, line 2: expected at most 10,000,000 characters to work out its texts, got 1,000,000,001"
+        f"checkout: expected at most 10,000,000 characters to work out its texts in {PROMPT_FILE}, line 2, "
+        "got 1,000,000,001"
     )
 
 
@@ -594,7 +608,7 @@ def test_a_long_source_is_refused_by_its_size(tmp_path: Path, file: str) -> None
     os.truncate(write_checkout(tmp_path) / file, 100_000_000)
     with pytest.raises(PromptError) as caught:
         import_prompts(tmp_path, tmp_path / "out")
-    assert str(caught.value) == f"{file}: expected at most 65,536 bytes, got 100,000,000"
+    assert str(caught.value) == f"checkout: expected at most 65,536 bytes in {file}, got 100,000,000"
 
 
 @pytest.mark.parametrize(
@@ -611,21 +625,21 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, file: str, put: Callable[
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (edit("+ question_description", "+ question_description * 3000"), "65,536 characters, got 90,0"),
-        (edit("[system_prompt,", "[system_prompt * 5000,"), "65,536 characters, got 95,000"),
-        (edit("task +", "task * 101 +"), "100 placeholders, got 102"),
+        (edit("+ question_description", "+ question_description * 3000"), r"65,536 characters in .*, got 90,0"),
+        (edit("[system_prompt,", "[system_prompt * 5000,"), r"65,536 characters in .*, got 95,000"),
+        (edit("task +", "task * 101 +"), r"100 placeholders in .*, got 102"),
     ],
 )
 def test_a_turn_that_no_pack_can_hold_is_refused(tmp_path: Path, change: Callable[[str], str], problem: str) -> None:
     prompts = PROMPTS.replace('"Why {four}?"', "'w' * 30")
     frames = change(costly_frames("pass"))
-    assert f"expected at most {problem}" in refusal(tmp_path, prompts, frames)
+    assert re.search(f"expected at most {problem}", refusal(tmp_path, prompts, frames))
 
 
 def test_texts_that_make_too_long_a_turn_together_are_refused(tmp_path: Path) -> None:
     prompts = PROMPTS.replace('"EL"', "'e' * 40000").replace('"ACT: one of {A, B}."', "'a' * 40000")
     message = refusal(tmp_path, prompts)
-    assert re.match(r"choice\.turn2\.txt: expected at most 65,536 bytes, got 12\d,\d+$", message)
+    assert re.search(r": expected at most 65,536 bytes in choice\.turn2\.txt, got 12\d,\d+$", message)
 
 
 # ---- the published prompts, read from beside the checkout ----------------------------------------------------------

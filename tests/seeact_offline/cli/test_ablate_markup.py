@@ -275,13 +275,13 @@ def refused(cli: Cli, sample: Sample, out: Path, *more: object) -> Outcome:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--group-size", "27"), "--kinds letter: expected at most 26 elements in one picture, got 27"),
-        (("--merge", "single"), "use --kinds number,double-letter or another --top-k"),
+        (("--group-size", "27"), "--kinds: expected at most 26 elements in one picture for letter, got 27"),
+        (("--merge", "single"), "use kinds number,double-letter or another top_k"),
         (("--kinds", "number,roman"), "expected some of number,letter,double-letter, each once, got number,roman"),
         (("--kinds", "number,number"), "each once"),
         (("--positions", ""), "expected some of bottom-left,"),
         (("--turn1", "never"), "--turn1"),
-        (("--max-cost", "1"), "--price"),
+        (("--max-cost", "1"), "--max-cost: expected a price"),
     ],
 )
 def test_cells_that_cannot_be_asked_are_refused_before_anything_is(

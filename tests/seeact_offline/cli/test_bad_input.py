@@ -39,7 +39,7 @@ def write_pack(folder: Path, **changes: str | None) -> Path:
 
 OPTIONS = {
     "unknown protocol": (["--protocol", "olympic"], ["--protocol", "seeact, mindact", "olympic"]),
-    "max-cost without price": (["--max-cost", "5"], ["--max-cost", "--price"]),
+    "max-cost without price": (["--max-cost", "5"], ["--max-cost", "price"]),
     "unknown provider": (["--model", "acme/x"], ["--model", "openai, replay, builtin", "acme/x"]),
     "no provider": (["--model", "gpt-4o"], ["--model", "PROVIDER/NAME", "gpt-4o"]),
     "no name": (["--model", "openai/"], ["--model", "openai/"]),

@@ -22,7 +22,7 @@ def test_ray_has_nothing_to_do_beside_a_score_file(cli: Cli, sample: Sample, tmp
         "--out",
         tmp_path / "o",
     )
-    assert "--engine: expected no --scores beside ray" in cli("eval", *words).error
+    assert "--engine: expected no score file beside ray" in cli("eval", *words).error
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_faulty_rows_are_said_and_not_fatal(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_folder_without_any_split_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
-    assert "--split: no " in cli("stats", "--dataset", tmp_path).error
+    assert "--split: expected cross_domain (test_domain) in " in cli("stats", "--dataset", tmp_path).error
 
 
 def test_unknown_tokenizer_is_one_sentence(cli: Cli, sample: Sample) -> None:

@@ -104,7 +104,7 @@ def test_an_ungrounded_run_scores_the_operation_alone(cli: Cli, sample: Sample, 
 
 def test_scores_that_nothing_reads_are_remarked_on(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     outcome = run(cli, sample, tmp_path / "run", "--grounding", "pixel")
-    assert "--scores: " in outcome.err
+    assert f"the score file {sample.scores} is not read" in outcome.err
     assert "ranks nothing" in outcome.err
     assert read_json(tmp_path / "run" / "results.json")["ranker"] is None
 

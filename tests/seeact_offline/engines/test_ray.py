@@ -86,14 +86,16 @@ def test_work_that_ends_every_worker_ends_the_run(connected: RayEngine, split: S
     engine = mortal(connected, tmp_path, dies_at=1, lives=99, attempts=1)
     with (
         ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal,
-        pytest.raises(InputError, match=r"scoring the steps .* ended 1"),
+        pytest.raises(
+            InputError, match=r"^engine: expected workers .*, got 1 that ended while scoring the steps from task-"
+        ),
     ):
         list(engine.rank(split, journal))
 
 
 @pytest.mark.slow
 def test_a_ranker_that_cannot_be_opened_on_a_worker_is_one_sentence(connected: RayEngine) -> None:
-    with pytest.raises(InputError, match=r"^--ranker: expected bundled, bm25, .* got no such folder$"):
+    with pytest.raises(InputError, match=r"^ranker: expected bundled, bm25, .* got no such folder$"):
         _ = RayEngine("no such folder", connected.crew).digest
 
 
@@ -120,11 +122,11 @@ def test_who_is_not_asked_for_is_as_many_as_there_is_room_for(
 @pytest.mark.parametrize(
     ("workers", "named"),
     [
-        (Workers(score=3, gpus_each=1), "--gpus-per-worker"),
-        (Workers(score=8), "--score-workers"),
-        (Workers(describe=8), "--describe-workers"),
+        (Workers(score=3, gpus_each=1), "gpus_per_worker"),
+        (Workers(score=8), "score_workers"),
+        (Workers(describe=8), "describe_workers"),
     ],
 )
 def test_more_workers_than_there_is_room_for_are_refused(workers: Workers, named: str) -> None:
-    with pytest.raises(InputError, match=named):
+    with pytest.raises(InputError, match=f"^{named}: expected workers that fit "):
         crew_for(workers, Room(8, 2, 1), "bm25")

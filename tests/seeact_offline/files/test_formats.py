@@ -23,7 +23,7 @@ class Whole(msgspec.Struct):
 
     def __post_init__(self) -> None:
         if self.name == "nobody":
-            raise ValueError("expected somebody's name, got 'nobody'")
+            raise FormatError("somebody's name", "'nobody'")
 
 
 GOOD = '"name": "x", "parts": []'
@@ -67,7 +67,7 @@ def test_lone_surrogates_are_read_as_they_are() -> None:
 def test_what_is_wrong_is_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(FormatError) as caught:
         read(text)
-    assert str(caught.value) == sentence
+    assert str(caught.value) == sentence == f"expected {caught.value.expected}, got {caught.value.got}"
 
 
 def test_a_field_too_many_is_told_with_those_that_are_expected() -> None:

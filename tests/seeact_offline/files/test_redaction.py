@@ -96,3 +96,10 @@ def test_no_spelling_of_any_secret_is_left(around: str, secret: str) -> None:
     hide(secret)
     for spelled in (secret, quote(secret, safe=""), quote_plus(secret).replace("+", "%20"), json.dumps(secret)[1:-1]):
         assert redact(f"{around}\t{spelled}\t").endswith("\t***\t")
+
+
+@pytest.mark.parametrize("last", ["%", "\\"])
+def test_nothing_of_a_last_character_that_is_escaped_by_itself_is_left(last: str) -> None:
+    """Found by the test above: `%25` and two backslashes begin with the character that they stand for."""
+    hide(f"0000000{last}")
+    assert redact(quote(f"0000000{last}", safe="")) == redact(json.dumps(f"0000000{last}")[1:-1]) == "***"

@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    with closing(Store(path, "the reply cache")) as store:
+    with closing(Store(path, "cache")) as store:
         yield store
 
 
@@ -77,25 +77,28 @@ def test_table_and_columns_are_those_of_files_that_users_have(filled: Path) -> N
 def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     path.write_bytes(b"no database " * 500)
-    with pytest.raises(InputError, match=r"the reply cache must .*cache\.sqlite is not usable: file is not a database"):
-        Store(path, "the reply cache")
+    with pytest.raises(
+        InputError, match=r"^cache: expected a SQLite file .*, got .*cache\.sqlite: file is not a database"
+    ):
+        Store(path, "cache")
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the reply cache must be a SQLite file .* is not usable"):
-        Store(tmp_path, "the reply cache")
+    with pytest.raises(InputError, match=r"^cache: expected a SQLite file of this program") as caught:
+        Store(tmp_path, "cache")
+    assert caught.value.got.startswith(f"{tmp_path}: ")
 
 
 def test_a_torn_file_is_named(filled: Path) -> None:
     filled.write_bytes(filled.read_bytes()[: filled.stat().st_size // 2])
-    with pytest.raises(InputError, match=r"cache\.sqlite is not usable"):
-        Store(filled, "the reply cache")
+    with pytest.raises(InputError, match=r"got .*cache\.sqlite: "):
+        Store(filled, "cache")
 
 
 def test_a_file_that_cannot_be_written_any_more_is_named(filled: Path) -> None:
     with opened(filled) as store:
         change(filled, "DROP TABLE completions")
-        with pytest.raises(InputError, match=r"cache\.sqlite is not usable: no such table"):
+        with pytest.raises(InputError, match=r"got .*cache\.sqlite: no such table"):
             store.put("key", "text")
 
 

@@ -266,11 +266,14 @@ def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": QuestionOptions(image=False)}, "--no-image: expected a picture for --grounding annotation"),
-        ({"marks": Marks("letter"), "group_size": 27}, "--marks letter: expected at most 26 elements in one picture"),
+        ({"form": QuestionOptions(image=False)}, "no_image: expected a picture for grounding annotation"),
+        (
+            {"marks": Marks("letter"), "group_size": 27},
+            "marks: expected at most 26 elements in one picture for letter, got 27",
+        ),
         (
             {"marks": Marks(in_turn1=True), "form": QuestionOptions(shared_turn1=True)},
-            "--mark-turn1: expected one turn 1 a group, got --batching shared-turn1",
+            "mark_turn1: expected one turn 1 a group, got batching shared-turn1",
         ),
     ],
 )
@@ -282,7 +285,7 @@ def test_what_cannot_be_is_refused_at_once(options: dict, message: str) -> None:
 @pytest.mark.parametrize("options", [{"merge": "single"}, {"group_size": 1}], ids=["one group", "final round"])
 def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(options: dict) -> None:
     model = InTurn2()
-    with pytest.raises(InputError, match="use --marks double-letter or number"):
+    with pytest.raises(InputError, match=r"^marks: .*for letter, got 27; use double-letter or number"):
         asyncio.run(grounding(Marks("letter"), **options).ground(made_up(27), model))
     assert model.requests == []
 

@@ -258,7 +258,7 @@ def test_after_typing_the_described_element_sends_the_form() -> None:
 
 
 def test_an_unknown_name_lists_those_that_are_known() -> None:
-    with pytest.raises(ModelSpecError, match="builtin/lexical, builtin/oracle; got builtin/gpt"):
+    with pytest.raises(ModelSpecError, match=r"^model: .*builtin/lexical, builtin/oracle, got builtin/gpt"):
         open_model("builtin/gpt", ModelOptions())
 
 

@@ -207,7 +207,7 @@ def test_models_that_cost_nothing_are_not_cached(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     path.write_bytes(b"no database " * 500)
-    with pytest.raises(InputError, match=r"cache\.sqlite is not usable: file is not a database"):
+    with pytest.raises(InputError, match=r"^cache: expected .*, got .*cache\.sqlite: file is not a database"):
         CachedModel(EchoModel(), path, IDENTITY)
 
 
@@ -222,7 +222,7 @@ def test_a_saved_reply_that_cannot_be_read_is_an_error_that_names_the_file(path:
     db.close()
 
     async def body(cached: CachedModel) -> None:
-        with pytest.raises(InputError, match=r"cache\.sqlite is not usable"):
+        with pytest.raises(InputError, match=r"^cache: expected .*, got .*cache\.sqlite: "):
             await cached.complete(asking("text"))
 
     use(path, body)

@@ -67,13 +67,13 @@ def test_the_answer_for_no_mark_is_no_label() -> None:
         (
             "letter",
             27,
-            "--marks letter: expected at most 26 elements in one picture, got 27; use --marks double-letter or number",
+            "marks: expected at most 26 elements in one picture for letter, got 27; use double-letter or number",
         ),
-        ("letter", 700, "got 700; use --marks number"),
+        ("letter", 700, "got 700; use number"),
         (
             "double-letter",
             676,
-            "--marks double-letter: expected at most 675 elements in one picture, got 676; use --marks",
+            "marks: expected at most 675 elements in one picture for double-letter, got 676; use number",
         ),
     ],
 )

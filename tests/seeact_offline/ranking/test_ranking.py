@@ -147,7 +147,7 @@ def test_a_pickle_with_code_is_refused_and_not_run(tmp_path) -> None:
     ],
 )
 def test_a_pickle_of_another_shape_is_refused(tmp_path, content) -> None:
-    with pytest.raises(ScoreFileError, match="--scores: expected"):
+    with pytest.raises(ScoreFileError, match=r"^scores: expected"):
         read_scores(pickled(tmp_path / "s.pkl", content))
 
 
@@ -241,7 +241,7 @@ def test_equal_scores_of_our_own_rank_in_document_order() -> None:
 def test_a_ranker_that_gives_no_number_stops_the_run(value: float) -> None:
     ranker = LengthRanker()
     ranker.score = lambda query, texts: np.full(len(texts), value)
-    with pytest.raises(InputError, match="--ranker: expected finite scores"):
+    with pytest.raises(InputError, match=r"^ranker: expected finite scores"):
         LiveScores(ranker).of(on_page())
 
 
@@ -267,14 +267,21 @@ def test_a_step_whose_texts_are_refused_is_a_named_failure() -> None:
 
 
 def test_a_model_that_fails_stops_the_run() -> None:
-    with pytest.raises(InputError, match="--ranker: length: model: broken"):
+    with pytest.raises(InputError, match=r"^ranker: expected scores from length, got model: broken"):
         LiveScores(RefusingRanker("predict")).of(on_page())
 
 
-@pytest.mark.parametrize("name", ["oracle", "", "/no/such/folder", "a/b/c", "..", "./none"])
+@pytest.mark.parametrize("name", ["oracle", "/no/such/folder", "a/b/c", "./none"])
 def test_a_name_that_is_no_ranker_is_refused_with_those_that_are(name: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="--ranker: "):
+    with pytest.raises(InputError, match=r"^ranker: expected bundled, bm25, a folder or a hub id OWNER/NAME, got "):
+        open_ranker(name)
+
+
+@pytest.mark.parametrize("name", ["", ".."])
+def test_a_folder_without_a_checkpoint_is_refused_by_the_file_that_it_lacks(name: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^ranker: expected a readable config\.json in "):
         open_ranker(name)
 
 
@@ -288,7 +295,9 @@ def test_the_default_is_the_bundled_ranker_where_its_weights_are(tmp_path, monke
 
 def test_a_bundled_ranker_without_weights_is_refused(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(rankers.resources, "files", lambda package: tmp_path)
-    with pytest.raises(InputError, match="no weights"):
+    with pytest.raises(
+        InputError, match=r"^ranker: expected bm25, .*, got bundled, which has no weights in this installation"
+    ):
         open_ranker("bundled")
 
 

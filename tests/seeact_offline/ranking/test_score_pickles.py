@@ -44,7 +44,7 @@ def with_score(score: bytes) -> bytes:
 def error_of(path: Path, data: bytes) -> str:
     """What is said of a score file with these bytes."""
     path.write_bytes(data)
-    with pytest.raises(ScoreFileError, match="--scores: expected") as caught:
+    with pytest.raises(ScoreFileError, match=r"^scores: expected") as caught:
         read_scores(path)
     return str(caught.value)
 
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_too_long_for_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScoreFileError, match="found no file"):
+    with pytest.raises(ScoreFileError, match="got no file at"):
         read_scores(tmp_path / ("s" * 300))
 
 
@@ -154,7 +154,7 @@ def test_a_name_too_long_for_a_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("score", [True, None, {}])
 def test_a_score_that_is_no_number_is_refused_by_its_type(tmp_path: Path, score: object) -> None:
-    assert f"expected finite numbers, found a {type(score).__name__} for step 'task_step' under 'scores'" in refusal(
+    assert f"expected finite numbers, got a {type(score).__name__} for step 'task_step' under 'scores'" in refusal(
         tmp_path, {"scores": {NAME: {"8": score}}}
     )
 
@@ -162,24 +162,24 @@ def test_a_score_that_is_no_number_is_refused_by_its_type(tmp_path: Path, score:
 @pytest.mark.parametrize("rank", [1.5, 3.0, True, None, "1", -1])
 def test_a_rank_that_is_no_whole_number_from_0_is_refused(tmp_path: Path, rank: object) -> None:
     error = refusal(tmp_path, {**GOOD, "ranks": {NAME: {"8": 0, "9": rank}}})
-    assert "expected whole numbers from 0, found" in error
+    assert "expected whole numbers from 0, got" in error
     assert error.endswith("under 'ranks' in " + str(tmp_path / "s.pkl"))
 
 
 @pytest.mark.parametrize("ranks", [None, 5, 0, False, ""])
 def test_ranks_that_are_no_dictionary_are_refused(tmp_path: Path, ranks: object) -> None:
-    found = f"expected a dictionary of steps, found a {type(ranks).__name__} under 'ranks'"
+    found = f"expected a dictionary of steps, got a {type(ranks).__name__} under 'ranks'"
     assert found in refusal(tmp_path, {**GOOD, "ranks": ranks})
 
 
 @pytest.mark.parametrize("key", [1, 0.5, True, None])
 def test_a_step_that_is_no_text_is_refused(tmp_path: Path, key: object) -> None:
-    assert f"the names of steps, found a {type(key).__name__}" in refusal(tmp_path, {"scores": {key: {"8": 0.5}}})
+    assert f"the names of steps, got a {type(key).__name__}" in refusal(tmp_path, {"scores": {key: {"8": 0.5}}})
 
 
 @pytest.mark.parametrize("key", [1, 0.5, True, None])
 def test_a_candidate_that_is_no_text_is_refused(tmp_path: Path, key: object) -> None:
-    assert f"the ids of candidates, found a {type(key).__name__}" in refusal(tmp_path, {"scores": {NAME: {key: 0.5}}})
+    assert f"the ids of candidates, got a {type(key).__name__}" in refusal(tmp_path, {"scores": {NAME: {key: 0.5}}})
 
 
 def test_what_an_error_quotes_can_be_printed(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_dictionaries_shared_forty_deep_are_refused_by_their_type(tmp_path: Path
     nested: dict[str, object] = {}
     for _ in range(40):
         nested = {"a": nested, "b": nested}
-    assert "found a dict for step" in refusal(tmp_path, {"scores": {NAME: {"8": nested}}})
+    assert "got a dict for step" in refusal(tmp_path, {"scores": {NAME: {"8": nested}}})
 
 
 # --- parquet ---------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ NOT_UTF8 = pa.Array.from_buffers(
         ("score", [True], "score holds bool"),
         ("rank", [True], "rank holds bool"),
         ("rank", pa.array([1], pa.date32()), "rank holds date32"),
-        ("rank", [-1], "expected ranks from 0, found -1"),
+        ("rank", [-1], "expected ranks from 0, got -1"),
         ("annotation_id", NOT_UTF8, "UTF8"),
         ("annotation_id", [b"\xff"], "UTF8"),
         ("backend_node_id", NOT_UTF8, "UTF8"),

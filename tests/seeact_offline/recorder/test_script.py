@@ -67,12 +67,15 @@ def test_a_url_and_a_fragment_stay(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tasks": []}, "expected a list of tasks"),
-        ({"tasks": ["x"]}, "expected names and values for task 0"),
-        ({"start": "nowhere.html"}, "expected 'start' to be a URL, an HTML file or a folder"),
-        ({"website": None}, "expected a text under 'website'"),
-        ({"tasks": [{"task": "x", "steps": []}]}, "expected a list of steps"),
-        ({"serve": "nowhere"}, "expected 'serve' to be a folder"),
+        ({"tasks": []}, "script: expected a list of tasks under 'tasks' in .*, got \\[\\]$"),
+        ({"tasks": ["x"]}, "script: expected names and values for task 0 of .*, got a str$"),
+        (
+            {"start": "nowhere.html"},
+            "expected 'start' to be a URL, an HTML file or a folder, got nothing at .*nowhere.html",
+        ),
+        ({"website": None}, "expected a text under 'website' in .*, got None"),
+        ({"tasks": [{"task": "x", "steps": []}]}, "expected a list of steps in task 0 of .*, got \\[\\]$"),
+        ({"serve": "nowhere"}, "expected 'serve' to be a folder, got none at .*nowhere"),
     ],
 )
 def test_a_wrong_script_is_named(tmp_path, changes, message) -> None:
@@ -83,7 +86,7 @@ def test_a_wrong_script_is_named(tmp_path, changes, message) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ({"op": "DRAG", "selector": "p"}, "expected 'op' to be one of CLICK"),
+        ({"op": "DRAG", "selector": "p"}, "script: expected 'op' to be one of CLICK.*, got 'DRAG'"),
         ({"op": "TYPE", "selector": "p"}, "expected a 'value' for TYPE"),
         ({"op": "CLICK", "selector": "p", "value": "x"}, "expected no 'value' for CLICK"),
         ({"op": "CLICK"}, "expected a text under 'selector'"),
@@ -96,5 +99,5 @@ def test_a_wrong_step_is_named(tmp_path, step, message) -> None:
 
 def test_a_file_that_is_no_script_is_named(tmp_path) -> None:
     (tmp_path / "s.yaml").write_text("[")
-    with pytest.raises(InputError, match="expected a YAML or JSON task script"):
+    with pytest.raises(InputError, match=r"script: expected a YAML or JSON task script at .*, got ."):
         load_script(tmp_path / "s.yaml")

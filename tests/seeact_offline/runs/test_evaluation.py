@@ -122,7 +122,9 @@ def test_a_function_that_fails_is_a_counted_failure(sample: Sample, tmp_path: Pa
 
 @pytest.mark.parametrize("given", [5, None, ["openai/x"]])
 def test_what_is_no_model_is_refused(sample: Sample, tmp_path: Path, given: object) -> None:
-    with pytest.raises(ModelSpecError, match="expected PROVIDER/NAME, an object with `complete` or a function"):
+    with pytest.raises(
+        ModelSpecError, match=r"^model: expected PROVIDER/NAME, an object with `complete` or a function"
+    ):
         run(sample, tmp_path / "run", model=given)
 
 
@@ -210,7 +212,7 @@ def test_a_run_of_some_tasks_is_scored_again_as_it_was(cli: Cli, sample: Sample,
 
 @pytest.mark.parametrize("given", [["nowhere"], []])
 def test_tasks_that_are_not_there_are_refused(sample: Sample, tmp_path: Path, given: list[str]) -> None:
-    with pytest.raises(InputError, match="tasks: expected"):
+    with pytest.raises(InputError, match=r"^tasks: expected"):
         run(sample, tmp_path / "run", tasks=given)
 
 

@@ -78,13 +78,13 @@ def test_cells_with_a_plain_turn_1_come_first_for_they_pay_for_what_is_shared() 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ((27, "first", 50), "got 27 by --group-size 27; use --kinds number,double-letter or another --group-size"),
-        ((17, "single", 50), "got 50 by --top-k 50 with --merge single; use .* or another --top-k"),
-        ((1, "final-round", 50), "got 50 by --group-size 1: the final round of --top-k 50"),
+        ((27, "first", 50), "got 27 by group_size 27; use kinds number,double-letter or another group_size"),
+        ((17, "single", 50), "got 50 by top_k 50 with merge single; use .* or another top_k"),
+        ((1, "final-round", 50), "got 50 by group_size 1, as the final round of top_k 50"),
     ],
 )
 def test_more_marks_than_letters_are_refused_with_what_to_use(asked: tuple[int, Any, int], said: str) -> None:
-    with pytest.raises(InputError, match=f"--kinds letter: expected at most 26 .* {said}"):
+    with pytest.raises(InputError, match=f"^kinds: expected at most 26 .* for letter, {said}"):
         ablation.check_cells([Cell("letter", "center")], *asked)
 
 
@@ -94,7 +94,7 @@ def test_as_many_marks_as_letters_are_fine(asked: tuple[int, Any, int]) -> None:
 
 
 def test_more_than_all_pairs_leaves_numbers() -> None:
-    with pytest.raises(InputError, match=r"--kinds double-letter: .* use --kinds number or another --group-size"):
+    with pytest.raises(InputError, match=r"^kinds: .* for double-letter, .* use kinds number or another group_size"):
         ablation.check_cells([Cell("double-letter", "center")], 700, "first", 50)
 
 

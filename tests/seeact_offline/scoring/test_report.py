@@ -58,10 +58,13 @@ def test_no_markup_of_a_models_text_reaches_the_report() -> None:
     assert "&lt;b&gt;new&lt;/b&gt; \\| \\`york\\`" in report
 
 
+NOTES = {"picture_resized": "a picture was made smaller"}
+
+
 def report_of(predictions: list[Prediction], truths: list[Truth], grounded: bool = True) -> str:
     protocol = find_protocol("seeact", grounded=grounded)
     scores, summary = scoring.summarise(predictions, truths, protocol, None, 0)
-    return tables.report(results_json(summary, SETTINGS), scoring.rows(scores, predictions, truths))
+    return tables.report(results_json(summary, SETTINGS), scoring.rows(scores, predictions, truths), NOTES)
 
 
 def pointed() -> tuple[list[Prediction], list[Truth]]:
@@ -105,13 +108,13 @@ def test_the_report_of_a_run_without_elements_has_dashes_for_them() -> None:
 
 
 def test_an_unknown_note_is_counted_after_the_known_ones() -> None:
-    made = tables.report(results()[0] | {"notes": {"a_new_note": 3, "picture_resized": 1}}, [])
+    made = tables.report(results()[0] | {"notes": {"a_new_note": 3, "picture_resized": 1}}, [], NOTES)
     assert "| picture_resized | 1     | a picture was made smaller" in made
     assert re.search(r"\| picture_resized .*\n\| a_new_note      \| 3     \|  +\|\n", made)
 
 
 def test_notes_of_which_none_is_known_are_counted() -> None:
-    assert "| a_new_note | 3     |         |" in tables.report(results()[0] | {"notes": {"a_new_note": 3}}, [])
+    assert "| a_new_note | 3     |         |" in tables.report(results()[0] | {"notes": {"a_new_note": 3}}, [], NOTES)
 
 
 def test_the_meanings_of_notes_may_be_given() -> None:

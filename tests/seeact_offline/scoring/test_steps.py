@@ -78,7 +78,7 @@ def test_seeact_scores_the_operation_of_a_step_without_positives_and_mindact_doe
 
 
 def test_an_unknown_protocol_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"--protocol: expected one of seeact, mindact.*, got x"):
+    with pytest.raises(InputError, match=r"^protocol: expected one of seeact, mindact.*, got x"):
         find_protocol("x")
 
 
