@@ -1,7 +1,7 @@
 """A checkpoint folder or hub id -> a sequence classifier and its tokenizer, checked before anything is scored.
 
-A checkpoint may come from anyone: `ranker.untrusted` looks at what its files say. Code of its own is never run, and no file is
-read but those that the digest covers.
+A checkpoint may come from anyone, so `ranker.untrusted` checks what its files say. Its own code is never run, and no file is
+read that the digest does not cover.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ranker.untrusted import (
 PairOrder = Literal["query-text", "text-query"]
 
 MAX_TOKENS = 512
-"""No pair is longer, whatever the model could take: the published ranker was trained and run at 512."""
+"""Longest pair, whatever the model could take: the published ranker was trained and run at 512."""
 
 DTYPES = {
     "float32": "float32",
@@ -44,16 +44,16 @@ DTYPES = {
     "float16": "float16",
     "fp16": "float16",
 }
-"""What may be asked for -> torch's name."""
+"""Number formats that a user may ask for -> torch's name."""
 
 MIXED = "mixed"
-"""Not a number format: float32 weights, used in bfloat16 first."""
+"""Not a number format: float32 weights, first used in bfloat16."""
 
 OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
-"""Model types whose attention gives NaN in fp16 (DeBERTa-v3 is of type deberta-v2)."""
+"""Model types whose attention gives NaN in fp16 (DeBERTa-v3 has the type deberta-v2)."""
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
-"""Names of a label that say by themselves that the pair belongs together."""
+"""Names of labels that plainly say that a pair belongs together."""
 
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
@@ -66,7 +66,7 @@ class Checkpoint:
     name: str
     """The folder or hub id, as given."""
     digest: str
-    """sha256 of the names and contents of the files that decide a score, in hex."""
+    """SHA-256 of the names and contents of the files that decide a score, in hex."""
     model: Any
     """transformers' model, in evaluation mode, on its device."""
     tokenizer: Any
@@ -74,13 +74,13 @@ class Checkpoint:
     pair_order: PairOrder
     """Which of the two texts comes first."""
     positive: int
-    """Column of the logits that speaks for the pair."""
+    """Column of the logits that is high for a matching pair."""
     max_tokens: int
-    """Longest pair, special tokens included."""
+    """Longest pair, including special tokens."""
 
 
 def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_order: PairOrder | None) -> Checkpoint:
-    """Load and check a checkpoint; RankerError in one sentence where it cannot score pairs."""
+    """Loads and checks a checkpoint. Raises RankerError, in one sentence, if it cannot score pairs."""
     folder = find_folder(model)
     settings = read_settings(folder, model)
     _refuse_other_kinds(settings, model)
@@ -105,17 +105,17 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
 
 
 def open_base(base: str | Path) -> tuple[Any, Any]:
-    """A model with one label to train from, in float32, and its tokenizer; RankerError where a folder or hub id has none."""
+    """A model with one label to train from, in float32, and its tokenizer. Raises RankerError if a folder or hub id has none."""
     folder = Path(base).expanduser()
     folder = folder if folder.is_dir() else _snapshot(str(base))
     read_settings(folder, base)
-    # The head is new where the base has none, or one for other labels.
+    # The head is new if the base has none, or one for other labels.
     model, _ = _load_model(folder, base, "float32", num_labels=1, ignore_mismatched_sizes=True)
     return model, _load_tokenizer(folder, base)
 
 
 def open_tokenizer(name: str) -> Any:
-    """The tokenizer of a folder or hub id, of whatever model; RankerError where there is none."""
+    """The tokenizer of a folder or hub id, of any kind of model. Raises RankerError if there is none."""
     # First, so that a missing package is an ImportError.
     from transformers import AutoTokenizer
 
@@ -126,7 +126,7 @@ def open_tokenizer(name: str) -> Any:
 
 
 def find_folder(model: str | Path) -> Path:
-    """The folder given, or the local snapshot of a hub id: downloaded at first use, found offline after that."""
+    """The given folder, or the local snapshot of a hub id: downloaded at first use, found offline afterwards."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder
@@ -141,7 +141,7 @@ def _snapshot(model: str) -> Path:
 
 
 def folder_digest(folder: Path) -> str:
-    """sha256 over the weights, config and tokenizer files; a card, a log or an optimizer beside them changes nothing."""
+    """SHA-256 of the weights, config and tokenizer files; a card, log or optimizer beside them changes nothing."""
     digest = hashlib.sha256()
     for path in [*matching(folder, SETTINGS_FILES), *weight_files(folder)]:
         with path.open("rb") as file:
@@ -151,7 +151,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def positive_label(config: Any, model: str | Path) -> int:
-    """Column of the logit that speaks for a pair: the only one, the one stated, or the one whose name says so."""
+    """Column of the logit that is high for a matching pair: the only one, the one stated, or the one whose name says so."""
     labels = {int(column): str(label) for column, label in config.id2label.items()}
     if len(labels) == 1:
         return 0
@@ -196,7 +196,7 @@ def _download(model: str, patterns: list[str]) -> Path:
 
 
 def _refuse_other_kinds(settings: Settings, model: str | Path) -> None:
-    """config.json names a sequence classifier, or nothing at all (then the weights decide)."""
+    """config.json must name a sequence classifier, or nothing at all (then the weights decide)."""
     names = settings.architectures or []
     if names and not any(name.endswith("ForSequenceClassification") for name in names):
         raise RankerError("model", "a sequence classifier", f"{model}, which is {shown(', '.join(names))}")
@@ -236,7 +236,7 @@ def _choose_pair_order(stated: str | None, settings: Settings, model: str | Path
 
 def _load_classifier(folder: Path, model: str | Path, dtype: str) -> Any:
     loaded, missing = _load_model(folder, model, dtype)
-    # What is missing was filled with random numbers: it would score, and mean nothing.
+    # Missing weights were filled with random numbers: the scores would mean nothing.
     if missing:
         raise RankerError(
             "model",
@@ -247,7 +247,7 @@ def _load_classifier(folder: Path, model: str | Path, dtype: str) -> Any:
 
 
 def _load_model(folder: Path, model: str | Path, dtype: str, **changes: Any) -> tuple[Any, list[str]]:
-    """The model, and the names of the weights that its files lack. `changes`: what `from_pretrained` is told besides."""
+    """The model, and the names of the weights that its files lack. `changes`: further arguments of `from_pretrained`."""
     from transformers import AutoModelForSequenceClassification
 
     check_weights(folder, model)
@@ -268,23 +268,23 @@ def _load_model(folder: Path, model: str | Path, dtype: str, **changes: Any) -> 
 def _load_tokenizer(folder: Path, model: str | Path) -> Any:
     from transformers import AutoTokenizer
 
-    # Without any, transformers makes up a tokenizer that knows its special tokens only.
+    # Without a vocabulary, transformers makes up a tokenizer that knows only its special tokens.
     if not matching(folder, VOCABULARY_FILES):
         raise RankerError("model", f"a tokenizer in {model} ({', '.join(VOCABULARY_FILES)})", "none")
     check_tokenizer(folder, model)
     with one_sentence(f"the tokenizer of {model} to load"), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
-        # Some faults show at the first texts only.
+        # Some faults only show at the first texts.
         tokenizer(*TRIAL, return_token_type_ids=True)
     return tokenizer
 
 
 def _try_out(loaded: Any, tokenizer: Any, positive: int, model: str | Path) -> None:
-    """Scores one short pair: some settings are read at the first pair only, and must fail here rather than there."""
+    """Scores one short pair: some settings are only read at the first pair, and must fail here rather than later."""
     import torch
 
     with one_sentence(f"{model} to score a pair"), torch.inference_mode():
-        # None where a model hashes its characters.
+        # None if the model hashes its characters.
         n_rows = getattr(loaded.config.get_text_config(), "vocab_size", None)
         n_known = max(tokenizer.get_vocab().values()) + 1
         if n_rows is not None and n_known > n_rows:
@@ -305,7 +305,7 @@ def _max_tokens(tokenizer: Any, config: Any, model: str | Path) -> int:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bar and no report of missing weights from transformers: what matters of it becomes an error here."""
+    """Silences transformers' progress bars and reports of missing weights; those that matter become errors here."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

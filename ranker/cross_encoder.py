@@ -1,7 +1,7 @@
-"""Scoring pairs with a sequence classifier that reads both texts at once.
+"""Scores pairs with a sequence classifier that reads both texts at once.
 
 Flatten, predict once, split back: the pairs of all queries become rows of token ids, equal rows once; the rows go through
-the model longest first, as many at a time as a budget of tokens allows; every text takes the score of its row.
+the model longest first, as many at a time as a budget of tokens allows; every text gets the score of its row.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MIN_TEXT_TOKENS = 8
-"""A query that leaves fewer tokens than these for the text is refused."""
+"""A query that leaves fewer tokens than this for the text is refused."""
 
 BACKENDS = ("auto", "packed", "transformers")
-"""Whose forward pass: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
+"""Which forward pass is used: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
 
 BATCH_TOKENS = {"cpu": 2048}
-"""Tokens a batch by kind of device. A CPU gains 3 % at most from four times as many as 1,000, and needs the memory."""
+"""Tokens per batch, by kind of device. A CPU gains at most 3 % from four times as many as 1,000, and needs the memory."""
 OTHER_BATCH_TOKENS = 8192
 
 
@@ -39,14 +39,14 @@ class Row(NamedTuple):
     """One pair as the model reads it."""
 
     ids: tuple[int, ...]
-    """Token ids, special tokens included."""
+    """Token ids, including special tokens."""
     split: int
-    """Tokens of the first text, special tokens not counted."""
+    """Tokens of the first text, without special tokens."""
 
 
 @dataclass(frozen=True)
 class PairTemplate:
-    """How a tokenizer puts two texts together: special tokens around and between, and a type for each token."""
+    """How a tokenizer joins two texts: special tokens around and between them, and a type for each token."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]
@@ -69,7 +69,7 @@ class PairTemplate:
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """What `encode` leaves for `predict`."""
+    """What `encode` hands to `predict`."""
 
     rows: tuple[Row, ...]
     """Distinct rows, longest first."""
@@ -78,7 +78,7 @@ class EncodedPairs:
 
 
 class Forward(Protocol):
-    """A forward pass, and how it likes its batches."""
+    """A forward pass, and how it wants its batches."""
 
     def logits(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None) -> Tensor: ...
 
@@ -88,8 +88,8 @@ class Forward(Protocol):
 class CrossEncoderRanker:
     """Any sequence-classification checkpoint, from a folder (transformers or sentence-transformers) or the hub.
 
-    A score is the logit of a model with one label; with several it is the log-odds of the positive one.
-    Scores depend on the order of the texts not at all, and on `batch_tokens` and what else is in the call by rounding only.
+    A score is the logit of a model with one label; with several labels it is the log-odds of the positive one.
+    Scores do not depend on the order of the texts, and on `batch_tokens` and the rest of the call only by rounding.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class CrossEncoderRanker:
         exact_top: int = 50,
     ) -> None:
         """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
-        that could be on either side of a query's cut after its best `exact_top`, so that those are the ones float32 gives.
-        (With mixed, a text's score is rough or exact according to the query's other texts.)
+        that may be on either side of a query's cut after its best `exact_top`, so that these are the best by float32 too.
+        (With mixed, a text's score is rough or exact depending on the query's other texts.)
 
         `backend`: see BACKENDS. `batch_tokens` counts padding; None: what suits the device. `pair_order` None: what the
-        checkpoint's config says, else query-text. RankerError where pairs cannot be scored.
+        checkpoint's config says, else query-text. Raises RankerError if pairs cannot be scored.
         """
         for name, number in (("batch_tokens", batch_tokens), ("exact_top", exact_top)):
             if number is not None and number < 1:
@@ -122,9 +122,9 @@ class CrossEncoderRanker:
         kind = str(self._checkpoint.model.device).split(":")[0]
         self._batch_tokens = batch_tokens or BATCH_TOKENS.get(kind, OTHER_BATCH_TOKENS)
         self.truncated = 0
-        """Texts that were cut so far, to the room their query leaves."""
+        """Texts cut so far to the room that their query leaves."""
         self.rescored = 0
-        """Rows that were scored a second time so far, with dtype mixed."""
+        """Rows scored a second time so far, with dtype mixed."""
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class CrossEncoderRanker:
 
     @property
     def digest(self) -> str:
-        """sha256 of the weights, config and tokenizer files."""
+        """SHA-256 of the weights, config and tokenizer files."""
         return self._checkpoint.digest
 
     @property
@@ -143,7 +143,7 @@ class CrossEncoderRanker:
 
     @property
     def dtype(self) -> str:
-        """The model's number format, in torch's spelling; mixed-50 where the best 50 are float32's."""
+        """The model's number format, in torch's spelling; mixed-50 if the best 50 are those of float32."""
         if self._exact_top:
             return f"{MIXED}-{self._exact_top}"
         return str(self._checkpoint.model.dtype).removeprefix("torch.")
@@ -158,21 +158,21 @@ class CrossEncoderRanker:
         return self.score_many([(query, texts)])[0]
 
     def score_many(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[np.ndarray]:
-        """Scores of each query's texts; all queries share batches, so many small ones cost no more than a large one."""
+        """Scores of each query's texts. All queries share batches, so many small ones cost no more than one large one."""
         return self.predict(self.encode(pairs))
 
     def encode(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> EncodedPairs:
-        """The pairs as rows, without the model: may run in a thread while `predict` works on the rows before."""
+        """The pairs as rows, without the model: may run in a thread while `predict` works on earlier rows."""
         read = self._tokens({text for query, texts in pairs if texts for text in (query, *texts)})
         given = [self._rows_of(query, texts, read) for query, texts in pairs]
-        # Sorted by content, not by order of arrival: the same texts make the same batches, so the same scores to the bit.
+        # Sorted by content, not by order of arrival: the same texts make the same batches and so the same scores, to the bit.
         rows = sorted({row for rows in given for row in rows}, key=lambda row: (-len(row.ids), row))
         index = {row: place for place, row in enumerate(rows)}
         places = tuple(np.array([index[row] for row in rows], dtype=np.int64) for rows in given)
         return EncodedPairs(tuple(rows), places)
 
     def predict(self, encoded: EncodedPairs) -> list[np.ndarray]:
-        """Scores of what `encode` made; RankerError where one is not finite."""
+        """Scores of what `encode` made. Raises RankerError if one is not finite."""
         rows = encoded.rows
         scores = self._score_rows(self._rough, rows)
         found = [scores[places] for places in encoded.places]
@@ -246,7 +246,7 @@ class CrossEncoderRanker:
 
 
 def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> Forward:
-    """The checkpoint's model, its products in another number format than its own where one is named."""
+    """The checkpoint's model; its products use another number format if one is named."""
     import torch
 
     if backend not in BACKENDS:
@@ -267,7 +267,7 @@ def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> 
 
 
 def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
-    """Read off how the tokenizer joins two texts; RankerError where it does not, or leaves no mark between them."""
+    """Finds out how the tokenizer joins two texts. Raises RankerError if it does not, or puts nothing between them."""
     first, second = _plain_ids(tokenizer, "alpha one"), _plain_ids(tokenizer, "two beta gamma")
     pair = tokenizer("alpha one", "two beta gamma", return_token_type_ids=True)
     ids, types = list(pair["input_ids"]), list(pair["token_type_ids"])
@@ -301,7 +301,7 @@ def _find(ids: list[int], part: list[int], start: int) -> int:
 
 
 def _n_types(config: Any) -> int:
-    """Token types the model tells apart; models that do not say take part in what their tokenizer gives."""
+    """Token types that the model tells apart; for a model that does not say, those of its tokenizer."""
     return int(getattr(config, "type_vocab_size", 2))
 
 

@@ -1,4 +1,4 @@
-"""What a ranker refuses, in one sentence a person can act on."""
+"""What a ranker refuses, in one sentence that a person can act on."""
 
 
 class RankerError(ValueError):

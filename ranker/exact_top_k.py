@@ -1,4 +1,4 @@
-"""The exact best k from rough scores: only the texts that the rough ones leave in doubt are scored exactly."""
+"""The exact best k from rough scores: only texts that the rough scores leave in doubt are scored exactly."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 FIRST_LOOK = 12
-"""Rows nearest the cut that are scored exactly in any case: how far rough scores are off is learnt from them."""
+"""Rows nearest the cut that are always scored exactly, to learn how far rough scores are off."""
 
 CAUTION = 1.5
-"""Some row not looked at may be off by more than the worst of those that were."""
+"""Factor on the largest error seen: a row not looked at may be off by more."""
 
 
 @dataclass
 class Cut:
-    """One query's texts and the line between its best k and the rest."""
+    """One query's texts, and the line between its best k and the rest."""
 
     places: np.ndarray
     """The row of each text; equal texts share one."""
@@ -27,10 +27,10 @@ class Cut:
     """Rows scored exactly for this query so far."""
 
     def doubtful(self) -> list[int]:
-        """Rows whose side of the cut is not sure yet, in ascending order: those no further from it than the largest error seen.
+        """Rows that may be on either side of the cut, in ascending order: those no further from it than the largest error seen.
 
-        The cut is the k-th best score, of exact scores where they are known. When no rough score that is left is off by more
-        than its distance from the cut, each row is on the side that its exact score puts it on, so the best k are right.
+        The cut is the k-th best score, using exact scores where they are known. If no other rough score is off by more than its
+        distance from the cut, each row is on the side where its exact score puts it, so the best k are right.
         """
         if len(self.places) <= self.k:
             return []
@@ -40,7 +40,7 @@ class Cut:
         return [row for row in rows[distance <= margin].tolist() if row not in self.exact]
 
     def scores(self) -> np.ndarray:
-        """Of each text: exact where it was asked for, rough elsewhere."""
+        """Scores of the texts: exact where they were asked for, rough elsewhere."""
         return np.array([self.exact.get(row, self.rough[row]) for row in self.places.tolist()], dtype=np.float32)
 
     def _error(self) -> float:
@@ -50,9 +50,9 @@ class Cut:
 def rescore_near_cut(
     rough: np.ndarray, places: Sequence[np.ndarray], k: int, score_rows: Callable[[list[int]], np.ndarray]
 ) -> list[np.ndarray]:
-    """Scores of each query's texts, whose k best are those of exact scores. `score_rows`: exact scores of some rows.
+    """Scores of each query's texts; the k best are those of exact scores. `score_rows`: exact scores of some rows.
 
-    What is scored exactly depends on the query's own texts alone, not on the other queries.
+    Which texts are scored exactly depends only on the query's own texts, not on other queries.
     """
     cuts = [Cut(each, rough, k) for each in places]
     known: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Ranking by shared words: BM25 (Robertson et al. 1994) over the texts of one query, by the bm25s library."""
+"""Ranking by shared words: BM25 (Robertson et al. 1994) over the texts of one query, with the bm25s library."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class LexicalRanker:
-    """The model-free baseline. Each call has its own corpus: the texts given."""
+    """The baseline without a model. Each call has its own corpus: the given texts."""
 
     name = "bm25"
 
     def score(self, query: str, texts: Sequence[str]) -> np.ndarray:
-        """BM25 of each text for the query, float32 of shape `(len(texts),)`; zeros where no word can be compared."""
+        """BM25 of each text for the query, float32 of shape `(len(texts),)`; zeros if no word can be compared."""
         import bm25s
 
         tokens = _tokens(texts)

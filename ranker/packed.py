@@ -1,10 +1,10 @@
-"""DeBERTa-v2's forward pass for rows of any lengths side by side: the same sums as transformers' model, without the waste.
+"""DeBERTa-v2's forward pass for rows of any length side by side: the same sums as transformers' model, without the waste.
 
-- Rows are packed end to end, so no token is padding and nothing is masked; only attention looks at one row at a time.
-- The position of a token relative to another enters attention through their distance alone. The projected table of
-  distances is laid out once a layer; a row's scores are then a slanted view of one product, where transformers projects
+- Rows are packed end to end, so no token is padding and nothing is masked; only attention works row by row.
+- The position of a token relative to another enters attention only through their distance. The projected table of
+  distances is laid out once per layer; a row's scores are then a slanted view of one product, while transformers projects
   the table again for every batch, copies it for every row and gathers from it element by element.
-- A classifier reads the first token only, so the last layer works out nothing else of its rows.
+- A classifier only reads the first token, so the last layer computes nothing else of its rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Span(NamedTuple):
     """Neighbouring rows of one width among the packed tokens."""
 
     start: int
-    """Place of their first token."""
+    """Position of their first token."""
     rows: int
     width: int
 
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """Weights in the number format that products are made in."""
+    """Weights in the number format of the products."""
 
     weight: Tensor
     bias: Tensor
@@ -65,12 +65,12 @@ class Norm:
 
 @dataclass(frozen=True)
 class Distances:
-    """What one layer knows of how far two tokens are apart: tables of shape (heads, 2 * longest row - 1, head size)."""
+    """What one layer knows of token distances: tables of shape (heads, 2 * longest row - 1, head size)."""
 
     keys: Tensor | None
-    """Met by queries. Column `longest - 1 - d` is for a query that stands `d` tokens after its key."""
+    """Multiplied by queries. Column `longest - 1 - d` is for a query that stands `d` tokens after its key."""
     queries: Tensor | None
-    """Met by keys, and scaled. Column `longest - 1 + d` is for a query that stands `d` tokens after its key."""
+    """Multiplied by keys, and scaled. Column `longest - 1 + d` is for a query that stands `d` tokens after its key."""
 
     def bias(self, q: Tensor, k: Tensor, span: Span) -> Tensor | None:
         """What distance adds to each attention score: (heads, rows, width, width), query before key. `q`, `k`: see `_split`."""
@@ -79,7 +79,7 @@ class Distances:
             parts.append(_slanted(q, self.keys, span))
         if self.queries is not None:
             parts.append(_slanted(k, self.queries, span).transpose(2, 3))
-        # a slanted view overlaps itself, and what is returned is written to
+        # a slanted view overlaps itself, and the result is written to
         return parts[0] + parts[1] if len(parts) == 2 else parts[0].contiguous() if parts else None
 
     def first_bias(self, q: Tensor, k: Tensor, span: Span) -> Tensor | float:
@@ -97,12 +97,12 @@ class Distances:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer of the encoder: packed tokens in float32, shape (tokens, hidden size), to the same."""
+    """One layer of the encoder: from packed tokens in float32, shape (tokens, hidden size), to the same shape."""
 
     heads: int
     distances: Distances
     project: Linear
-    """Queries (scaled), keys and values, one after the other."""
+    """Queries (scaled), keys and values, one after another."""
     merge: Linear
     norm: Norm
     widen: Linear
@@ -118,7 +118,7 @@ class Layer:
         return self._finish(hidden, context)
 
     def first(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:
-        """The first token of each row alone, shape (rows, hidden size)."""
+        """Only the first token of each row, shape (rows, hidden size)."""
         import torch
 
         size = self.project.weight.shape[0] // 3
@@ -157,7 +157,7 @@ class Layer:
         return context.transpose(0, 1).reshape(span.rows, -1)
 
     def _split(self, projected: Tensor, span: Span) -> list[Tensor]:
-        """The two or three kinds of values of a span by heads: each (heads, rows * width, head size)."""
+        """A span's two or three kinds of values by head: each (heads, rows * width, head size)."""
         size = self.project.weight.shape[0] // 3
         kinds = projected.shape[1] // size
         by_head = projected.view(span.rows * span.width, kinds, self.heads, size // self.heads).permute(1, 2, 0, 3)
@@ -176,7 +176,7 @@ def token_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
 
 
 class PackedDeberta:
-    """A `DebertaV2ForSequenceClassification` that reads packed rows; `can_pack` says of which models it can be made.
+    """A `DebertaV2ForSequenceClassification` that reads packed rows; `can_pack` says for which models it works.
 
     Products are made in `dtype`; the sums from layer to layer and their norms stay in float32.
     """
@@ -184,14 +184,14 @@ class PackedDeberta:
     bounds = staticmethod(token_bounds)
 
     def __init__(self, model: Any, dtype: Any, longest: int) -> None:
-        """`dtype`: torch's; `longest`: tokens of the longest row that will come."""
+        """`dtype`: torch's; `longest`: tokens of the longest row to come."""
         encoder = model.deberta.encoder
         table = _distance_table(encoder, longest)
         self._model = model
         self._layers = [_pack_layer(layer, table, dtype) for layer in encoder.layer]
 
     def logits(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None) -> Tensor:
-        """Shape (rows, labels), in float32. Rows of one length that stand together cost less. `types`: of each token."""
+        """Shape (rows, labels), in float32. Neighbouring rows of one length cost less. `types`: of each token."""
         spans = find_spans([len(row) for row in rows])
         hidden = self._embed(rows, types)
         for layer in self._layers[:-1]:
@@ -228,7 +228,7 @@ def _slanted(values: Tensor, table: Tensor, span: Span) -> Tensor:
     """Products of each token with the columns of the table that its row can meet: (heads, rows, width, width).
 
     Token i of a row meets columns `longest - 1 - i` to `longest - 1 - i + width - 1`: the product holds them all, and a
-    view that steps back one column with every token picks them out.
+    view that steps back one column per token picks them out.
     """
     import torch
 
@@ -272,7 +272,7 @@ def _pack_layer(layer: Any, table: Tensor | None, dtype: Any) -> Layer:
 
 
 def _scale(attention: Any) -> float:
-    """Attention scores are sums of as many products as there are kinds of them, content with content always."""
+    """Scale of attention scores: each is a sum of one product per kind, of which content with content is always one."""
     kinds = 1 + ("c2p" in attention.pos_att_type) + ("p2c" in attention.pos_att_type)
     return 1 / math.sqrt(kinds * attention.attention_head_size)
 

@@ -1,4 +1,4 @@
-"""Any classifier of transformers: rows filled up to a common width, by the model's own forward pass."""
+"""Any transformers classifier: rows padded to a common width, through the model's own forward pass."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WIDTH_STEP = 16
-"""Rows are padded to a multiple of this: what matrix units and vector loads like, and few enough widths to share."""
+"""Rows are padded to a multiple of this: it suits matrix units and vector loads, and leaves few enough widths to share."""
 
 
 def batch_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
     """Where batches begin, and the end: rows of one width, as many as the budget allows, at least one.
 
-    A row's width is its own length rounded up, whatever shares its batch. In bfloat16 the width decides how sums are
-    rounded (0.06 to 0.25 on a DeBERTa-base when widths were those of the longest in the batch); the number of rows does not.
+    A row's width is its own length rounded up, whatever else is in its batch. In bfloat16 the width decides how sums are
+    rounded (0.06 to 0.25 on a DeBERTa-base when each batch had the width of its longest row); the number of rows does not.
     """
     bounds = [0]
     for place, length in enumerate(lengths):
@@ -29,7 +29,7 @@ def batch_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
 
 
 class PaddedModel:
-    """A sequence classifier of transformers, in its own number format."""
+    """A transformers sequence classifier, in its own number format."""
 
     bounds = staticmethod(batch_bounds)
 
@@ -48,7 +48,7 @@ class PaddedModel:
     def _inputs(
         self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
     ) -> dict[str, np.ndarray]:
-        """Rows side by side, each filled up on the right."""
+        """Rows side by side, each padded on the right."""
         width = min(_round_up(len(rows[0])), self._longest)
         inputs = {"input_ids": _filled(rows, width, self._pad_id)}
         inputs["attention_mask"] = _filled([[1] * len(row) for row in rows], width, 0)

@@ -1,7 +1,7 @@
 """Queries with right and wrong texts -> the labelled pairs of an epoch.
 
-Mind2Web's recipe (2306.06070; released code, commit 1b7c323): each epoch, each query gives one random right text and five wrong
-ones, drawn uniformly.
+Mind2Web's recipe (2306.06070; released code, commit 1b7c323): in each epoch, each query gives one random right text and five
+wrong ones, drawn uniformly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class PairGroup:
-    """A query, the texts that belong to it, and others from the same page."""
+    """A query, the texts that belong to it, and other texts from the same page."""
 
     query: str
     positives: tuple[str, ...]
@@ -31,14 +31,14 @@ class Pair(NamedTuple):
     query: str
     text: str
     target: float
-    """1 where the text belongs to the query, else 0."""
+    """1 if the text belongs to the query, else 0."""
 
 
 class EpochPairs:
-    """A map-style data set whose pairs are drawn anew each epoch, from the seed, the epoch and the group's place alone."""
+    """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
 
     def __init__(self, groups: Sequence[PairGroup], negatives: int, seed: int) -> None:
-        """`negatives`: drawn for each group and epoch; all of a group that has fewer."""
+        """`negatives`: how many are drawn per group and epoch; a group with fewer gives all of them."""
         self._groups, self._negatives, self._seed = groups, negatives, seed
         self.set_epoch(0)
 

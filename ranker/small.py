@@ -11,7 +11,7 @@ class SmallModel:
     """Its shape: DeBERTa-v3-base with fewer and narrower layers."""
 
     vocab_size: int = 4000
-    """Tokens at most."""
+    """At most so many tokens."""
     hidden_size: int = 128
     layers: int = 3
     heads: int = 4

@@ -13,13 +13,13 @@ SPECIAL = {
     "mask_token": "[MASK]",
 }
 PRINTABLE = [chr(code) for code in range(33, 127)]
-"""Every ASCII character is a token of its own, so that a word never seen is spelt alike in the query and in the text."""
+"""Every ASCII character is a token of its own, so an unseen word is split alike in the query and in the text."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:
     """Lower-cased BPE of words, digits and signs; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
 
-    The same texts, in whatever order and number, give the same tokenizer. (WordPiece would not: its trainer numbers the
+    The same texts, in any order and any number, give the same tokenizer. (WordPiece would not: its trainer numbers the
     tokens inside words in the order of a hash table.)
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers

@@ -1,7 +1,7 @@
-"""Training a cross-encoder by the published recipe, on transformers' Trainer.
+"""Trains a cross-encoder by the published recipe, with transformers' Trainer.
 
-`TrainingSettings()` is the recipe of Mind2Web (2306.06070, and its released code, commit 1b7c323). `SMALL` is the same one for
-`ranker.small`, whose weights are random: a learning rate such as they need, and shorter pairs.
+`TrainingSettings()` is the recipe of Mind2Web (2306.06070, and its released code, commit 1b7c323). `SMALL` is the same for
+`ranker.small`, but with the learning rate that random weights need, and with shorter pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettin
 
 CHECKPOINTS = "checkpoints"
 PADDED_TOGETHER = 8
-"""Pairs of like length that a processor takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
+"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RECORD = "training.json"
 
 
@@ -35,9 +35,9 @@ class TrainingSettings:
 
     epochs: int = 5
     negatives: int = 5
-    """Drawn for each group and epoch, uniformly, beside one random positive."""
+    """Drawn per group and epoch, uniformly, besides one random positive."""
     batch: int = 32
-    """Pairs on each device and step."""
+    """Pairs per device and step."""
     accumulate: int = 1
     """Batches whose gradients add up to one step."""
     learning_rate: float = 3e-5
@@ -45,15 +45,15 @@ class TrainingSettings:
     clip: float = 1.0
     """Largest norm of the gradients."""
     warmup_epochs: float = 0.5
-    """The learning rate rises linearly for so long, less than all epochs, then falls linearly to 0."""
+    """How long the learning rate rises linearly, less than all epochs; then it falls linearly to 0."""
     max_tokens: int = 512
-    """Of a pair, special tokens included; longer ones lose the end of their longer text."""
+    """Tokens of a pair, including special ones; longer pairs lose the end of their longer text."""
     pair_order: PairOrder = "query-text"
-    """Which text comes first. Written into the checkpoint's config, and read there by whoever scores."""
+    """Which text comes first. Written into the checkpoint's config, and read from there for scoring."""
     bf16: bool = False
     seed: int = 0
     threads: int | None = None
-    """Of torch; None: as torch likes."""
+    """CPU threads of torch; None: torch's default."""
 
 
 SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
@@ -61,14 +61,14 @@ SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a training leaves."""
+    """What a training run leaves."""
 
     folder: Path
     history: tuple[Mapping[str, float], ...]
     """What the Trainer logged."""
     seconds: float
     groups: int
-    """Trained on: those with a positive and a negative."""
+    """Groups that were trained on: those with a positive and a negative."""
 
 
 def train(
@@ -82,9 +82,9 @@ def train(
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
-    `base`: a checkpoint's folder or hub id, or the shape of a small one to train from scratch, tokenizer and all, from the
-    texts of `groups`. Groups without a positive or a negative are dropped. `resume` goes on from the last epoch in `out`.
-    `tell` hears of each epoch, in one line. Raises RankerError.
+    `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
+    the texts of `groups`. Groups without a positive or a negative are dropped. `resume` goes on from the last epoch in `out`.
+    `tell` is called with one line per epoch. Raises RankerError.
     """
     settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
     _check(out, settings, resume)
@@ -112,7 +112,7 @@ def _check(out: Path, settings: TrainingSettings, resume: bool) -> None:
 
 
 def _without_equals(group: PairGroup) -> PairGroup:
-    """A negative that reads like a positive would be labelled both ways."""
+    """Drops negatives that read like a positive: such a pair would be labelled both ways."""
     positives = set(group.positives)
     return dataclasses.replace(group, negatives=tuple(text for text in group.negatives if text not in positives))
 
@@ -183,7 +183,7 @@ def _make_trainer(
 
 
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
-    """A batch as `rows`: of `together` pairs each, shortest first, what the model takes and their `targets`."""
+    """A batch as `rows`: lists of `together` pairs, shortest first, each with the model's inputs and their `targets`."""
     ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))
     parts = (ordered[at : at + together] for at in range(0, len(ordered), together))
     return {"rows": [_rows(some, tokenizer, settings) for some in parts]}
@@ -212,7 +212,7 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip,
         lr_scheduler_type="linear",
-        # Under 1, it is a share of all steps.
+        # A number below 1 is a share of all steps.
         warmup_steps=settings.warmup_epochs / settings.epochs,
         bf16=settings.bf16,
         seed=settings.seed,

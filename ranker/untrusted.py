@@ -1,7 +1,7 @@
-"""What anyone may have written into a checkpoint's folder, read with distrust.
+"""Reads a checkpoint's files with distrust, because anyone may have written them.
 
-What the files say is checked by type and size before transformers sees them: whatever would run code, read a file that the
-folder does not hold, or fill the memory is refused in one sentence.
+What the files say is checked by type and size before transformers sees them: anything that would run code, read a file outside
+the folder, or fill the memory is refused in one sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import Meta
 from ranker.errors import RankerError
 
 MAX_SHOWN = 200
-"""Characters of a file's contents in a sentence."""
+"""Characters of a file's contents that a sentence quotes."""
 
 SETTINGS_FILES = (
     "config.json",
@@ -36,41 +36,41 @@ VOCABULARY_FILES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 SAFE_WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
 PICKLED_WEIGHTS = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
 OTHER_WEIGHTS = ("adapter_config.json", "shard-*.safetensors")
-"""Files that make transformers load other weights than those above, or more."""
+"""Files that make transformers load other weights than those above, or additional ones."""
 
 MAX_SETTINGS_BYTES = 4 * 2**20
-"""Of config.json and of tokenizer_config.json: real ones have some thousand, and with ten thousand labels under a million."""
+"""For config.json and tokenizer_config.json: real ones have some thousand bytes, and with ten thousand labels under a million."""
 
 MAX_LAYERS = 4096
-"""Of any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
+"""For any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
 
 MAX_LABELS = 10_000
-"""A ranker has one label or two."""
+"""A ranker has one or two labels."""
 
 MAX_NUMBER = 2**30
-"""Of any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary ones."""
+"""For any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary embeddings."""
 
 MAX_MODULES = 50_000
-"""Parts that a model is made of: DeBERTa-v3-large has some 500, mixtures of experts up to 30,000."""
+"""Modules in a model: DeBERTa-v3-large has some 500, mixtures of experts up to 30,000."""
 
 NUMBERS_A_BYTE = 4
-"""A model has no more numbers than these for each byte of its weights: real weights take one byte or more each, and an
-embedding that is shared is counted up to three times."""
+"""Most numbers that a model may have per byte of its weights: real weights take at least one byte each, and a shared
+embedding is counted up to three times."""
 
 EXTRA_NUMBERS = 2**22
-"""So many numbers (16 MB) need not be in the weights: the head of a base that has none yet, masks, position tables."""
+"""Numbers (16 MB) that need not be in the weights: the head of a base that has none yet, masks, position tables."""
 
 SAFE_FORWARDS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
-"""Ways of computing that are transformers' own; by other names it may fetch and run code from the hub."""
+"""transformers' own ways of computing; for any other name it may fetch and run code from the hub."""
 
 OTHER_FILES = ("fast_tokenizer_files", "gguf_file", "init_inputs", "merges", "merges_file", "vocab")
-"""Settings of a tokenizer that make transformers read other files than those above."""
+"""Tokenizer settings that make transformers read other files than those above."""
 
 Count = Annotated[int, Meta(ge=1)]
 
 
 class Settings(msgspec.Struct):
-    """Those entries of a config.json that are read here, or that anyone would get wrong in one; the others are transformers'."""
+    """The entries of a config.json that are read here, or that people may get wrong; the others are left to transformers."""
 
     model_type: str | None = None
     architectures: list[str] | None = None
@@ -78,7 +78,7 @@ class Settings(msgspec.Struct):
     tokenizer_class: str | None = None
     pair_order: str | None = None
     text_form: str | None = None
-    """Other than plain, in checkpoints of an unreleased version: trained on texts that are no longer made."""
+    """Not plain in checkpoints of an unreleased version: trained on texts that are no longer made."""
     shared_words: bool | None = None
     """True in the same checkpoints: trained with token types that are no longer made."""
     id2label: Annotated[dict[int, str | int | float | None], Meta(min_length=1, max_length=MAX_LABELS)] | None = None
@@ -92,7 +92,7 @@ class Settings(msgspec.Struct):
 
 
 class TokenizerSettings(msgspec.Struct):
-    """Those entries of a tokenizer_config.json, or of the config.json beside it, that decide which tokenizer it is."""
+    """The entries of a tokenizer_config.json, or of the config.json beside it, that decide which tokenizer it is."""
 
     model_type: str | None = None
     auto_map: Any = None
@@ -110,7 +110,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 def read_settings(folder: Path, model: str | Path) -> Settings:
-    """config.json, once nothing in it is malformed, huge, or makes transformers run or read what is not in the checkpoint."""
+    """config.json, if nothing in it is malformed, huge, or makes transformers run or read what is not in the checkpoint."""
     content = _read_json(folder / "config.json", model)
     for key, value in _entries(content):
         _refuse_huge(key, value, model)
@@ -122,7 +122,7 @@ def read_settings(folder: Path, model: str | Path) -> Settings:
 
 
 def check_weights(folder: Path, model: str | Path) -> None:
-    """There are weights, in files of the names that the digest covers, and no others that transformers would load."""
+    """Checks that there are weights, in files whose names the digest covers, and no others that transformers would load."""
     files = weight_files(folder)
     if not files:
         raise RankerError("model", f"weights in {model} (model.safetensors or pytorch_model.bin)", "none")
@@ -130,7 +130,7 @@ def check_weights(folder: Path, model: str | Path) -> None:
         raise RankerError("model", f"weights of {model} in {files[0].name} alone", f"{path.name} beside it")
     for index in files:
         whole = index.with_name(index.name.removesuffix(".index.json"))
-        # Where there is the whole in one file, the index is not read.
+        # If all weights are in one file too, the index is not read.
         if whole == index or whole.is_file():
             continue
         for name in _index_files(index, model) - {path.name for path in files}:
@@ -138,7 +138,7 @@ def check_weights(folder: Path, model: str | Path) -> None:
 
 
 def check_tokenizer(folder: Path, model: str | Path) -> None:
-    """The settings of a tokenizer name one of transformers', and no files of their own."""
+    """Checks that a tokenizer's settings name one of transformers' tokenizers, and no files of their own."""
     content = _read_json(folder / "tokenizer_config.json", model) if (folder / "tokenizer_config.json").exists() else {}
     settings = _as_record(content, TokenizerSettings, "tokenizer_config.json", model)
     for key in OTHER_FILES:
@@ -153,11 +153,11 @@ def check_tokenizer(folder: Path, model: str | Path) -> None:
 
 @contextmanager
 def bounded(folder: Path, model: str | Path) -> Iterator[None]:
-    """A model that is made in here is refused while it has no memory yet, once it is larger than its weights can fill."""
+    """Refuses a model that is made inside, before it takes memory, as soon as it is larger than its weights can fill."""
     from torch.nn.modules import module as hooks
 
     limit = NUMBERS_A_BYTE * sum(path.stat().st_size for path in weight_files(folder)) + EXTRA_NUMBERS
-    # By owner and name, as a tensor gets its place twice: when it is made, and when it is filled.
+    # By owner and name, because a tensor is registered twice: when it is made, and when it is filled.
     sizes: dict[tuple[int, str], int] = {}
     n_modules = n_numbers = 0
 
@@ -190,7 +190,7 @@ def bounded(folder: Path, model: str | Path) -> Iterator[None]:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold the weights: safetensors, or pickles where there are no others."""
+    """The files that hold the weights: safetensors, or pickles if there are no others."""
     return matching(folder, SAFE_WEIGHTS) or matching(folder, PICKLED_WEIGHTS)
 
 
@@ -200,13 +200,13 @@ def matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 @contextmanager
 def one_sentence(expected: str) -> Iterator[None]:
-    """Whatever transformers raises in here becomes a RankerError that says what was expected."""
+    """Turns whatever transformers raises inside into a RankerError that says what was expected."""
     try:
         yield
     except RankerError:
         raise
-    # Everything: this is other people's code on other people's files, it fails in ways that nobody has listed, and nothing
-    # is kept back. A panic of the tokenizers library is not even an Exception.
+    # Everything: other people's code on other people's files fails in ways that nobody has listed, and the error is raised
+    # as our own. A panic of the tokenizers library is not even an Exception.
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -218,14 +218,14 @@ def first_line(error: BaseException) -> str:
 
 
 def shown(text: str) -> str:
-    """What a file holds, for a sentence: not too long, and without characters that a terminal obeys."""
+    """A file's contents for a sentence: shortened, and without characters that a terminal obeys."""
     text = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _read_json(path: Path, model: str | Path) -> Any:
     try:
-        # Not a pipe or a device, which would be read for ever.
+        # Not a pipe or a device: reading it might never end.
         if not path.is_file():
             raise FileNotFoundError("no such file")
         if path.stat().st_size > MAX_SETTINGS_BYTES:
@@ -244,7 +244,7 @@ def _as_record(content: object, kind: type[Record], file: str, model: str | Path
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
-    """Every value in an object, however deep, with the name of its entry; that of a list for what is in it."""
+    """Every value in an object, however deep, with the name of its entry; values in a list have the list's name."""
     rest = [("config.json", content)]
     while rest:
         key, value = rest.pop()
@@ -256,7 +256,7 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 
 def _refuse_huge(key: str, value: object, model: str | Path) -> None:
-    # Most are below the least of the limits.
+    # Most numbers are below the smallest limit.
     if not isinstance(value, int) or abs(value) <= MAX_LAYERS:
         return
     limit = MAX_NUMBER
@@ -270,7 +270,7 @@ def _refuse_huge(key: str, value: object, model: str | Path) -> None:
 
 
 def _refuse_elsewhere(key: str, value: object, model: str | Path) -> None:
-    """Nothing that leads transformers to other files, or to code that is neither its own nor this project's."""
+    """Refuses settings that lead transformers to other files, or to code that is neither its own nor this project's."""
     if key.endswith(("attn_implementation", "experts_implementation")) and value not in SAFE_FORWARDS:
         wanted = f"{shown(key)} to be eager or sdpa in the config.json of {model}"
         raise RankerError("model", wanted, shown(repr(value)))
@@ -281,7 +281,7 @@ def _refuse_elsewhere(key: str, value: object, model: str | Path) -> None:
 
 
 def _refuse_own_code(settings: Settings, model: str | Path) -> None:
-    """A known kind with an `auto_map` is loaded by transformers' own class; others would need the code that it names."""
+    """A known kind with an `auto_map` is loaded by transformers' own class; any other would need the code that it names."""
     if not settings.auto_map:
         return
     from transformers import CONFIG_MAPPING, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
@@ -321,7 +321,7 @@ def _index_files(index: Path, model: str | Path) -> set[str]:
 
 
 def _is_tokenizer(name: str | None, model: str | Path) -> bool:
-    """Whether transformers has a tokenizer of that name. Of what else it has, it would load a model by that name instead."""
+    """Whether transformers has a tokenizer of that name. If it has something else of that name, it would load that as a model."""
     from transformers import PreTrainedTokenizerBase
     from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
     from transformers.utils import DummyObject
@@ -332,7 +332,7 @@ def _is_tokenizer(name: str | None, model: str | Path) -> bool:
     names = (name, name.removesuffix("Fast"), f"{name}Fast")
     with one_sentence(f"the tokenizer of {model} to load"):
         found = [tokenizer_class_from_name(tried) for tried in names]
-    # What stands in for a class whose package is missing says so itself, and opens nothing.
+    # A stand-in for a class whose package is missing says so itself, and opens nothing.
     classes = [one for one in found if one is not None and not isinstance(one, DummyObject)]
     if not all(isinstance(one, type) and issubclass(one, PreTrainedTokenizerBase) for one in classes):
         wanted = f"a tokenizer of transformers as tokenizer_class of {model}"

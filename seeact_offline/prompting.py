@@ -9,6 +9,9 @@ picture, `turn1.single.text.txt` both at once. The most specific file there is c
 Placeholders of turn 1: `task`; `history` (each previous action followed by a newline) or `history_lines` (the same
 without the last newline); `history_count`; `html`, the page's markup, required where no picture is shown.
 `{{history|TEXT}}` shows TEXT as the only line where nothing was done yet.
+A pack may have a `pack.json`: `{"reply_prefix": TEXT, "only_with": {GROUNDING: {OPTION: VALUE}}}`. TEXT stands before the model's
+first reply where it is handed back; the options are those that the wording fits, and no others.
+
 Placeholders of turn 2 are the grounding's own (`grounding.strategy`): of choice `choices` (each option as `A. text`, followed
 by a newline) and `none_label` (the letter after the last option), of annotation `labels` and `none_label`, and so on.
 """
@@ -20,15 +23,19 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
+from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.records import PromptError, letter
 
 TURNS = ("system", "turn1", "turn2")
+MANIFEST = "pack.json"
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
 
@@ -61,16 +68,20 @@ class PromptPack:
     turn2: str
     """Empty where a grounding asks no second turn."""
     digest: str
-    """Sha256 over the three texts."""
+    """Sha256 over the three texts, and `reply_prefix` where there is one."""
     turns: Literal[1, 2] = 2
     """1: both turns go into one message."""
+    reply_prefix: str = ""
+    """Stands before the model's first reply where it is handed back."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Of placeholders that are the same for every step."""
 
     def render_system(self) -> str:
         return self.system
 
     def render_turn1(self, task: str, history: Sequence[str], html: str = "") -> str:
         """`history`: texts of the previous actions, oldest first. `html`: the page, where no picture is shown."""
-        fixed = {"task": task, "history_count": str(len(history)), "html": html}
+        fixed = {**self.values, "task": task, "history_count": str(len(history)), "html": html}
 
         def value(found: re.Match[str]) -> str:
             name, fallback = found.groups()
@@ -88,7 +99,8 @@ class PromptPack:
 
     def fill_turn2(self, values: Mapping[str, str]) -> str:
         """`values`: a text for every placeholder that the grounding's second turn may have."""
-        return _PLACEHOLDER.sub(lambda found: values[found[1]], self.turn2)
+        known = {**self.values, **values}
+        return _PLACEHOLDER.sub(lambda found: known[found[1]], self.turn2)
 
     def messages(self, turn1: str, turn2: str) -> tuple[str, ...]:
         """The user's messages that carry these two rendered turns: two, or one that holds both."""
@@ -100,24 +112,58 @@ def load_pack(
     grounding: str,
     turn2: Placeholders | None,
     *,
+    turn1: Sequence[str] = (),
     lenders: Sequence[str] = (),
     turns: Literal[1, 2] = 2,
     image: bool = True,
+    variant: str = "",
 ) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
     `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first turn of any
-    of the `lenders` belongs too.
+    of the `lenders` belongs too. `turn1`: placeholders that the first turn may have beside the usual ones. `variant`: files
+    that end in it, such as `turn1.VARIANT.txt`, come before the others.
 
     Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
     unknown, missing or unclosed placeholder.
     """
     folder = _find(name_or_dir)
     pack = folder.name or str(name_or_dir)
-    source = _Source(folder, pack, grounding, turn2, tuple(lenders), turns, image)
+    rules = {
+        "turn1": _with(_TURN1 if image else _TURN1_TEXT, turn1),
+        "turn2": turn2 or Placeholders(),
+        "system": Placeholders(),
+    }
+    source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant)
     system, first, second = map(source.load, TURNS)
-    digest = hashlib.sha256(json.dumps([system, first, second]).encode()).hexdigest()
-    return PromptPack(pack, grounding, system, first, second, digest, turns)
+    prefix = _manifest(folder).reply_prefix
+    digest = hashlib.sha256(json.dumps([system, first, second, *filter(None, [prefix])]).encode()).hexdigest()
+    return PromptPack(pack, grounding, system, first, second, digest, turns, prefix)
+
+
+def only_with(name_or_dir: str | Path, grounding: str) -> Mapping[str, str | bool]:
+    """The options of a grounding that the pack's wording fits; empty where it fits any. Raises PromptError."""
+    return _manifest(_find(name_or_dir)).only_with.get(grounding, {})
+
+
+class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
+    reply_prefix: str = ""
+    only_with: dict[str, dict[str, str | bool]] = {}
+
+
+def _manifest(folder: Traversable) -> _Manifest:
+    file = folder.joinpath(MANIFEST)
+    if not file.is_file():
+        return _Manifest()
+    where = f"{file}"
+    try:
+        return typed(read_json(_read(file, where)), _Manifest)
+    except FormatError as error:
+        raise PromptError("prompts", f"{error.expected} in {where}", error.got) from None
+
+
+def _with(rule: Placeholders, more: Sequence[str]) -> Placeholders:
+    return Placeholders((*rule.known, *more), rule.required)
 
 
 def shipped_packs() -> dict[str, Traversable]:
@@ -150,14 +196,16 @@ class _Source:
     folder: Traversable
     pack: str
     grounding: str
-    turn2: Placeholders | None
+    rules: Mapping[str, Placeholders]
+    turn1_only: bool
     lenders: tuple[str, ...]
     turns: Literal[1, 2]
     image: bool
+    variant: str
 
     def load(self, turn: str) -> str:
         """The text of a turn, from the most specific file there is. Raises PromptError."""
-        if turn == "turn2" and self.turn2 is None:
+        if turn == "turn2" and self.turn1_only:
             return ""
         names = self._names(turn)
         name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
@@ -170,7 +218,7 @@ class _Source:
             raise PromptError(
                 "prompts", f"a file {names[0]} with {{{{html}}}}, as no picture is shown", f"{where}, which has none"
             )
-        _check(text, self._rule(turn), where)
+        _check(text, self.rules[turn], where)
         if turn == "turn2" and not text.strip():
             raise PromptError("prompts", f"the text of the second turn in {where}", "an empty file")
         return text
@@ -179,15 +227,11 @@ class _Source:
         """Files that may hold the turn, the best first. The variant counts for more than whose file it is."""
         single, text = [".single"] * (self.turns == 1), [".text"] * (not self.image)
         variants = ["".join(single + text)] * bool(single and text) + text + single + [""]
+        variants = [f"{usual}.{self.variant}" for usual in variants] * bool(self.variant) + variants
         prefixes = [f"{self.grounding}.", ""]
-        if self.turn2 is None:
+        if self.turn1_only:
             prefixes += [f"{other}." for other in self.lenders]
         return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
-
-    def _rule(self, turn: str) -> Placeholders:
-        if turn == "turn1":
-            return _TURN1 if self.image else _TURN1_TEXT
-        return self.turn2 if turn == "turn2" and self.turn2 else Placeholders()
 
 
 def _has(text: str, name: str) -> bool:

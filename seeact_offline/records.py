@@ -15,6 +15,7 @@ Errors::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
@@ -136,6 +137,48 @@ class CropBox(NamedTuple):
         return self.x1 - self.x0, self.y1 - self.y0
 
 
+@dataclass(frozen=True, slots=True)
+class ImageFormat:
+    """How a picture becomes bytes. As text: `png`, `jpeg:Q` or `webp:Q`."""
+
+    kind: str
+    """png, jpeg or webp."""
+    quality: int | None = None
+    """1 to 100; None for PNG, which loses nothing."""
+
+    @classmethod
+    def read(cls, text: str) -> ImageFormat:
+        """Raises InputError."""
+        found = re.fullmatch(r"(jpeg|webp):([0-9]{1,3})", text)
+        if text == "png":
+            return PNG
+        if found is None or not 1 <= int(found[2]) <= 100:
+            raise InputError("image_format", "png, jpeg:Q or webp:Q with Q from 1 to 100, such as jpeg:95", repr(text))
+        return cls(found[1], int(found[2]))
+
+    def __str__(self) -> str:
+        return self.kind if self.quality is None else f"{self.kind}:{self.quality}"
+
+    @property
+    def mime(self) -> str:
+        return f"image/{self.kind}"
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Of files, the usual one first."""
+        return (".jpg", ".jpeg") if self.kind == "jpeg" else (f".{self.kind}",)
+
+    @property
+    def longest_side(self) -> int | None:
+        """Pixels beyond which there can be no such file; None for PNG, which takes any."""
+        return {"jpeg": 65_500, "webp": 16_383}.get(self.kind)
+
+
+PNG = ImageFormat("png")
+JPEG_95 = ImageFormat("jpeg", 95)
+"""What SeeAct's released code sends."""
+
+
 class Picture(Protocol):
     """An image that a message carries. Nothing is decoded or encoded until a method is called."""
 
@@ -143,8 +186,8 @@ class Picture(Protocol):
     def key(self) -> str:
         """Short text equal for equal pictures (source digest and crop), cheap to compute."""
 
-    def png(self) -> bytes:
-        """The picture as PNG bytes. Raises RowError `bad_screenshot` when it cannot be decoded."""
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+        """The picture as a file of this format. Raises RowError `bad_screenshot` when it cannot be decoded."""
 
 
 class StepKey(NamedTuple):
@@ -181,7 +224,7 @@ class Candidate:
     backend_node_id: str
     tag: str
     box: Box | None
-    # None where the row gives none
+    """None where the row gives none."""
     is_positive: bool
     is_clickable: bool = False
     """Whether the row says that the browser took it for something to click."""
@@ -225,7 +268,7 @@ class Step:
     """Position in the task, from 0."""
     subdomain: str = ""
     raw_html: str | None = None
-    # None unless asked for
+    """None unless asked for."""
     action_text: str = ""
     """The dataset's own text of this action: part of the answer, never shown to a model."""
     n_actions: int = 0
@@ -266,7 +309,7 @@ class Message:
     """System, user or assistant."""
     text: str
     picture: Picture | None = None
-    """Shown before the text."""
+    """Shown after the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +336,7 @@ class Usage:
     image_tokens: int = 0
     """Those of prompt_tokens that the server says were images."""
     cost_usd: float | None = 0.0
-    # None when the price is not known
+    """None when the price is not known."""
 
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -338,9 +381,9 @@ class GroundingReply:
     """One of OPERATIONS, or empty."""
     value: str = ""
     failure: str | None = None
-    # None, or the name of what could not be read
+    """None, or the name of what could not be read."""
     picked_none: bool = False
-    # True only when the text really says "none of them"
+    """True only when the text really says "none of them"."""
     element_type: str = ""
     """Attributes grounding: as written."""
     element_text: str = ""
@@ -393,7 +436,7 @@ class Prediction:
     """The first thing that kept a step from being carried out or read."""
     detail: str = ""
     ran: bool = True
-    # False when the step was never answered (a fault of the row, the scores or the call), so that a zero is no answer
+    """False when the step was never answered (a fault of the row, the scores or the call), so that a zero is no answer."""
     point: tuple[float, float] | None = None
     """Page pixels that the model pointed at; None where no point was asked for or given."""
     notes: tuple[tuple[str, int], ...] = ()
@@ -447,13 +490,13 @@ class Summary:
     n_tasks: int
     n_steps: int
     element_accuracy: Metric | None
-    # None, as is all that needs an element, where none was asked for
+    """None, as is all that needs an element, where none was asked for."""
     operation_f1: Metric
     step_success_rate: Metric | None
     task_success_rate: Mapping[str, float | None]
     """Offline0: share of tasks without a failing step; offline1: with at most one."""
     recall_at_k: Mapping[str, float | None]
-    # None where k is beyond what was ranked
+    """None where k is beyond what was ranked."""
     waterfall: Mapping[str, int]
     """Steps by first cause of loss."""
     usage: Usage

@@ -27,6 +27,12 @@ def visual_tokens(size: Size) -> int:
     return full_size_visual_tokens(_shrunk(fitted, min(fitted), SHORT_SIDE))
 
 
+def fitted_scale(size: Size) -> float:
+    """How far a server shrinks a picture by the same rule: shown pixels for each one sent."""
+    within = min(1.0, SQUARE / max(size))
+    return within * min(1.0, SHORT_SIDE / (min(size) * within))
+
+
 def full_size_visual_tokens(size: Size) -> int:
     """170 tokens for each 512 px tile of the picture as it is, and 85."""
     across, down = (-(-side // TILE) for side in size)

@@ -205,7 +205,7 @@ def test_every_module_has_a_layer() -> None:
 def may_import(mine: str, theirs: str) -> bool:
     if mine == theirs or theirs not in LEVEL or mine not in LEVEL:
         return True
-    return LEVEL[theirs] < LEVEL[mine] or (LEVEL[theirs] == LEVEL[mine] > 1)
+    return LEVEL[theirs] < LEVEL[mine] or (LEVEL[theirs] == LEVEL[mine] > 0)
 
 
 def test_modules_import_only_lower_layers() -> None:

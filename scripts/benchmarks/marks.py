@@ -13,7 +13,7 @@ def bench_marks(dataset: str, split: str) -> list[Line]:
     from seeact_offline.dataset import load_steps
     from seeact_offline.grounding.annotation import MarkedCrop
     from seeact_offline.pages.dom import Page
-    from seeact_offline.pages.marks import mark_labels, visible
+    from seeact_offline.pages.marks import Marks, mark_labels, visible
     from seeact_offline.pages.screenshots import PagePicture, group_crop
     from seeact_offline.pages.search import PageSearch
 
@@ -25,7 +25,7 @@ def bench_marks(dataset: str, split: str) -> list[Line]:
     # as tall as a group can be: every seventeenth part of the page has one
     boxes = sorted(boxes, key=lambda box: box.y)[:: max(1, len(boxes) // LARGEST_GROUP)][:LARGEST_GROUP]
     crop = picture.crop(group_crop(boxes, picture.size))
-    marks = MarkedCrop(crop, boxes, mark_labels("number", len(boxes)), "bottom-left")
+    marks = MarkedCrop(crop, boxes, mark_labels("number", len(boxes)), Marks())
     crop.image()
 
     def search() -> None:

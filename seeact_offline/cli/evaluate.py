@@ -11,7 +11,8 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import Told
 from seeact_offline.grounding.strategies import notes, own_options
-from seeact_offline.models import Price, usage
+from seeact_offline.models import IMAGE_DETAILS, Price, usage
+from seeact_offline.records import JPEG_95
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluation import evaluate
 from seeact_offline.runs.run import Run
@@ -57,8 +58,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--temperature", type=options.non_negative_float, default=0.0, metavar="T", help="(default: %(default)s)"
     )
     model.add_argument(
-        "--max-tokens", type=options.positive_int, default=2048, metavar="N", help="of a reply (default: %(default)s)"
+        "--max-tokens", type=options.positive_int, default=4096, metavar="N", help="of a reply (default: %(default)s)"
     )
+    add_picture_arguments(model)
     model.add_argument(
         "--timeout", type=options.positive_float, default=120.0, metavar="S", help="of a call (default: %(default)s)"
     )
@@ -66,6 +68,18 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-retries", type=options.count, default=5, metavar="N", help="of a failed call (default: %(default)s)"
     )
     model.add_argument("--price", type=_price, metavar="IN,OUT", help="USD per million prompt and completion tokens")
+
+
+def add_picture_arguments(model: argparse._ActionsContainer) -> None:
+    """How pictures are sent."""
+    model.add_argument(
+        "--image-format", default=str(JPEG_95), metavar="FORMAT",
+        help="of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1 to 100 (default: %(default)s)",
+    )  # fmt: skip
+    model.add_argument(
+        "--image-detail", choices=IMAGE_DETAILS, default="high",
+        help="how closely the server is to look at pictures (default: %(default)s)",
+    )  # fmt: skip
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

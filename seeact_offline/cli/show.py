@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.cli import options
-from seeact_offline.cli.evaluate import config_of
+from seeact_offline.cli.evaluate import add_picture_arguments, config_of
 from seeact_offline.cli.output import say
+from seeact_offline.cli.shown_files import Pictures, Places, Sent, boxes_format, write_boxes, write_pictures
 from seeact_offline.cli.watching import Told
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import Question
 from seeact_offline.ranking import Scores, ranker_query, top_k
-from seeact_offline.records import InputError, Picture, RankedCandidate, Step, StepError
+from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.runner import prepare
 from seeact_offline.runs.scores import ranking_stage
@@ -32,23 +33,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number in the split from 0, or ANNOTATION_ID_ACTION_UID (default: 0)",
     )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the pictures go (default: runs/show/STEP)")
+    pictures = parser.add_argument_group("pictures")
+    pictures.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="write the picture exactly as it is sent; of several groups FILE-0, FILE-1, ...",
+    )
+    pictures.add_argument(
+        "--boxes",
+        type=Path,
+        metavar="FILE",
+        help="write the page with all candidates: green the right ones, red with their ranks the others offered, blue the rest",
+    )
+    pictures.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the pictures sent (default: runs/show/STEP, or none with --picture)",
+    )
+    add_picture_arguments(pictures)
 
 
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
     step, task = _find(open_split(args.dataset, args.split, limit=args.limit), args.step)
+    places = _places(args, config, step)
     scores = ranking_stage(config, task, Told()).scores() if grounding.needs_ranking else None
     try:
         prepared = prepare(step, scores, args.top_k, grounding.form.image)
         questions = grounding.questions(prepared)
-        pictures = _write_pictures(questions, step, args.out)
+        pictures = write_pictures(questions, places)
         shown = _shown(prepared, questions, pictures, _ranking(step, scores))
+        if args.boxes is not None:
+            shown["boxes"] = {"image": str(args.boxes), "unseen": write_boxes(prepared, args.boxes)}
     except StepError as error:
         raise InputError("step", "one that can be shown", f"{step.key}: {error}") from None
-    print(json.dumps(shown, indent=2)) if args.json else _print_text(step, shown)
+    print(json.dumps(shown, indent=2)) if args.json else _print_text(step, shown, pictures, config)
     return 0
+
+
+def _places(args: argparse.Namespace, config: EvalConfig, step: Step) -> Places:
+    """Raises InputError for files that cannot be, before anything is ranked."""
+    if args.boxes is not None:
+        boxes_format(args.boxes)
+    if args.picture is not None and config.no_image:
+        raise InputError("picture", "a picture that is sent", "none, by --no-image")
+    safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(step.key))
+    usual = None if args.picture is not None else Path("runs") / "show" / safe
+    return Places(args.out or usual, args.picture, ImageFormat.read(config.image_format))
 
 
 def _find(split: Split, named: str) -> tuple[Step, Split]:
@@ -63,41 +97,6 @@ def _find(split: Split, named: str) -> tuple[Step, Split]:
 def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:
     """All of the step's candidates, best first; none where nothing is ranked."""
     return () if scores is None else top_k(step, scores, len(step.candidates))
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A turn's picture, and the file that it was written to."""
-
-    picture: Picture
-    path: Path
-
-
-Pictures = list[tuple[_Shown | None, ...]]
-"""Of each question, turn by turn."""
-
-
-def _write_pictures(questions: list[Question], step: Step, out: Path | None) -> Pictures:
-    """One file a picture: `group-0.png` with turn 1, `group-0-turn2.png` where turn 2 shows another."""
-    safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(step.key))
-    folder = out or Path("runs") / "show" / safe
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [_write_turns(question, folder) for question in questions]
-    except OSError as error:
-        raise InputError("out", "a folder for pictures", f"{folder}: {error.strerror}") from None
-
-
-def _write_turns(question: Question, folder: Path) -> tuple[_Shown | None, ...]:
-    shown: list[_Shown | None] = []
-    for turn, picture in enumerate(question.pictures, 1):
-        if picture is None:
-            shown.append(None)
-            continue
-        name = f"group-{question.index}{'' if turn == 1 else f'-turn{turn}'}.png"
-        (folder / name).write_bytes(picture.png())
-        shown.append(_Shown(picture, folder / name))
-    return tuple(shown)
 
 
 def _shown(
@@ -115,7 +114,7 @@ def _shown(
     }
 
 
-def _group(question: Question, pictures: tuple[_Shown | None, ...]) -> dict[str, Any]:
+def _group(question: Question, pictures: tuple[Sent | None, ...]) -> dict[str, Any]:
     """`choices` are ids with their texts, or with their marks. `crop` and `image` are those of turn 1, null where it shows no
     picture; a picture of turn 2 follows as `image_turn2`."""
     first, *later = pictures
@@ -130,23 +129,38 @@ def _group(question: Question, pictures: tuple[_Shown | None, ...]) -> dict[str,
     return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
 
 
-def _cut_from(shown: _Shown | None) -> list[int] | None:
+def _cut_from(sent: Sent | None) -> list[int] | None:
     """Page pixels that the picture shows."""
-    box = getattr(shown.picture, "box", None) if shown else None
+    if sent is None:
+        return None
+    # a marked picture says what it is a crop of
+    box = getattr(getattr(sent.picture, "crop", sent.picture), "box", None)
     return None if box is None else list(box)
 
 
-def _print_text(step: Step, shown: dict[str, Any]) -> None:
+def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:
     say(f"step {step.key}\n\n== ranker query\n{shown['query']}")
     if shown["candidates"]:
         say(f"\n== {len(shown['candidates'])} candidates, the first ten")
     for candidate in shown["candidates"][:10]:
         target = candidate["text"].split("\ntarget: ", 1)[-1]
         say(f"{candidate['rank']:3d}  {candidate['score']:.4f}  {candidate['id']}  {target[:100]}")
-    for i, group in enumerate(shown["groups"]):
-        pictures = [group[name] for name in ("image", "image_turn2") if group.get(name)]
-        said = f"picture {' and '.join(pictures)}, page pixels {group['crop']}" if pictures else "no picture"
-        say(f"\n== group {i}: {len(group['choices'])} choices, {said}")
+    for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
+        said = [_described(one, config) for one in sent if one is not None]
+        where = f"{' and '.join(said)}, page pixels {group['crop']}" if said else "no picture"
+        say(f"\n== group {i}: {len(group['choices'])} choices, {where}")
         say(f"-- system\n{group['system']}")
         for turn, text in enumerate(group["turns"], 1):
             say(f"-- turn {turn}\n{text}")
+    if "boxes" in shown:
+        image, unseen = shown["boxes"]["image"], shown["boxes"]["unseen"]
+        say(f"\n== boxes {image}: green the right elements, red with their ranks the others offered, blue the rest")
+        if unseen:
+            say(f"not drawn: {unseen} candidates without any area on the page")
+
+
+def _described(sent: Sent, config: EvalConfig) -> str:
+    """A picture in words: its file, and what of it is sent."""
+    size = getattr(sent.picture, "size", None)
+    pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
+    return f"picture {sent.path} ({pixels}{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail})"

@@ -1,7 +1,7 @@
 """Raw rows (the hub's parquet layout, JSONL, a hub id, a `datasets` object) -> `Step`, lazily, by split.
 
-Rows come out task by task, the steps of a task in order, however they are stored. Memory stays flat over a split:
-only one row and a reader's buffers are held at a time.
+Rows come task by task, and a task's steps in order, however they are stored. Memory stays flat over a split: only one row
+and a reader's buffers are held at a time.
 """
 
 from __future__ import annotations

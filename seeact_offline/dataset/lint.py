@@ -1,7 +1,7 @@
 """Faults in a data set: what is wrong with a row, by name, before a run trips over it.
 
-Some faults the row itself shows when it is read (`Step.faults`); the others need the page, the picture, the rest of the task,
-or other rows. Nothing here raises because of what a row holds.
+Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or other
+rows. Nothing here raises because of what a row holds.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ FAULTS = {
     "text_too_long": "task, actions and operation are longer than anybody reads",
 }
 EDGE = 2.0
-"""Page pixels by which a box may reach over the edge: layout rounds."""
+"""Page pixels by which a box may reach beyond the edge, because layout rounds."""
 UNIFORM_SHARE = 0.995
-"""Of a picture's pixels in one colour."""
+"""Share of a picture's pixels in one colour that makes it blank."""
 TOLERANCE = 8
-"""Of 255: colours closer than this count as one."""
+"""Of 255: colours that differ by no more count as one."""
 SIMILAR = 0.9
-"""Share of common words above which two pages count as the same."""
+"""Share of common words from which two pages count as the same."""
 BLANK_BYTES = {"PNG": 0.02, "WEBP": 0.002}
-"""File bytes a pixel: no picture of one colour takes as many in these formats."""
+"""File bytes per pixel: in these formats, no picture of one colour takes as many."""
 DECODED_PIXELS = 1_500_000
-"""Pictures up to this size are always looked at."""
+"""Pictures up to this size are always decoded."""
 SAMPLED_WIDTH = 160
-"""Pixels across to which a picture is reduced before its colours are counted."""
+"""Pixels of width to which a picture is reduced before its colours are counted."""
 
 _ACTION = re.compile(r"^.*-> ?([A-Z]+)(?:: ?(.*))?$", re.DOTALL)
 _WORD = re.compile(r">([^<]+)<")
@@ -77,14 +77,14 @@ class Finding:
 
 
 def lint_task(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[tuple[Step, list[Fault]]]:
-    """Each step of one task with its faults. `positions`: where rows are stored."""
+    """Each step of one task with its faults. `positions`: where the rows are stored."""
     task_faults = list(_task_faults(steps, positions))
     for step in steps:
         yield step, [*lint_step(step), *task_faults]
 
 
 def lint_step(step: Step) -> list[Fault]:
-    """What one row shows by itself, at most one fault of a name."""
+    """The faults that one row shows by itself, at most one of each name."""
     found = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
     size = None
     if step.screenshot is not None:
@@ -100,7 +100,7 @@ def lint_step(step: Step) -> list[Fault]:
 
 
 class Duplicates:
-    """Remembers steps to find those that come twice: the same sentence, history and action on nearly the same page."""
+    """Remembers steps in order to find repeated ones: the same task, history and action on nearly the same page."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, tuple[str, ...], str], list[tuple[StepKey, frozenset[str]]]] = {}
@@ -119,7 +119,7 @@ def _task_faults(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Ite
         step.index for step in steps if not any(f.name in {"bad_target_index", "duplicate_step"} for f in step.faults)
     ]
     missing = sorted(set(range(max(indices, default=-1) + 1)) - set(indices))
-    # the last action text of a task is missing in places, so that more steps than texts are no fault
+    # some tasks lack the text of their last action, so more steps than texts are no fault
     missing += range(max(indices, default=-1) + 1, max((step.n_actions for step in steps), default=0))
     if missing:
         yield Fault(
@@ -174,8 +174,8 @@ def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
 
 
 def _is_plainly_full(picture: PagePicture) -> bool:
-    """Whether the size of the file alone tells that the picture is not blank. JPEGs decode quickly at a reduced size, and small
-    pictures at all; of large others only those are looked at that could be blank."""
+    """Whether the file's size alone shows that the picture is not blank. JPEGs decode quickly at a reduced size, and small
+    pictures decode quickly anyway; of the large others, only those that could be blank are decoded."""
     width, height = picture.size
     if picture.format == "JPEG" or width * height <= DECODED_PIXELS:
         return False
@@ -253,13 +253,13 @@ def _normal(text: str) -> str:
 
 
 def finding_line(finding: Finding) -> str:
-    """One line of a per-row file."""
+    """One line of the file of findings."""
     faults = [asdict(fault) for fault in finding.faults]
     return json.dumps({**finding.key._asdict(), "split": finding.split, "faults": faults}) + "\n"
 
 
 def read_findings(path: Path) -> frozenset[StepKey]:
-    """Keys of the rows that a per-row file lists. Raises InputError."""
+    """Keys of the rows that a file of findings lists. Raises InputError."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         return frozenset(StepKey(str(row["annotation_id"]), str(row["action_uid"])) for row in rows)

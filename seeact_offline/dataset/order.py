@@ -1,4 +1,4 @@
-"""Rows in the order of their tasks, whatever the order in which they are stored, in memory that stays flat."""
+"""Rows in the order of their tasks, however they are stored, in memory that stays flat."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def plan_rows(
 ) -> list[RowPosition]:
     """Which rows to read, in which order: tasks by first appearance (the first `limit` of them), steps by index.
 
-    `wanted`: ids of the tasks to choose from; None for all. `rows` need `ORDER_COLUMNS` only. `seen` says where a key was met before, and is added to.
+    `wanted`: ids of the tasks to choose from; None for all. `rows` need only `ORDER_COLUMNS`. `seen`: where each key was first
+    met; new keys are added to it.
     """
     tasks: dict[str, list[RowPosition]] = {}
     for position, row in enumerate(rows):
@@ -34,7 +35,7 @@ def plan_rows(
 
 
 def in_order(batches: Iterable[pa.RecordBatch], order: Sequence[int], where: str) -> Iterator[pa.RecordBatch]:
-    """The rows at the positions `order` of a stream, one row a batch, read once and no further than needed.
+    """The rows at the positions `order` of a stream, one row per batch. The stream is read once, and no further than needed.
 
     A row that comes before its turn waits on disk.
     """
@@ -58,7 +59,7 @@ def in_order(batches: Iterable[pa.RecordBatch], order: Sequence[int], where: str
 
 
 class Spill:
-    """Rows laid aside in a temporary file, each a small Arrow stream that carries its own schema."""
+    """Rows set aside in a temporary file, each as a small Arrow stream with its own schema."""
 
     def __init__(self) -> None:
         self._file: Any = None
@@ -94,7 +95,7 @@ class Spill:
 
 
 def _step_order(place: RowPosition) -> tuple[bool, int, int]:
-    """By index; rows without a readable one last; ties as stored."""
+    """By index; rows without a readable index last; ties as stored."""
     return place.index is None, place.index or 0, place.position
 
 

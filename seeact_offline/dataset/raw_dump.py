@@ -1,14 +1,14 @@
 """Mind2Web task files and the screenshots of its raw dump -> parquet in the hub's layout.
 
-Read, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
+What is read, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
 
 - task files, each a JSON list of tasks with `annotation_id`, `website`, `domain`, `subdomain`, `confirmed_task`,
   `action_reprs` and `actions`; an action has `action_uid`, `raw_html`, `cleaned_html`, `operation`, `pos_candidates` and
-  `neg_candidates`. The released files hold some 600 MB each.
+  `neg_candidates`. The released files are some 600 MB each.
 - `<dump>/<annotation_id>/processed/screenshot.json`, a JSON list of objects with `action_uid` and, under `before` and
   `after`, a base64 `screenshot`. The page of an action is the one `before` it.
 
-Held in memory at a time: one task, the screenshots of its actions, and one row group.
+Memory holds one task, the screenshots of its actions, and one row group at a time.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ PROBLEMS = {
     "bad_base64": "a screenshot that is no base64; row without picture",
 }
 GROUP_BYTES = 32 << 20
-"""Of a row group, before compression; a real row is some 3 MB."""
+"""Bytes of a row group before compression; a real row has some 3 MB."""
 CHUNK_BYTES = 1 << 20
-"""Read at once; a parser that is given less looks through a long string from its start each time."""
+"""Bytes read at once; given less, the parser searches a long string from its start each time."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is missing or wrong. The conversion goes on."""
+    """Something missing or wrong. The conversion goes on."""
 
     name: str
     """One of PROBLEMS."""
@@ -66,18 +66,18 @@ class SplitReport:
     """What became of one split."""
 
     split: str
-    """In our spelling."""
+    """As users type it."""
     path: Path | None
-    # None when there was no row to write
+    """None when there was no row to write."""
     tasks: int
     rows: int
     pictures: int
-    """Rows that have one."""
+    """Rows that have a picture."""
     problems: Mapping[str, int]
 
 
 class BrokenJson(Exception):
-    """Not the JSON that was expected. `byte` is where in the file, from 0."""
+    """Not the JSON that was expected. `byte`: where in the file, from 0."""
 
     def __init__(self, byte: int, reason: str) -> None:
         super().__init__(f"byte {byte}: {reason}")
@@ -92,11 +92,11 @@ def convert(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     group_bytes: int = GROUP_BYTES,
 ) -> list[SplitReport]:
-    """Writes `out/data/<split>-00000-of-00001.parquet`, one file a split, each whole or not at all.
+    """Writes `out/data/<split>-00000-of-00001.parquet`, one file per split, each whole or not at all.
 
-    `dump`: the folder of the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: that of all
-    files; None takes it from the nearest folder that is named like a split. `on_problem` hears of each at once.
-    Raises DatasetError when there is no task file, or one whose split nothing says.
+    `dump`: the folder that holds the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: the split of
+    all files; None takes it from the nearest folder named like a split. `on_problem` is told of each problem at once.
+    Raises DatasetError when there is no task file, or one whose split is not known.
     """
     folder = dump / "task" if (dump / "task").is_dir() else dump
     seen: set[str] = set()
@@ -110,7 +110,7 @@ def convert(
 
 
 def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
-    """Split -> its JSON files, `train_2` before `train_10`. Raises DatasetError, see `convert`."""
+    """Split -> its JSON files, `train_2` before `train_10`. Raises DatasetError as `convert` does."""
     if split is not None and split not in {*SPLITS, *SPLITS.values()}:
         raise DatasetError("split", f"one of {', '.join(SPLITS)}", repr(split))
     found: dict[str, list[Path]] = {}
@@ -122,9 +122,9 @@ def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
 
 
 def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) -> int:
-    """Writes a parquet file of the hub's schema, row group by row group, as rows come; returns how many.
+    """Writes a parquet file of the hub's schema, row group by row group, as rows come; returns the number of rows.
 
-    Whole or not at all: whatever interrupts it leaves what was there before. No row, no file.
+    Whole or not at all: if it is interrupted, an older file stays. Without rows, no file is written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -137,7 +137,7 @@ def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) 
 
     def write(draft: Path) -> int:
         written = 0
-        # pages and pictures hardly ever repeat: a dictionary of them would only cost memory
+        # pages and pictures hardly ever repeat, so a dictionary of them would only cost memory
         with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=False) as writer:
             for group in _groups(chain(first, left), group_bytes):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
@@ -150,7 +150,7 @@ def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) 
 def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[object]:
     """The items of a JSON file that is one list, one at a time.
 
-    Raises BrokenJson once those before the fault are given out, and OSError.
+    Raises OSError, and BrokenJson after giving the items that come before the fault.
     """
     import ijson
 
@@ -175,12 +175,12 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[object]:
 
 
 class _Part:
-    """One split on its way: gives rows, counts what it meets."""
+    """One split being converted: gives rows and counts problems."""
 
     def __init__(self, dump: Path, seen: set[str], on_problem: Callable[[Problem], None]) -> None:
         self._dump = dump
         self._seen = seen
-        # annotation_ids of all splits
+        """annotation_ids of all splits."""
         self._on_problem = on_problem
         self.problems: Counter[str] = Counter()
         self.tasks = 0
@@ -194,7 +194,7 @@ class _Part:
                     yield from self._task_rows(task)
 
     def _items(self, path: Path, where: str) -> Iterator[Any]:
-        """The items of a file up to its fault, if it has one."""
+        """The items of a file, up to its fault if it has one."""
         given = 0
         try:
             for item in read_items(path):
@@ -231,9 +231,9 @@ class _Part:
             yield _row(task, action, index, texts, picture)
 
     def _screenshots(self, name: str, wanted: set[str]) -> dict[str, str] | None:
-        """The base64 texts of the wanted actions' pages; None when the dump has none of this task's."""
+        """The base64 texts of the wanted actions' pages; None when the dump has nothing for this task."""
         path = self._dump / name / "processed" / "screenshot.json"
-        # an id is a name in this folder, never a way out of it
+        # an id is a name inside this folder and must not lead out of it
         if Path(name).name != name or not path.is_file():
             self._problem("no_dump_folder", f"task {name}", f"no {path}")
             return None
@@ -265,7 +265,7 @@ class _Part:
 def _row(
     task: Mapping[str, Any], action: Mapping[str, Any], index: int, texts: list[str], picture: bytes | None
 ) -> Row:
-    """As the hub has it: operation and candidates as JSON in strings, word for word those of the task file."""
+    """A row as the hub has it: operation and candidates are JSON strings, word for word those of the task file."""
     return {
         "action_uid": action["action_uid"],
         "raw_html": _text(action.get("raw_html")),
@@ -287,7 +287,7 @@ def _candidates(raw: object) -> list[str | None]:
 
 
 def _flat(candidate: object) -> object:
-    """The candidate with its attributes as JSON text, in its place; some files have them as an object."""
+    """The candidate with its attributes as JSON text; some files hold them as an object."""
     if isinstance(candidate, dict) and isinstance(candidate.get("attributes"), dict):
         return {**candidate, "attributes": json.dumps(candidate["attributes"])}
     return candidate
@@ -298,7 +298,7 @@ def _texts(raw: object) -> list[str]:
 
 
 def _text(value: object) -> str | None:
-    """Null stays null, text stays text, anything else is its JSON."""
+    """Null stays null, text stays text, anything else becomes its JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
@@ -309,7 +309,7 @@ def _before(entry: Mapping[str, Any]) -> str | None:
 
 
 def _decoded(text: str) -> bytes:
-    """Raises ValueError when it is no base64."""
+    """Raises ValueError for text that is not base64."""
     if text.startswith("data:"):
         text = text.partition(",")[2]
     try:
@@ -319,7 +319,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _groups(rows: Iterable[Row], group_bytes: int) -> Iterator[list[Row]]:
-    """Rows in lists of about so many bytes, so that a row group is as large whether pages are small or huge."""
+    """Rows in lists of about this many bytes, so that row groups are of one size whether pages are small or huge."""
     group: list[Row] = []
     size = 0
     for row in rows:
@@ -338,7 +338,7 @@ def _size(row: Row) -> int:
 
 
 def _split_of(path: Path, tasks: Path) -> str:
-    """The nearest folder's name that is a split's, up to `tasks` itself."""
+    """The split that names the nearest folder, up to `tasks` itself."""
     known = {*SPLITS, *SPLITS.values()}
     folders = [tasks.resolve().name, *path.relative_to(tasks).parts[:-1]]
     named = [folder for folder in folders if folder in known]
@@ -356,7 +356,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def _check_list(file: BinaryIO) -> None:
-    """A file that is no list would give no item, and no error either."""
+    """Without this check, a file that is not a list would give no items and no error."""
     head = file.read(256)
     file.seek(0)
     first = head.lstrip()[:1]
@@ -366,7 +366,7 @@ def _check_list(file: BinaryIO) -> None:
 
 
 def _bad_byte(file: BinaryIO, start: int, length: int) -> int:
-    """Where the parser stops: it does not say, so it is led there once more, the last chunk byte by byte."""
+    """Where the parser stops. It does not say, so the file is parsed again, the last chunk byte by byte."""
     import ijson
 
     class Ignored:
@@ -386,7 +386,7 @@ def _bad_byte(file: BinaryIO, start: int, length: int) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what was found."""
+    """The first line of an error."""
     text = error.args[0] if error.args else ""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
     return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,6 +1,6 @@
 """The four ways in which rows are stored, behind one protocol.
 
-A source gives rows as mappings in the order asked for, with the columns asked for and no others.
+A source gives rows as mappings, in the order asked for and with only the columns asked for.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PAGE_COLUMNS = ("cleaned_html", "pos_candidates", "neg_candidates")
-"""What a ranker reads of a row, beside the light columns."""
+"""What a ranker reads of a row, besides the light columns."""
 _BATCH_ROWS = 4
-"""A row is some 2 MB, and pyarrow holds a few batches at once."""
+"""A row has some 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
-"""Without a buffer pyarrow reads a whole column chunk at once: 10 GB where one row group holds a split."""
+"""Without a buffer, pyarrow reads a whole column chunk at once: 10 GB if one row group holds a split."""
 
 
 class Source(Protocol):
@@ -35,14 +35,14 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Its name, for messages."""
 
     @property
     def folder(self) -> Path | None:
-        """Where pictures given by path lie; None when no picture may be given so."""
+        """Where pictures given by a path are; None if no picture may be given by a path."""
 
     def columns(self) -> Sequence[str]:
-        """The columns that are there."""
+        """The columns that it has."""
 
     def count(self) -> int:
         """The number of rows."""
@@ -51,7 +51,7 @@ class Source(Protocol):
         """The sizes of its files in bytes; empty when it has none."""
 
     def version(self) -> str:
-        """What differs whenever any of its rows may: read where that is quick, else made of its pages."""
+        """Changes whenever any row may have: the files' own stamp where that is quick, else made from the pages."""
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows as stored, with a few small columns."""
@@ -69,7 +69,7 @@ class ParquetFiles:
     folder: Path | None
 
     def columns(self) -> list[str]:
-        """Those that every file has, and an error that names the file that lacks a needed one."""
+        """Those that every file has. Raises an error that names a file without a needed one."""
         schemas = [self._schema(path) for path in self.paths]
         for path, names in zip(self.paths, schemas, strict=True):
             check_names(names, REQUIRED_COLUMNS, str(path))
@@ -108,7 +108,7 @@ class ParquetFiles:
                     yield from file.iter_batches(
                         batch_size=batch_rows, row_groups=[group], columns=list(columns), use_threads=False
                     )
-                    # a group's dictionaries of pages and pictures may be 400 MB: back with them before the next group's
+                    # a row group's dictionaries of pages and pictures may take 400 MB: free them before the next group's
                     pa.default_memory_pool().release_unused()
 
     def _schema(self, path: Path) -> list[str]:
@@ -120,14 +120,14 @@ class ParquetFiles:
 
 @dataclass(frozen=True, slots=True)
 class JsonlFiles:
-    """JSONL files one after another. Lines are found by their offset, so no row waits anywhere."""
+    """JSONL files one after another. Lines are found by offset, so no row has to wait."""
 
     paths: tuple[Path, ...]
     name: str
     folder: Path | None
 
     def columns(self) -> list[str]:
-        """Those of the first row; a key that a later row lacks is read as null."""
+        """Those of the first row; a later row without one of them is read as null there."""
         for path in self.paths:
             for number, line in self._lines(path):
                 return list(_json_row(line, path, number))
@@ -160,7 +160,7 @@ class JsonlFiles:
             yield {name: row.get(name) for name in columns}
 
     def _offsets(self) -> array[int]:
-        """Three numbers a row: which file, which line, which byte."""
+        """Three numbers per row: file, line and byte."""
         index = array("q")
         for file, path in enumerate(self.paths):
             start = 0
@@ -178,7 +178,7 @@ class JsonlFiles:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A `datasets.Dataset`: memory-mapped, any row at once."""
+    """A `datasets.Dataset`: memory-mapped, any row can be read directly."""
 
     table: Any
     name: str
@@ -194,7 +194,7 @@ class TableSource:
         return []
 
     def version(self) -> str:
-        # the library's own, which every change of a table changes
+        # the library's own fingerprint, which changes with the table
         return str(self.table._fingerprint)
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -248,7 +248,7 @@ def _row_at(batch: pa.RecordBatch, at: int) -> dict[str, object]:
 
 
 def _cell(column: pa.Array, at: int) -> object:
-    """A text that is not UTF-8 is read as null: the row is at fault, not the run."""
+    """Text that is not UTF-8 is read as null, so that it is the row's fault and not the run's."""
     try:
         value: object = column[at].as_py()
     except UnicodeDecodeError:
@@ -269,7 +269,7 @@ def _json_row(line: bytes, path: Path, number: int) -> dict[str, object]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """An unreadable file is an error that names it."""
+    """Errors of reading name the file."""
     import pyarrow as pa
 
     try:
@@ -279,12 +279,12 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def check_names(present: Sequence[str], needed: Sequence[str], where: str) -> None:
-    """Raises DatasetError that names the columns of `needed` that are not there."""
+    """Raises DatasetError naming the columns of `needed` that are missing."""
     missing = [name for name in needed if name not in present]
     if missing:
         raise DatasetError("dataset", f"the columns {', '.join(missing)} in {where}", ", ".join(present) or "none")
 
 
 def first_line(error: BaseException) -> str:
-    """An error's first line, so that ours stays one sentence."""
+    """An error's first line, so that our message stays one sentence."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,6 +1,6 @@
 """One raw row -> one `Step`. The only place that knows what the fields of a row are called.
 
-A bad row never raises: what is wrong with it becomes `Step.faults`, at most one fault of a name, so that a run can
+A bad row never raises: what is wrong with it becomes `Step.faults`, at most one fault of each name, so that a run can
 count it and go on.
 """
 
@@ -25,33 +25,33 @@ Row = Mapping[str, object]
 
 RAW_HTML = "raw_html"
 ORDER_COLUMNS = ("annotation_id", "action_uid", "target_action_index")
-"""Enough to know which row comes when."""
+"""Enough to put rows in order."""
 LIGHT_COLUMNS = (*ORDER_COLUMNS, "confirmed_task", "website", "domain", "operation", "action_reprs")
-"""Enough to tell one data set from another without a picture or a page."""
+"""Enough to tell data sets apart without reading a picture or a page."""
 REQUIRED_COLUMNS = (*LIGHT_COLUMNS, "cleaned_html", "pos_candidates", "neg_candidates", "screenshot")
 OPTIONAL_COLUMNS = ("subdomain", "target_action_reprs")
 
 MAX_PICTURE_BYTES = 100_000_000
-"""Of an encoded screenshot; released ones have a few million."""
+"""Bytes of an encoded screenshot; released ones have a few million."""
 MAX_TEXT_CHARACTERS = 1_000_000
-"""Of what a row says of its task, actions and operation together; released ones have a few thousand."""
+"""Characters of a row's task, actions and operation together; released ones have a few thousand."""
 MAX_PIXEL = 1e9
-"""Largest number of a box, either sign. Browsers lay out no further than 2**25 pixels; sums and areas stay finite."""
+"""Largest number in a box, of either sign. Browsers lay out no further than 2**25 pixels, and sums and areas stay finite."""
 
 
 @dataclass(frozen=True)
 class StoredScreenshot:
-    """A picture as its row stores it. Base64 and paths are resolved by `read`, not before."""
+    """A picture as its row stores it. Base64 and paths are only resolved by `read`."""
 
     content: bytes | str | None = field(repr=False)
-    """The file itself, or its base64 text, or None when there is a path only."""
+    """The file itself, its base64 text, or None when there is only a path."""
     path: str | None = None
     """Relative to `folder`."""
     folder: Path | None = None
-    """No picture outside of it is ever opened; None when no file may be opened at all."""
+    """No picture outside it is ever opened; None when no file may be opened at all."""
 
     def read(self) -> bytes:
-        """The encoded image file. Raises RowError `bad_screenshot` when it cannot be had, or is too large."""
+        """The encoded image file. Raises RowError `bad_screenshot` when it cannot be read or is too large."""
         if isinstance(self.content, bytes):
             return _of_fair_size(self.content)
         return self._read_path() if self.content is None else _of_fair_size(_from_base64(self.content))
@@ -68,7 +68,7 @@ class StoredScreenshot:
             full = (self.folder / self.path).resolve()
             if not full.is_relative_to(self.folder.resolve()):
                 raise RowError("bad_screenshot", f"path {self.path!r} leads out of the data set's folder")
-            # a pipe or a device would be read for ever
+            # reading a pipe or a device might never end
             if full.exists() and not full.is_file():
                 raise RowError("bad_screenshot", f"path {self.path!r} is no regular file")
             with full.open("rb") as file:
@@ -79,7 +79,7 @@ class StoredScreenshot:
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Where a row is stored, and what it says of its own place in its task."""
+    """Where a row is stored, and its place in its task as the row states it."""
 
     key: StepKey
     index: int | None
@@ -87,18 +87,18 @@ class RowPosition:
     position: int
     """Of the row in its source, from 0."""
     repeats: str | None = None
-    """Which earlier row has the same key; None when none has."""
+    """The earlier row with the same key; None if there is none."""
 
     @property
     def step_key(self) -> StepKey:
-        """The key, made unique for a row that repeats another's, so that no file mixes the two up."""
+        """The key, made unique for a row that repeats another's, so that no file mixes them up."""
         if self.repeats is None:
             return self.key
         return StepKey(self.key.annotation_id, f"{self.key.action_uid}#row{self.position}")
 
 
 class FaultLog:
-    """Gathers what is wrong with one row: the first detail of each name, and how many more there were."""
+    """Collects what is wrong with one row: the first detail for each name, and how many more there were."""
 
     def __init__(self) -> None:
         self._details: dict[str, list[str]] = {}
@@ -140,7 +140,7 @@ def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html
 
 
 def _check_texts(step: Step, log: FaultLog) -> None:
-    """Whatever is to be hashed, sent or stored must be text that UTF-8 can write, and no more of it than a person reads."""
+    """Text that is hashed, sent or stored must be valid UTF-8, and no longer than a person would read."""
     operation = (step.operation.op, step.operation.value, step.operation.original_op)
     texts = {
         "annotation_id or action_uid": step.key,
@@ -182,12 +182,12 @@ def read_index(value: object) -> int | None:
 
 
 def as_text(value: object) -> str:
-    """Null is the empty text; numbers are their digits."""
+    """Null becomes the empty text, a number its digits."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def parse_box(rect: object) -> Box | None:
-    """`"x,y,w,h"` or four numbers; None when these are not exactly four numbers within MAX_PIXEL."""
+    """`"x,y,w,h"` or four numbers; None unless it is exactly four numbers within MAX_PIXEL."""
     parts = _box_parts(rect)
     if len(parts) != 4:
         return None
@@ -195,7 +195,7 @@ def parse_box(rect: object) -> Box | None:
         x, y, w, h = map(float, parts)
     except (TypeError, ValueError, OverflowError):
         return None
-    # NaN compares false
+    # comparisons with NaN are false
     top = MAX_PIXEL
     return Box(x, y, w, h) if abs(x) <= top and abs(y) <= top and abs(w) <= top and abs(h) <= top else None
 
@@ -229,7 +229,7 @@ def _side(row: Row, name: str, is_positive: bool, log: FaultLog) -> list[Candida
 
 
 class _Listed(msgspec.Struct):
-    """A candidate as the released data list it."""
+    """A candidate as the released data hold it."""
 
     backend_node_id: str
     tag: str
@@ -246,7 +246,7 @@ _decode_attributes = msgspec.json.Decoder(_Attributes).decode
 
 
 def _plain_candidate(raw: object, is_positive: bool) -> Candidate | None:
-    """A candidate without any fault, in the released form; None for all others. A row has hundreds, so this is quick."""
+    """A faultless candidate in the released form; None for any other. A row has hundreds, so this is quick."""
     if not isinstance(raw, str):
         return None
     try:
@@ -312,7 +312,7 @@ def _operation(raw: object, log: FaultLog) -> Operation:
 
 
 def _history(row: Row, log: FaultLog) -> tuple[str, ...]:
-    """The actions before this one. What comes after must not be known to a model."""
+    """The actions before this one. A model must not know what comes after."""
     actions, raw = row.get("action_reprs"), row.get("target_action_index")
     index = read_index(raw)
     if not isinstance(actions, (list, tuple)):
@@ -327,7 +327,7 @@ def _history(row: Row, log: FaultLog) -> tuple[str, ...]:
 
 
 def _action_text(row: Row, index: int | None) -> str:
-    """The text of this step's own action: the row's, or else the task's at this place."""
+    """The text of this step's own action: from its row, else from the task's list."""
     actions = row.get("action_reprs")
     own = as_text(row.get("target_action_reprs"))
     if own or index is None or not isinstance(actions, (list, tuple)) or index >= len(actions):
@@ -354,7 +354,7 @@ def _screenshot(raw: object, folder: Path | None, log: FaultLog) -> StoredScreen
 
 
 def _json_object(raw: object) -> dict[str, object] | None:
-    """A JSON object, decoded already or not; None for anything else."""
+    """A JSON object, already decoded or not; None for anything else."""
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)

@@ -1,4 +1,4 @@
-"""Rows that are read together: a whole source, or one file of several, so that several readers share a split."""
+"""Rows that are read together: a whole source, or one of its files, so that several readers can share a split."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .sources import wanted_columns
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Some rows of a source, and what is read of them. Small, and may be sent to another process."""
+    """Some rows of a source, and which columns to read. Small, so it can be sent to another process."""
 
     source: Source
     columns: tuple[str, ...]
     places: tuple[RowPosition, ...]
     """In the order in which `steps` gives them."""
     start: int = 0
-    """Where the source's first row is, as the places count."""
+    """Position of the source's first row, in the numbering of `places`."""
 
     def steps(self) -> Iterator[Step]:
-        """Raises DatasetError when a file cannot be read, or has other rows than when the order was found."""
+        """Raises DatasetError when a file cannot be read, or no longer has the rows that `places` names."""
         rows = self.source.rows(self.columns, [place.position - self.start for place in self.places])
         for place, row in zip(self.places, rows, strict=True):
             _check_same(place, row, self.source)
@@ -36,7 +36,7 @@ def whole(source: Source, places: Sequence[RowPosition], raw_html: bool = False)
 
 
 def by_file(part: Shard) -> list[Shard]:
-    """The same rows file by file, each file's in the order in which they are stored. A source without files stays one."""
+    """The same rows, file by file, each file's in the order in which they are stored. A source without files stays whole."""
     source = part.source
     if not isinstance(source, ParquetFiles | JsonlFiles):
         return [part]
@@ -57,7 +57,7 @@ def without_pictures(part: Shard) -> Shard:
 
 
 def _check_same(place: RowPosition, row: Row, source: Source) -> None:
-    """The order was found in a first reading: a stream that shuffles anew each time would give wrong histories."""
+    """`places` come from a first reading: a stream that shuffles anew each time would give wrong histories."""
     if row_key(row) != place.key:
         raise DatasetError(
             "dataset",

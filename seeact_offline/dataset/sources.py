@@ -18,7 +18,7 @@ SPLITS = {
     "cross_website": "test_website",
     "cross_domain": "test_domain",
 }
-"""What people type -> what the hub's files are called."""
+"""What people type -> the name of the split's files on the hub."""
 
 TEST_SPLITS = ("cross_task", "cross_website", "cross_domain")
 ALL = "all"
@@ -27,7 +27,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FILE_NAME = re.compile(rf"({'|'.join([*SPLITS, *SPLITS.values()])})(?:[-_.].*)?\.(parquet|jsonl)")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.")
 _HUB_BATCH_ROWS = 32
-"""Rows converted at once after a download; the library would take a whole row group."""
+"""Rows converted at once after a download; by default the library takes a whole row group."""
 _ANYWHERE = Path("/")
 
 
@@ -44,7 +44,7 @@ def open_sources(dataset: Any, split: str, *, raw_html: bool = False) -> list[So
 
 
 def wanted_columns(source: Source, raw_html: bool) -> list[str]:
-    """What to read: `raw_html`, half of a data set's bytes, only where it is asked for."""
+    """The columns to read: `raw_html`, half of a data set's bytes, only where it is asked for."""
     present = set(source.columns())
     extra = [RAW_HTML] if raw_html else []
     return [*REQUIRED_COLUMNS, *(name for name in OPTIONAL_COLUMNS if name in present), *extra]
@@ -70,7 +70,7 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
 
 
 def _open_file(path: Path) -> Source:
-    # a pipe cannot be read more than once
+    # a pipe can be read only once
     if path.suffix not in (".parquet", ".jsonl") or not path.is_file():
         raise DatasetError("dataset", "a .parquet or .jsonl file", repr(str(path)))
     return _files([path], str(path), path.parent)
@@ -90,7 +90,7 @@ def _open_folder(folder: Path, split: str) -> Source:
 
 
 def _split_files(folder: Path) -> dict[str, list[Path]]:
-    """Canonical split -> its files, those in `data/` where there are any, as on the hub."""
+    """Canonical split -> its files, those in `data/` if there are any, as on the hub."""
     found: dict[str, list[Path]] = {}
     to_canonical = {hub: name for name, hub in SPLITS.items()}
     for place in (folder, folder / "data"):
@@ -104,7 +104,7 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _check_shards(paths: Sequence[Path], split: str) -> None:
-    """Half a split scored as a whole one would be a wrong figure that looks right."""
+    """Half a split scored as a whole one would give a wrong figure that looks right."""
     totals = {int(match[2]) for match in map(_SHARD.search, (path.name for path in paths)) if match}
     if totals and len(paths) != max(totals):
         raise DatasetError(
@@ -137,7 +137,7 @@ def _pick(tables: Mapping[str, Any], split: str) -> Any:
 
 
 def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
-    """Downloads the files of this one split; without `data_files` the library would fetch and convert all of them."""
+    """Downloads the files of this one split; without `data_files` the library would fetch and convert every split."""
     import datasets
 
     hub_split = SPLITS[split]
@@ -160,7 +160,7 @@ def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
 
 
 def _hub_splits(hub_id: str) -> list[str]:
-    """For a message only, so that not getting them is no second error."""
+    """For an error message only, so failing to get them is no second error."""
     import datasets
 
     try:

@@ -20,26 +20,26 @@ from .sources import ALL, SPLITS, open_sources
 
 @dataclass(frozen=True)
 class Split:
-    """The steps of a split, task by task, or of some of its tasks. Made by `open_split`.
+    """The steps of a split, or of some of its tasks, task by task. Made by `open_split`.
 
     Nothing is read before it is asked for; what is small is read once.
     """
 
     dataset: Any
-    """As it was named, or the object."""
+    """The name or object that the user gave."""
     name: str
     """train, cross_task, cross_website, cross_domain or all."""
     sources: tuple[Source, ...]
-    """One a split; three for `all`."""
+    """One per split; three for `all`."""
     limit: int | None = None
-    """The first so many of the tasks."""
+    """Only the first so many tasks."""
     wanted: Collection[str] | None = None
     """Ids of the tasks to choose from; None for all."""
     raw_html: bool = False
 
     @cached_property
     def keys(self) -> tuple[StepKey, ...]:
-        """Of the steps, in their order. Reads no page and no picture."""
+        """Keys of the steps, in order. Reads no page and no picture."""
         return tuple(place.step_key for _, plan in self._plans for place in plan)
 
     @cached_property
@@ -51,8 +51,8 @@ class Split:
     def fingerprint(self) -> str:
         """16 hex digits that change when ids, tasks, operations, actions, their order or the files' sizes change.
 
-        Of the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture (JSONL has
-        to be parsed whole for that).
+        Covers the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture (JSONL
+        has to be parsed whole).
         """
         digest = hashlib.sha256()
         for source in self.sources:
@@ -64,15 +64,15 @@ class Split:
 
     @cached_property
     def version(self) -> str:
-        """16 hex digits that change whenever anything in the split may have: pages too, which `fingerprint` does not read.
+        """16 hex digits that change whenever anything in the split may have changed, including pages, which `fingerprint` skips.
 
-        Files count as changed when they were written anew, so that a copy of a data set has another version.
+        A file that was written anew counts as changed, so a copy of a data set has another version.
         """
         versions = [self.fingerprint, *(source.version() for source in self.sources)]
         return hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:16]
 
     def steps(self) -> Iterator[Step]:
-        """Lazily, one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""
+        """Lazily, with one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""
         for source, plan in self._plans:
             yield from whole(source, plan, self.raw_html).steps()
 
@@ -80,19 +80,19 @@ class Split:
         return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))
 
     def shards(self) -> list[Shard]:
-        """The steps in parts that can be read at the same time, on other machines too.
+        """The steps in parts that can be read at the same time, even on other machines.
 
-        No picture is read: every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
+        No picture is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
         """
         return [part for source, plan in self._plans for part in by_file(without_pictures(whole(source, plan)))]
 
     def only(self, tasks: Collection[str]) -> Split:
-        """The same split with no tasks but these."""
+        """The same split with only these tasks."""
         return replace(self, limit=None, wanted=frozenset(tasks))
 
     @cached_property
     def row_positions(self) -> dict[StepKey, int]:
-        """Where the rows of the steps are stored, counted over the split's files in their order."""
+        """Where each step's row is stored, counted over the split's files in order."""
         positions: dict[StepKey, int] = {}
         start = 0
         for source, plan in self._plans:
@@ -102,7 +102,7 @@ class Split:
 
     @cached_property
     def _plans(self) -> list[tuple[Source, list[RowPosition]]]:
-        """For each source its rows in order, `limit` of the tasks over all of them."""
+        """Each source with its rows in order; `limit` counts the tasks of all sources."""
         plans: list[tuple[Source, list[RowPosition]]] = []
         seen: dict[StepKey, str] = {}
         limit = self.limit
@@ -127,11 +127,11 @@ def open_split(
     `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
     `.parquet` or `.jsonl` file, a `datasets` object, or a hub id `owner/name`. `split`: either spelling, or `all` for
     the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
-    `tasks`: ids of the tasks to read; None for all. `limit`: the first so many of them. `raw_html` is not even read from
+    `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them. `raw_html` is not even read from
     disk unless asked for.
 
-    Raises DatasetError when there is no such data, split or column; a file that turns out to be unreadable raises it when it
-    is read.
+    Raises DatasetError if there is no such data, split or column; a file that cannot be read raises it only when it is
+    read.
     """
     if limit is not None and limit < 1:
         raise DatasetError("limit", "a number of tasks of at least 1", str(limit))
@@ -140,7 +140,7 @@ def open_split(
 
 
 def canonical_split(name: str) -> str:
-    """`test_task` -> `cross_task` and so on; our own names and `all` stay. Raises DatasetError for any other."""
+    """`test_task` -> `cross_task` and so on; our own names and `all` stay. Raises DatasetError for any other name."""
     if name in SPLITS or name == ALL:
         return name
     for canonical, hub in SPLITS.items():

@@ -1,4 +1,4 @@
-"""The figures of the SeeAct paper's Table 1, for any data set: one pass over its steps, nothing decoded.
+"""The figures of the SeeAct paper's Table 1, for any data set: one pass over its steps, without decoding pictures.
 
 What the paper calls domains are the hub's subdomains: its train split has 17 of them, and 3 in the column `domain`.
 """
@@ -19,29 +19,29 @@ from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
 @dataclass(frozen=True, slots=True)
 class DatasetStats:
-    """One split in figures. Averages are None where no row has what is averaged."""
+    """One split in figures. An average is None if no row has the value to average."""
 
     split: str
     tasks: int
     steps: int
     domains: int
-    """Of the column `domain`."""
+    """Values of the column `domain`."""
     subdomains: int
     """What the paper calls domains."""
     websites: int
     actions_a_task: float | None
-    """Rows a task."""
+    """Rows per task."""
     elements_a_page: float | None
     """Candidates listed, positive or not."""
     html_tokens_a_page: float | None
-    """Of cleaned_html, over the rows that have any."""
+    """In `cleaned_html`, over the rows that have it."""
     visual_tokens: float | None
     """By the published rule, over the rows whose picture can be opened."""
     visual_tokens_at_full_size: float | None
-    """The same tiles over the page as it is, without the two downscales."""
+    """The same tiles over the page at full size, without the two downscales."""
     faulty_rows: int
     faults: Mapping[str, int]
-    """Rows by what is wrong with them; a row may be in several."""
+    """Number of rows per fault; a row may have several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class PaperStats:
 
 
 def dataset_stats(steps: Iterable[Step], split: str, count_tokens: Callable[[str], int]) -> DatasetStats:
-    """The figures of a split, in one pass that keeps ids and names only."""
+    """The figures of a split, in one pass that keeps only ids and names."""
     totals = _Totals()
     for step in steps:
         totals.add(step, count_tokens)
@@ -88,7 +88,7 @@ class _Mean:
 
 @dataclass(slots=True)
 class _Totals:
-    """What is known of a split so far."""
+    """The totals of a split so far."""
 
     tasks: set[str] = field(default_factory=set)
     domains: set[str] = field(default_factory=set)
@@ -117,7 +117,7 @@ class _Totals:
         self.faulty_rows += bool(faults)
 
     def _add_site(self, step: Step) -> None:
-        """A name that a row lacks is no further domain."""
+        """A missing name does not count as another domain."""
         if step.domain:
             self.domains.add(step.domain)
         if step.subdomain:

@@ -1,4 +1,4 @@
-"""Steps of our own making -> rows and files in the hub's layout. The other half of `rows`: it names the same fields."""
+"""Steps of our own making -> rows and files in the hub's layout. The counterpart of `rows`, with the same field names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Operation
 
 CANDIDATE_MARK = {"data_pw_testid_buckeye_candidate": "1"}
-"""The released data carry it on every candidate."""
+"""Every candidate of the released data has it."""
 ROWS_AT_ONCE = 32
-"""Rows of a row group: bounds what is held in memory while writing."""
+"""Rows of a row group, which limits the memory that writing takes."""
 COMPRESSION_LEVEL = 19
 
 
@@ -27,17 +27,17 @@ class ElementRecord:
     tag: str
     box: Box
     attributes: Mapping[str, str]
-    # HTML attributes beside the id and the box
+    """HTML attributes besides the id and the box."""
     is_positive: bool = False
     is_original: bool = False
     """The very element that was acted on."""
     is_top_level: bool = False
-    """The outermost one that counts as acted on."""
+    """The outermost element that counts as acted on."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One action on one page, complete enough to become a row."""
+    """One action on one page, with everything that a row needs."""
 
     annotation_id: str
     action_uid: str
@@ -85,7 +85,7 @@ def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_onc
     import pyarrow.parquet as pq
 
     schema, left = hub_schema(), iter(rows)
-    # a page as large as a row group lets one row's HTML be written as a difference to the last one's
+    # with a page as large as a row group, one row's HTML is written as a difference to the last one's
     options = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL, "data_page_size": 1 << 26}
 
     def write(draft: Path) -> int:
@@ -101,7 +101,7 @@ def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_onc
 
 
 def hub_schema() -> Any:
-    """Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture."""
+    """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture."""
     import pyarrow as pa
 
     strings = ("action_uid", "raw_html", "cleaned_html", "operation")

@@ -1,9 +1,9 @@
-"""A split through a ranker as a Ray Data pipeline: rows are read, described and scored by workers, on one machine or many.
+"""A split through a ranker as a Ray Data pipeline: workers read, describe and score rows, on one machine or many.
 
-What travels between the stages is a handful of steps, pickled: reading -> describing (CPU) -> scoring (a ranker each) ->
-here, where each step is put into the journal as it comes. Ray runs the work of a dead worker again; a dead run goes on
-from its journal. A step is scored in one call of the model, with as many threads as here: so the scores are those
-of a run without Ray, to the bit.
+A handful of pickled steps travels from stage to stage: reading -> describing (CPU) -> scoring (each worker with a ranker) ->
+here, where each step goes into the journal as it comes. Ray repeats the work of a dead worker; a dead run goes on from its
+journal. A step is scored in one call of the model, with as many threads as here, so the scores are those of a run
+without Ray, to the bit.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ if TYPE_CHECKING:
 Opener = Callable[[str], Ranker]
 
 STEPS_AT_ONCE = 8
-"""What one task of Ray works on: some MB of pages, or a second of a GPU."""
+"""Steps in one Ray task: some MB of pages, or a second of a GPU."""
 OBJECT_STORE_BYTES = 512 << 20
-"""Of a Ray of our own; a few handfuls for every worker."""
+"""For a Ray of our own: a few handfuls of steps for every worker."""
 READER_CPUS = 0.5
-"""A share of its own, also because Ray joins stages that ask for the same."""
+"""Not a whole one like the other stages', because Ray joins stages that ask for the same."""
 DESCRIBERS_A_READER = 8
 CHECK_S = 20.0
-"""For a cluster to answer; Ray itself would try for minutes."""
+"""Seconds for a cluster to answer; Ray itself would try for minutes."""
 CONNECT_S = 5.0
 ATTEMPTS = 3
-"""At a piece of work whose workers die: Ray itself would go on for ever."""
+"""How often work is begun whose workers die; Ray itself would never stop trying."""
 COLUMN = "steps"
 INSTALL = "pip install 'seeact-offline[ray]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Where the work is done, and by how many. None: as many as there is room for."""
+    """Where the work is done, and by how many workers. None: as many as there is room for."""
 
     address: str | None = None
-    """Of a cluster, HOST:PORT or auto; None: a Ray of our own on this machine, gone with the run."""
+    """HOST:PORT of a cluster, or auto; None: a Ray of our own on this machine, which ends with the run."""
     score: int | None = None
     describe: int | None = None
     gpus_each: float | None = None
-    """Of a card, for every scoring worker."""
+    """GPUs, or a share of one, for every scoring worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Workers as they will be."""
+    """The workers that will be started."""
 
     score: int
     describe: int
@@ -80,7 +80,7 @@ class Crew:
 
 
 class Room(NamedTuple):
-    """What a Ray has for all its work."""
+    """What Ray has in all."""
 
     cpus: int
     gpus: float
@@ -88,9 +88,9 @@ class Room(NamedTuple):
 
 
 def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
-    """Fills in what is not asked for. Raises InputError where there is no room, for which Ray would wait for ever.
+    """Fills in what is not asked for. Raises InputError if there is not enough room, for which Ray would wait forever.
 
-    A scorer for every GPU, or for every machine, of which it takes the processors that a run without Ray would take.
+    One scorer per GPU, or per machine, where it takes the processors that a run without Ray would take.
     """
     each = workers.gpus_each
     if each is None:
@@ -121,7 +121,7 @@ class RayEngine:
         steps_at_once: int = STEPS_AT_ONCE,
         attempts: int = ATTEMPTS,
     ) -> None:
-        """`opener` is called by every scoring worker, and has to be known by its name there."""
+        """Every scoring worker calls `opener`, so it must be importable there by its name."""
         self.crew = crew
         self._ranker = ranker
         self._opener = opener
@@ -131,10 +131,10 @@ class RayEngine:
 
     @cached_property
     def digest(self) -> str:
-        """What the ranker's scores depend on, as `ranker_digest` says it where they are made. Raises InputError."""
+        """What the ranker's scores depend on: its `ranker_digest`, taken on a worker. Raises InputError."""
         import ray
 
-        # a process that has once used a GPU keeps some of it
+        # a process that has used a GPU keeps some of its memory
         task = ray.remote(num_cpus=1, num_gpus=self.crew.gpus_each, max_calls=1 if self.crew.gpus_each else 0)(_digest)
         with _in_our_words():
             found = ray.get(task.remote(self._opener, self._ranker))
@@ -143,7 +143,7 @@ class RayEngine:
         return str(found)
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
-        """Every step, in the order in which they are done; what is new is in the journal. Raises InputError."""
+        """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
         for outcome in self._outcomes(split.shards(), journal):
             yield keep(outcome, journal)
 
@@ -181,7 +181,7 @@ class RayEngine:
 
 
 def _pool(workers: int, pieces: int) -> Any:
-    """Actors, of which no more than there is work for; each is handed its next piece beforehand."""
+    """Actors, no more than there is work for; each is given its next piece in advance."""
     from ray.data import ActorPoolStrategy
 
     return ActorPoolStrategy(size=min(workers, pieces), max_tasks_in_flight_per_actor=2)
@@ -193,7 +193,7 @@ def _made_from(stage: DescribeStage | ScoreStage) -> dict[str, Any]:
 
 @contextmanager
 def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> Iterator[RayEngine]:
-    """Connects to Ray, or starts one on this machine, and lets go of it at the end. Raises InputError. `opener`: see RayEngine."""
+    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine."""
     ray = _import_ray()
     _connect(ray, workers)
     try:
@@ -208,7 +208,7 @@ def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> 
 
 @dataclass(frozen=True, slots=True)
 class ReadStage:
-    """A part of the split -> its steps, some at a time."""
+    """A part of the split -> its steps, a few at a time."""
 
     steps_at_once: int
 
@@ -222,7 +222,7 @@ class ReadStage:
 
 
 def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> pa.Table:
-    """What a stage makes of the steps; an error that ends the run, its own or that of a stage before, goes on to the end."""
+    """What a stage makes of the steps; an error that ends the run, from this stage or an earlier one, is passed on."""
     steps = _content(batch)
     if isinstance(steps, InputError):
         return batch
@@ -237,12 +237,12 @@ class DescribeStage:
     """What a describing worker has to know."""
 
     known: frozenset[StepKey]
-    """Scored by an earlier run."""
+    """Steps that an earlier run scored."""
     register: Any
 
 
 class _Describer:
-    """Steps -> steps in words."""
+    """Steps -> described steps."""
 
     def __init__(self, stage: DescribeStage) -> None:
         self._stage = stage
@@ -267,7 +267,7 @@ class ScoreStage:
     register: Any
 
     def open(self) -> Ranker:
-        """Raises InputError for another ranker than that of the first worker."""
+        """Raises InputError if the ranker is not the first worker's."""
         if self.threads is not None:
             set_model_threads(self.threads)
         ranker = self.opener(self.ranker)
@@ -277,7 +277,7 @@ class ScoreStage:
 
 
 class _Scorer:
-    """Steps in words -> scores. One object a worker, which keeps its ranker."""
+    """Described steps -> scores. One object per worker, which keeps its ranker."""
 
     def __init__(self, stage: ScoreStage) -> None:
         self._stage = stage
@@ -291,19 +291,19 @@ class _Scorer:
 
     @cached_property
     def _ranker(self) -> Ranker:
-        # not in the constructor, whose errors Ray answers by trying again
+        # not in the constructor: Ray would answer an error there by trying again
         return self._stage.open()
 
 
 class _Register:
-    """Counts how often each piece of work was begun. An actor, which outlives the workers."""
+    """Counts how often each piece of work was begun. An actor, so that it outlives the workers."""
 
     def __init__(self, attempts: int) -> None:
         self._attempts = attempts
         self._begun: Counter[tuple[str, StepKey]] = Counter()
 
     def begin(self, stage: str, first: StepKey) -> str:
-        """Why the work must not be begun again; empty where it may."""
+        """Why the work must not be begun again; empty if it may."""
         self._begun[stage, first] += 1
         if self._begun[stage, first] <= self._attempts:
             return ""
@@ -327,7 +327,7 @@ def _digest(opener: Opener, ranker: str) -> str | InputError:
 
 
 def _block(content: Any) -> pa.Table:
-    """One row: Ray moves rows about and looks into none."""
+    """One row: Ray moves rows about without looking into them."""
     import pyarrow as pa
 
     return pa.table({COLUMN: pa.array([pickle.dumps(content, protocol=5)], pa.large_binary())})
@@ -348,12 +348,12 @@ def _unpacked(piece: bytes) -> Iterable[RankedStep]:
 
 
 def _import_ray() -> Any:
-    """Nothing is reported to anybody, and of Ray's own words (each worker that dies, on standard output) none is printed."""
+    """Turns off Ray's usage reports, and its own messages (one on standard output for each worker that dies)."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
     try:
-        # it warns of its own settings
+        # Ray warns of its own settings
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             import ray
@@ -380,7 +380,7 @@ def _connect(ray: Any, workers: Workers) -> None:
 
 
 def _environment() -> dict[str, Any]:
-    """Workers find this very checkout, where it is none of their installed packages."""
+    """Makes workers import this very checkout, unless it is an installed package."""
     root = Path(__file__).resolve().parents[2]
     if "site-packages" in root.parts:
         return {}
@@ -389,7 +389,7 @@ def _environment() -> dict[str, Any]:
 
 @contextmanager
 def _speechless() -> Iterator[None]:
-    """No word on the standard error stream: Ray's C++ part says there that it has been told to be silent."""
+    """Silences standard error, where Ray's C++ part says that it has been told to be silent."""
     sys.stderr.flush()
     kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -402,12 +402,12 @@ def _speechless() -> Iterator[None]:
 
 
 def _own_cpus(workers: Workers) -> int:
-    """Room for everybody asked for: these are shares in Ray's books, and not processors."""
+    """Enough for all workers asked for: to Ray these are shares, not processors."""
     return max(os.cpu_count() or 1, (workers.score or 1) + (workers.describe or 1) + 1)
 
 
 def _check_address(address: str) -> None:
-    """Raises InputError unless a Ray of our version answers there soon."""
+    """Raises InputError unless a Ray of our version soon answers there."""
     if address != "auto":
         _check_listening(address)
     problem = _problem_of(address)
@@ -416,7 +416,7 @@ def _check_address(address: str) -> None:
 
 
 def _check_listening(address: str) -> None:
-    """Sooner said, and more clearly, than by Ray."""
+    """Says so sooner and more clearly than Ray does."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in host or not 0 < int(port) < 65536:
         wanted = "HOST:PORT of a cluster that this machine belongs to, or auto"
@@ -428,7 +428,7 @@ def _check_listening(address: str) -> None:
 
 
 def _problem_of(address: str) -> str:
-    """Asked in a process of its own, as Ray's own attempt cannot be cut short. Empty where there is none."""
+    """Empty if there is none. Asked in a process of its own, because Ray's own attempt cannot be cut short."""
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False)
@@ -444,7 +444,7 @@ def _quieten(ray: Any) -> None:
         context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    # every row is a block and a task of its own: they are as large as we made them
+    # every row is a block and a task of its own, already of the right size
     context.target_max_block_size = 1
 
 
@@ -456,7 +456,7 @@ def _room(ray: Any) -> Room:
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
-    """What Ray gives up on becomes one sentence."""
+    """Turns Ray's final error into one sentence."""
     import ray
 
     try:

@@ -1,1 +1,1 @@
-"""One way to persist. What is written passes the redactor first."""
+"""How files are written and read. Text is redacted before it is written."""

@@ -1,4 +1,4 @@
-"""What tells a file's content from another's."""
+"""The digest that identifies a file's content."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def file_digest(path: Path) -> str:
-    """sha256 of a file, read in pieces."""
+    """SHA-256 of a file in hex, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

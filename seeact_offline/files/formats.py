@@ -1,6 +1,6 @@
-"""What a file's JSON holds, as typed values; what is wrong with it, as one sentence that names field, expectation and finding.
+"""A file's JSON as typed values; what is wrong with it is one sentence that names the field, the expectation and the finding.
 
-Texts are parsed by `json` and checked by msgspec: a model's reply may hold a lone surrogate, which msgspec's own parser refuses.
+Texts are parsed by `json` and checked by msgspec, because a model's reply may hold a lone surrogate, which msgspec cannot parse.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ WORDS = {
 }
 """What msgspec calls the types of JSON -> what people call them."""
 SHOWN_CHARS = 80
-"""Of what was found."""
+"""Characters of a value that an error shows."""
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _WRONG_TYPE = re.compile(r"Expected `(?P<types>[^`]+)`(?P<limits>.*?)(?:, got (?P<found>.+))?")
 _WRONG_FIELDS = re.compile(r"Object (?P<fault>missing required|contains unknown) field `(?P<name>[^`]*)")
 
 
 class FormatError(ValueError):
-    """A text that is no JSON, or a value of another type."""
+    """Text that is not JSON, or a value of the wrong type."""
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(f"expected {expected}, got {got}")
@@ -47,20 +47,20 @@ def read_json(text: str | bytes) -> Any:
 
 
 def typed(value: object, kind: type[T]) -> T:
-    """A value of JSON as this type. Raises FormatError."""
+    """The JSON value as this type. Raises FormatError."""
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
-        # what a type's `__post_init__` refuses is worded there
+        # a type's `__post_init__` words its own refusals
         own = error.__cause__
         raise (own if isinstance(own, FormatError) else _worded(str(error), value, kind)) from None
     except UnicodeEncodeError as error:
-        # of a field's name: texts are not looked into
+        # raised for a field's name: texts are not checked
         raise FormatError("a field's name without lone surrogates", short(error.object)) from None
 
 
 def short(found: object) -> str:
-    """The beginning of what was found, in one line."""
+    """The beginning of a value, on one line."""
     return repr(found)[:SHOWN_CHARS]
 
 
@@ -78,7 +78,7 @@ def _worded(message: str, value: Any, kind: type[msgspec.Struct]) -> FormatError
 def _about_type(wrong: re.Match[str], value: Any, path: str) -> FormatError:
     words = " or ".join(WORDS.get(name, name) for name in wrong["types"].split(" | "))
     field = f"{path.lstrip('.')} to be " if path else ""
-    # a path does not tell an object's key
+    # the path does not name an object's key
     found = WORDS.get((wrong["found"] or "").strip("`"), "another") if "[...]" in path else short(_at(value, path))
     return FormatError(f"{field}{words}{wrong['limits']}", found)
 
@@ -88,13 +88,17 @@ def _about_fields(wrong: re.Match[str], found: dict[str, Any], path: str, kind: 
         article = "the" if wrong["fault"] == "missing required" else "no"
         wanted = f"{article} field {wrong['name']} in {path.lstrip('.')}"
     else:
-        required = ", ".join(field.encode_name for field in msgspec.structs.fields(kind) if field.required)
-        wanted = f"{'exactly ' if kind.__struct_config__.forbid_unknown_fields else ''}the fields {required}"
+        known, exact = msgspec.structs.fields(kind), kind.__struct_config__.forbid_unknown_fields
+        required = ", ".join(field.encode_name for field in known if field.required)
+        optional = ", ".join(field.encode_name for field in known if not field.required)
+        wanted = f"{'exactly ' if exact else ''}the fields {required}"
+        if exact and optional:
+            wanted = f"{wanted}, and perhaps {optional}" if required else f"no fields but {optional}"
     return FormatError(wanted, short(", ".join(found)) if found else "none")
 
 
 def _at(value: Any, path: str) -> Any:
-    """What lies at a path such as `.groups[0].op`."""
+    """The value at a path such as `.groups[0].op`."""
     for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         value = value[name] if name else value[int(number)]
     return value

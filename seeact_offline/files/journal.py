@@ -1,7 +1,7 @@
-"""A journal: lines of JSON that are only ever appended, so that a killed program goes on from them.
+"""A journal: lines of JSON that are only ever appended, so that a killed program can go on from them.
 
-A crash may tear the last line: it has no newline at its end, or holds NUL bytes where power was lost. Readers leave such a line
-out; only who writes may cut it off, for to others it may be one that a live program is writing.
+A crash may tear the last line: it has no newline at its end, or holds NUL bytes after a power cut. Readers skip such a line;
+only the writer may cut it off, because a reader may be looking at a line that a live program is still writing.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ class Line(NamedTuple):
     offset: int
     """Byte at which it begins."""
     text: str
-    """Without its newline; bytes that are no UTF-8 are replaced."""
+    """Without its newline; bytes that are not UTF-8 are replaced."""
 
 
 class Journal:
-    """Use as a context manager: open for appending inside. Reading needs no opening. OSErrors are the caller's to word."""
+    """A context manager, open for appending inside. Reading needs no opening. OSErrors are for the caller to word."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
-        """Makes the folder, and cuts off a torn last line."""
+        """Makes the folder and cuts off a torn last line."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         whole = sum(map(len, self._whole_lines()))
         if self.path.exists() and self.path.stat().st_size > whole:
@@ -46,7 +46,7 @@ class Journal:
             self._file = None
 
     def append(self, text: str) -> int:
-        """Adds a line of this JSON text and hands it to the operating system; returns the byte at which it begins."""
+        """Appends this JSON text as one line and hands it to the operating system; returns the byte at which it begins."""
         if self._file is None:
             raise RuntimeError(f"expected a journal open for appending, got {self.path} closed")
         if "\n" in text:
@@ -57,7 +57,7 @@ class Journal:
         return offset
 
     def lines(self) -> Iterator[Line]:
-        """The whole lines, in order, without a torn last one; none where there is no file."""
+        """The whole lines in order, without a torn last one; none if there is no file."""
         offset = 0
         for number, line in enumerate(self._whole_lines(), 1):
             yield Line(number, offset, _text(line))
@@ -75,14 +75,14 @@ class Journal:
         except FileNotFoundError:
             return
         with file:
-            # nothing follows the last one
+            # only the last line, which nothing follows, can be torn
             for line, following in pairwise(chain(file, [b""])):
                 if following or not _is_torn(line):
                     yield line
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether a crash has torn this last line of a file."""
+    """Whether a crash tore this line, the last one of a file."""
     return not line.endswith(b"\n") or b"\0" in line
 
 

@@ -1,4 +1,4 @@
-"""Text for people: Markdown tables that read as plain text too, and texts of strangers made harmless."""
+"""Text for people: Markdown tables that read well as plain text too, and other people's text made harmless."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seeact_offline.files.redaction import redact
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, columns padded so that it reads as plain text too."""
+    """A Markdown table, its columns padded so that it reads well as plain text too."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = [
         "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
@@ -29,13 +29,13 @@ def cell(text: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """Any text on one line, without what cannot be seen."""
+    """Any text on one line, without invisible characters."""
     visible = "".join(c for c in str(text) if c.isprintable() or c.isspace())
     return " ".join(visible.split())
 
 
 def printable(text: str) -> str:
-    """The text without secrets; control, format and surrogate characters made visible, so that none can steer a terminal."""
+    """The text without secrets, with control, format and surrogate characters made visible so that none can steer a terminal."""
     return "".join(
         c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else f"\\u{ord(c):04x}"
         for c in redact(text)

@@ -1,8 +1,8 @@
-"""The secrets of this process, taken out of all that is written or printed.
+"""Removes the secrets of this process from everything that is written or printed.
 
-Whoever is given a secret (an API key, what a server's URL says of its user, the values of its query) hides it here, before it
-is used. `redact` then blots it out of any text, also where it is percent-encoded or escaped as in JSON. `redact_reported` is
-for what others report, a server's error above all: there, what looks like a secret is taken for one.
+Whoever receives a secret (an API key, the user in a server's URL, the values of its query) hides it here before using it.
+`redact` then blots it out of any text, even where it is percent-encoded or escaped as in JSON. `redact_reported` is for what
+others report, above all a server's error: it also removes whatever looks like a secret.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 BLOT = "***"
 SHORTEST = 8
-"""Characters of a secret that is looked for: shorter keys are dummies for servers of one's own, and parts of ordinary words."""
+"""Characters of the shortest secret looked for: shorter keys are dummies for one's own server, or parts of ordinary words."""
 REPORTED_CHARS = 4000
 
 _hidden: set[str] = set()
@@ -29,24 +29,24 @@ _LIKELY = re.compile(
 
 
 def hide(secret: str, shortest: int = SHORTEST) -> None:
-    """From now on `redact` takes this text out. One of fewer characters than `shortest` is left alone."""
+    """From now on `redact` removes this text, unless it has fewer characters than `shortest`."""
     if len(secret) >= shortest:
         _hidden.add(secret)
 
 
 def redact(text: str) -> str:
-    """The text with every hidden secret as BLOT."""
+    """The text with BLOT in place of every hidden secret."""
     return _pattern(frozenset(_hidden)).sub(BLOT, text) if _hidden else text
 
 
 def redact_reported(text: str) -> str:
-    """As `redact`, and without what looks like a secret, on one line that is cut at REPORTED_CHARS."""
-    # cut in between: half of a secret is no longer known as one, and what is likely takes long to look for
+    """Like `redact`, also without what looks like a secret, on one line that is cut at REPORTED_CHARS."""
+    # cut in between: half of a hidden secret would not be recognised, and looking for likely ones takes long
     return _LIKELY.sub(BLOT, " ".join(redact(text).split())[:REPORTED_CHARS])
 
 
 def redact_values(value: Any) -> Any:
-    """As `redact`, for every text inside lists and dictionaries that are to become JSON; their keys are left alone."""
+    """Like `redact`, for every text inside lists and dictionaries that will become JSON; their keys are left alone."""
     if not _hidden:
         return value
     if isinstance(value, str):
@@ -66,10 +66,10 @@ def _pattern(secrets: frozenset[str]) -> re.Pattern[str]:
 
 
 def _spelled(character: str) -> str:
-    """The character as it is, percent-encoded once or more often, or escaped as in JSON."""
+    """A pattern for the character as it is, percent-encoded once or more often, or escaped as in JSON."""
     encoded = "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     units = character.encode("utf-16-be", "surrogatepass").hex()
     escaped = "".join(rf"\\{{1,8}}u{units[i : i + 4]}" for i in range(0, len(units), 4))
-    # before the bare one: the rest of an escaped backslash or percent sign must not be left at the end of a secret
+    # before the bare character, so that no part of an escaped backslash or percent sign is left over at a secret's end
     quoted = rf"\\{{1,8}}{re.escape(character)}|" if character in "\"\\/'" else ""
     return f"(?:(?i:{encoded}|{escaped})|{quoted}{re.escape(character)})"

@@ -1,6 +1,6 @@
-"""The one SQLite store: texts by key, each kept the moment it is put there, beside a checksum.
+"""The one SQLite store: texts by key, each kept the moment it is put there, with a checksum.
 
-A bit that flips on a disk could make another text of it: a text that its checksum does not fit is removed and named.
+A bit that flips on disk could turn a text into another one: a text that does not match its checksum is removed and reported.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from seeact_offline.records import InputError
 
 _LOCK_WAIT_S = 30.0
-"""Another program may be writing to the same file."""
+"""Seconds to wait while another program writes to the same file."""
 
 
 class Store:
-    """Texts by key in one SQLite file, open until `close`. A program that is killed loses none that was put there."""
+    """Texts by key in one SQLite file, open until `close`. A killed program loses none of the texts it put there."""
 
     def __init__(self, path: Path, name: str) -> None:
         """`name`: the argument that errors name. Makes the folder. Raises InputError for an unusable file."""
@@ -27,9 +27,9 @@ class Store:
             raise self.unusable(error) from error
 
     def get(self, key: str) -> str | None:
-        """None for a key that is not there. Raises InputError for a damaged text, which is gone from then on."""
+        """None for an unknown key. Raises InputError for a damaged text, which is then removed."""
         try:
-            # as bytes, for a damaged value may be no text
+            # as bytes, because a damaged value may not be text
             row = self._db.execute(
                 "SELECT CAST(completion AS BLOB), CAST(checksum AS BLOB) FROM completions WHERE key = ?", (key,)
             ).fetchone()
@@ -44,7 +44,7 @@ class Store:
             raise self.unusable(error) from error
 
     def put(self, key: str, text: str) -> None:
-        """In place of an older text. Raises InputError where the file cannot be written."""
+        """Replaces an older text. Raises InputError if the file cannot be written."""
         row = key, text, _checksum(key, text.encode()).decode()
         try:
             self._db.execute("INSERT OR REPLACE INTO completions (key, completion, checksum) VALUES (?, ?, ?)", row)
@@ -56,7 +56,7 @@ class Store:
         self._db.close()
 
     def unusable(self, error: Exception) -> InputError:
-        """The error for a file that cannot be worked with, also for who cannot make sense of a text in it."""
+        """The error for a file that cannot be used, also for a caller who cannot make sense of a text in it."""
         return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
 
 
@@ -70,15 +70,15 @@ def _open_file(path: Path) -> sqlite3.Connection:
         db.execute(
             "CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL, checksum TEXT)"
         )
-        # the index too: a key that is not found there would be paid for again
+        # the index too: a key missing from it would be paid for again
         verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
         if "checksum" not in {column[1] for column in db.execute("PRAGMA table_info(completions)")}:
-            # a file of an earlier version: what it holds has none
+            # a file of an earlier version, whose texts have no checksum
             db.execute("ALTER TABLE completions ADD COLUMN checksum TEXT")
     except BaseException:
-        # whatever it was goes on its way; only the file must not stay open
+        # any error is passed on; only the file must not stay open
         db.close()
         raise
     return db

@@ -1,4 +1,4 @@
-"""A table as Markdown, CSV, LaTeX and HTML. Cells, titles and notes may be texts of strangers: each format escapes them."""
+"""A table as Markdown, CSV, LaTeX and HTML. Cells, titles and notes may be other people's text: each format escapes them."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _LATEX = {c: f"\\{c}" for c in "{}&%$#_"} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows under a header, and what has to be said of them. All texts are plain: no markup in any of them."""
+    """Rows under a header, and the notes that belong to them. All texts are plain, without markup."""
 
     title: str = ""
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
     """As many cells as the header. None is an empty one."""
     notes: Sequence[str] = ()
-    """Sentences below."""
+    """Sentences below the table."""
     above: Sequence[tuple[str, int]] = ()
-    """A line above the header: a text, and how many columns it stands over. Empty: no such line."""
+    """A line above the header: each text and how many columns it spans. Empty: no such line."""
     n_labels: int = 1
-    """The first columns, which say what a row is; LaTeX aligns the others right."""
+    """How many columns, from the first, say what a row is; LaTeX aligns the others right."""
 
     def markdown(self) -> str:
-        """A heading, the table and a paragraph a note."""
+        """A heading, the table, and one paragraph for each note."""
         rows = [[cell(_text(one)) for one in row] for row in self.rows]
         heading = [f"## {cell(self.title)}"] if self.title else []
         return "\n\n".join([*heading, grid([*map(cell, self._full_header())], rows), *map(cell, self.notes)])
 
     def csv(self) -> str:
-        """The header and the rows, every value as it is; no title and no notes."""
+        """Header and rows, every value as it is; no title and no notes."""
         return "".join(map(_csv_line, [self._full_header(), *self.rows]))
 
     def latex(self) -> str:
-        """A plain `tabular`, under title and notes as comments."""
+        """A plain `tabular`, with title and notes as comments above it."""
         remarks = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
         above = [_tex_line(_tex_spans(self.above))] if self.above else []
         rows = [_tex_line([_tex(one) for one in row]) for row in self.rows]
@@ -64,7 +64,7 @@ class Table:
         )
 
     def html(self) -> str:
-        """A `table` with its title as caption, and a paragraph a note."""
+        """A `table` with its title as caption, and one paragraph for each note."""
         caption = [f"<caption>{_html(self.title)}</caption>"] if self.title else []
         above = "".join(f'<th colspan="{columns}">{_html(text)}</th>' for text, columns in self.above)
         head = [f"<tr>{above}</tr>"] if above else []
@@ -86,7 +86,7 @@ class Table:
         )
 
     def _full_header(self) -> list[str]:
-        """With the line above joined on, for formats in which a cell cannot stand over several columns."""
+        """The header joined with the line above it, for formats in which a cell cannot span columns."""
         above = [text for text, columns in self.above for _ in range(columns)] or [""] * len(self.header)
         return [f"{over}: {name}" if over else name for over, name in zip(above, self.header, strict=True)]
 
@@ -97,7 +97,7 @@ def _text(value: object) -> str:
 
 def _csv_line(cells: Sequence[object]) -> str:
     out = io.StringIO()
-    # with the usual end of \r\n a lone \r is quoted too
+    # the default line end, \r\n, makes the writer quote a lone \r too
     csv.writer(out).writerow(cells)
     return out.getvalue().removesuffix("\r\n") + "\n"
 
@@ -107,14 +107,14 @@ def _tex(value: object) -> str:
 
 
 def _tex_spans(above: Sequence[tuple[str, int]]) -> list[str]:
-    """An empty text is left as the empty cells that it stands over."""
+    """An empty text becomes as many empty cells as it spans."""
     spans = [[f"\\multicolumn{{{n}}}{{c}}{{{_tex(text)}}}"] if text else [""] * n for text, n in above]
     return [one for span in spans for one in span]
 
 
 def _tex_line(cells: Sequence[str]) -> str:
     line = " ".join(" & ".join(cells).split())
-    # the \\ of the line before would take a bracket or star that follows it for its own argument
+    # a bracket or star that begins a line would be read as the argument of the \\ before it
     return f"{'{}' if line[:1] in ('[', '*') else ''}{line} \\\\"
 
 

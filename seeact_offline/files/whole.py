@@ -1,4 +1,4 @@
-"""The one atomic write: a file is there whole or not at all, whatever interrupts its writing."""
+"""The one atomic write: the file is there whole or not at all, whatever interrupts the writing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def write_whole(path: Path, write: Callable[[Path], T]) -> T:
-    """Puts what `write` writes to the path it is given in the place of `path`; returns what `write` returns.
+    """Replaces `path` by what `write` writes to the path it is given; returns what `write` returns.
 
-    Until then it is a draft beside it. When writing fails, the draft goes and what was there before stays.
+    Until then it is a draft beside `path`. If writing fails, the draft is removed and the old file stays.
     """
     draft = path.with_name(path.name + ".tmp")
     try:
@@ -28,7 +28,7 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> T:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Makes this the text of a file, in UTF-8; one that holds it already is left alone. Lone surrogates become their escapes."""
+    """Makes this the text of a file, in UTF-8, unless the file holds it already. Lone surrogates become their escapes."""
     data = text.encode("utf-8", errors="backslashreplace")
     if not path.exists() or path.read_bytes() != data:
         write_whole(path, lambda draft: draft.write_bytes(data))

@@ -39,11 +39,11 @@ class QuestionOptions:
     turns: Literal[1, 2] = 2
     """1: both turns in one message, for models that take no conversation."""
     image: bool = True
-    # False: pruned HTML in the picture's place
+    """False: pruned HTML in the picture's place."""
     shared_turn1: bool = False
     """Turn 1 once a step, on the picture of the whole page."""
     order: Order | None = None
-    # None: from the top of the page down, choices in document order
+    """None: from the top of the page down, choices in document order."""
     max_side: int | None = MAX_SIDE
     """Longest side of a picture sent; None: as it is."""
 
@@ -67,7 +67,7 @@ class Decision:
     op: str
     value: str
     failure: str | None = None
-    # None, or why a part is missing
+    """None, or why a part is missing."""
     detail: str = ""
 
 
@@ -79,7 +79,7 @@ class Grounded:
     decision: Decision
     usage: Usage
     ran: bool = True
-    # False when a call gave no answer
+    """False when a call gave no answer."""
     point: tuple[float, float] | None = None
     """Page pixels, where the model pointed."""
     notes: tuple[tuple[str, int], ...] = ()
@@ -92,7 +92,7 @@ class Grounding(Protocol):
     """The one seam between the runner and a strategy."""
 
     needs_ranking: bool
-    # False: no scores are opened, and `Prepared.ranked` is empty
+    """False: no scores are opened, and `Prepared.ranked` is empty."""
     form: QuestionOptions
 
     def questions(self, prepared: Prepared) -> list[Question]:

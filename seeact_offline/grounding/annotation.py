@@ -8,32 +8,33 @@ can be seen by nobody: it is not drawn, not offered, and counted (`box_not_drawn
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
-    boxes_of,
     final_lines,
-    ground_by_groups,
     group_picture,
-    ordered_groups,
     plan_ideal,
     share_turn1,
 )
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offered_nodes
+from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, whole
 from seeact_offline.pages.marks import (
+    FONT_SIZE,
     MARK_KINDS,
     MARK_POSITIONS,
     NO_MARK,
+    PADDING,
     STYLE,
-    MarkPosition,
     Marks,
+    Placement,
     Rect,
+    capital_height,
     check_capacity,
     draw_marks,
     label_size,
@@ -42,30 +43,35 @@ from seeact_offline.pages.marks import (
     place_labels,
     visible,
 )
-from seeact_offline.pages.screenshots import Crop, encode_png
+from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import Box, InputError, MergeRule, Model, Picture, RowError, Step
+from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule, Model, Picture, RowError, Step
 from seeact_offline.replies.final_answer import parse_grounding_reply
+from seeact_offline.tokens import fitted_scale
 
 if TYPE_CHECKING:
     from PIL import Image
+
+USUAL = {"mark_text_size": FONT_SIZE, "mark_padding": PADDING}
+"""Options that are left out of a run's identity where they are as usual, so that nothing depends on when they came."""
+LEGIBLE = 8
+"""Pixels of a letter's height under which models misread it."""
 
 
 class MarkedCrop:
     """A crop with some of its elements marked, a `Picture`. Marks are drawn after scaling, so that they stay legible."""
 
-    def __init__(self, crop: Crop, boxes: Sequence[Box], labels: Sequence[str], position: MarkPosition) -> None:
+    def __init__(self, crop: Crop, boxes: Sequence[Box], labels: Sequence[str], marks: Marks) -> None:
         """`boxes` are page pixels, inside the page; each gets the label at its place."""
         self.crop = crop
         self.labels = tuple(labels)
         self._boxes = tuple(boxes)
-        self._position = position
+        self._marks = marks
 
     @property
     def key(self) -> str:
-        marks = repr(
-            (STYLE, self._position, [(label, *box) for label, box in zip(self.labels, self._boxes, strict=True)])
-        )
+        labelled = [(label, *box) for label, box in zip(self.labels, self._boxes, strict=True)]
+        marks = repr((STYLE, self._marks.position, self._marks.text_size, self._marks.padding, labelled))
         return f"{self.crop.key}+marks:{hashlib.sha256(marks.encode()).hexdigest()[:16]}"
 
     @property
@@ -84,15 +90,16 @@ class MarkedCrop:
         return tuple(pixel_rect(*corner, self.size) for corner in corners)
 
     @cached_property
-    def spots(self) -> tuple[Rect, ...]:
+    def placement(self) -> Placement:
         """Where the labels are, in pixels of the picture as shown."""
-        return tuple(place_labels(self.rects, [label_size(text) for text in self.labels], self.size, self._position))
+        sizes = [label_size(text, self._marks) for text in self.labels]
+        return place_labels(self.rects, sizes, self.size, self._marks.position)
 
     def image(self) -> Image.Image:
-        return draw_marks(self.crop.image(), self.rects, self.labels, self.spots)
+        return draw_marks(self.crop.image(), self.rects, self.labels, self.placement.spots, self._marks)
 
-    def png(self) -> bytes:
-        return encode_png(self.image())
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+        return encode(self.image(), image_format)
 
 
 class AnnotationGrounding:
@@ -112,7 +119,7 @@ class AnnotationGrounding:
         self.form = form or QuestionOptions()
         self.merge_rule = merge
         self.marks = marks or Marks()
-        self._pack = pack
+        self._pack = replace(pack, values={"label_kind": self.marks.look, "label_place": self.marks.place})
         self._group_size = group_size
         if not self.form.image:
             raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
@@ -132,7 +139,7 @@ class AnnotationGrounding:
         a final round, would need more labels than there are.
         """
         boxes = boxes_of(prepared.step, prepared.ranked)
-        groups = ordered_groups(prepared, boxes, self._group_size, self.merge_rule, self.form)
+        groups = self.grouping(prepared).groups
         drawn = drawn_boxes(prepared, boxes)
         asked = [ids for ids in groups if any(node in drawn for node in ids)]
         if not asked:
@@ -140,6 +147,10 @@ class AnnotationGrounding:
         if self.merge_rule == "final-round":
             check_capacity(self.marks.kind, len(asked))  # a final round may hold a pick of every group
         return [self._question(prepared, ids, boxes, index) for index, ids in enumerate(asked)]
+
+    def grouping(self, prepared: Prepared) -> Grouping:
+        boxes = boxes_of(prepared.step, prepared.ranked)
+        return grouping(prepared, boxes, self._group_size, self.merge_rule, self.form)
 
     def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
         boxes = boxes_of(prepared.step, prepared.ranked)
@@ -151,12 +162,21 @@ class AnnotationGrounding:
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
         grounded = await ground_by_groups(self, prepared, model)
+        drawn = drawn_boxes(prepared, boxes_of(prepared.step, prepared.ranked))
+        marked = drawn.keys() & (offered_nodes(self, prepared) or set())
+        return replace(grounded, reachable=not marked.isdisjoint(prepared.step.truth.positives))
+
+    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
         boxes = boxes_of(prepared.step, prepared.ranked)
-        drawn = drawn_boxes(prepared, boxes)
-        missing = len(boxes) - len(drawn)
-        notes = sorted([*grounded.notes, *([("box_not_drawn", missing)] if missing else [])])
-        reachable = not drawn.keys().isdisjoint(prepared.step.truth.positives)
-        return replace(grounded, notes=tuple(notes), reachable=reachable)
+        shown = (picture for question in asked for picture in question.pictures)
+        marked = [picture for picture in shown if isinstance(picture, MarkedCrop)]
+        height = capital_height(self.marks.text_size)
+        return {
+            **dict(self.grouping(prepared).notes),
+            "box_not_drawn": len(boxes) - len(drawn_boxes(prepared, boxes)),
+            "label_off_position": sum(picture.placement.n_off_position for picture in marked),
+            "label_too_small": sum(height * fitted_scale(picture.size) < LEGIBLE for picture in marked),
+        }
 
     def _question(self, prepared: Prepared, ids: Sequence[str], boxes: dict[str, Box], index: int) -> Question:
         step, pack = prepared.step, self._pack
@@ -165,7 +185,7 @@ class AnnotationGrounding:
         labels = mark_labels(self.marks.kind, len(offered))
         crop = group_picture(prepared, [boxes[node] for node in ids], self.form)
         assert crop is not None  # this grounding is never without a picture
-        marked = MarkedCrop(crop, [drawn[node] for node in offered], labels, self.marks.position)
+        marked = MarkedCrop(crop, [drawn[node] for node in offered], labels, self.marks)
         turn2 = pack.fill_turn2({"labels": _phrase(labels), "none_label": NO_MARK})
         turns = pack.messages(pack.render_turn1(step.task, step.history), turn2)
         question = Question(
@@ -176,6 +196,7 @@ class AnnotationGrounding:
             pictures=self._shown(crop, marked, len(turns)),
             ideal=_ideal(step, offered, labels)[-len(turns) :],
             labels=labels,
+            reply_prefix=pack.reply_prefix,
         )
         return share_turn1(question, prepared, pack, self.form) if self.form.shared_turn1 else question
 
@@ -211,20 +232,38 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
 
 def _open(asked: Asked) -> Opened:
     own = asked.own
-    marks = Marks(own["marks"], own["mark_position"], own["mark_turn1"])
-    return Opened(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), own)
+    marks = Marks(*(own[name] for name in ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding")))
+    identity = {name: value for name, value in own.items() if value != USUAL.get(name)} | {"mark_style": STYLE}
+    return Opened(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), identity)
+
+
+def _variant(own: Mapping[str, Any], form: QuestionOptions) -> str:
+    """Where turn 1 comes with the marked picture."""
+    return "marked" if own["mark_turn1"] or form.turns == 1 else ""
 
 
 STRATEGY = Strategy(
     name="annotation",
     open=_open,
-    turn2=Placeholders(("labels", "none_label")),
+    turn2=Placeholders(("labels", "none_label", "label_kind", "label_place")),
+    turn1=("label_kind", "label_place"),
+    variant=_variant,
     options=(
         Option("marks", "kind of label (default: number)", MARK_KINDS[0], choices=MARK_KINDS),
         Option("mark_position", "where a label goes (default: bottom-left)", MARK_POSITIONS[0], choices=MARK_POSITIONS),
         Option("mark_turn1", "the marked picture in turn 1 too", False, read=bool),
+        Option(
+            "mark_text_size", f"pixels of a label's font (default: {FONT_SIZE})", FONT_SIZE, read=whole, metavar="N"
+        ),
+        Option("mark_padding", f"pixels around a label's text (default: {PADDING})", PADDING, read=whole, metavar="N"),
     ),
     is_grouped=True,
     needs_picture=True,
-    notes={"box_not_drawn": "a candidate's box has no area or lies outside of the page"},
+    notes={
+        **NOTES,
+        "box_not_drawn": "a candidate's box has no area or lies outside of the page",
+        "label_off_position": "a label that stands elsewhere than asked, as it would cover another one there",
+        "label_too_small": f"a picture whose labels' letters are under {LEGIBLE} pixels tall once a server has fitted it into"
+        " 2,048 pixels and its shorter side into 768: try max_image_side 2048",
+    },
 )

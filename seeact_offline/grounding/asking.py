@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Protocol
 
 from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
 from seeact_offline.models.told import ask_told
@@ -16,22 +14,18 @@ from seeact_offline.records import (
     CallError,
     CropBox,
     GroundingReply,
-    MergeRule,
     Message,
     Model,
     Operation,
     Picture,
-    RankedCandidate,
     Reply,
     Request,
-    RowError,
     Step,
     StepError,
     StepKey,
     Usage,
     letter,
 )
-from seeact_offline.tokens import count_words, visual_tokens
 
 NOTES = {
     "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
@@ -60,6 +54,8 @@ class Question:
     """How each of `offered` is written; empty where the picture shows them instead."""
     labels: tuple[str, ...] = ()
     """What stands for each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
+    reply_prefix: str = ""
+    """Stands before a reply where the model is given it back, as the prompt pack says."""
     alone: Question | None = None
     """Where turn 1 is shared: the same with a turn 1 of its own."""
 
@@ -142,7 +138,10 @@ def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...
     """The conversation up to the turn after those already answered."""
     out = [Message("system", question.system), Message("user", question.turns[0], question.pictures[0])]
     for turn, text in enumerate(said, 1):
-        out += [Message("assistant", text), Message("user", question.turns[turn], question.pictures[turn])]
+        out += [
+            Message("assistant", question.reply_prefix + text),
+            Message("user", question.turns[turn], question.pictures[turn]),
+        ]
     return tuple(out)
 
 
@@ -170,62 +169,6 @@ def final_lines(element: str, operation: Operation) -> str:
 def operation_lines(operation: Operation) -> str:
     """A value's line breaks would end its line, so they become spaces."""
     return f"ACTION: {operation.op}\nVALUE: {' '.join(operation.value.splitlines()) or 'None'}"
-
-
-# --- a page's candidates in groups ---
-
-
-class GroupStrategy(Protocol):
-    """A strategy that offers the ranked candidates group by group."""
-
-    @property
-    def form(self) -> QuestionOptions: ...
-
-    @property
-    def merge_rule(self) -> MergeRule: ...
-
-    def questions(self, prepared: Prepared) -> list[Question]:
-        """One a group."""
-
-    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
-        """The groups' picks among themselves."""
-
-    def read(self, question: Question) -> Reader:
-        """How the question's last reply is read."""
-
-
-async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: Model) -> Grounded:
-    """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
-    session, rule = Session(model, prepared.step.key), strategy.merge_rule
-    try:
-        questions = strategy.questions(prepared)
-        opening = await _opening(strategy.form, questions, session)
-        if opening.failure is not None:
-            return _declined(questions[0], opening, session.usage)
-        for question in questions:
-            await session.ask(question, strategy.read(question), opening.texts)
-        picks = [r.element_id for r in session.replies if r.element_id is not None]
-        if rule == "final-round" and len(picks) > 1:
-            questions.append(strategy.final_round(prepared, picks, len(session.replies)))
-            await session.ask(questions[-1], strategy.read(questions[-1]), opening.texts)
-    except StepError as error:
-        return session.failed(error)
-    ranked = [candidate.backend_node_id for candidate in prepared.ranked]
-    notes = noted(picture_resized=count_resized(questions), **_price_of_sharing(questions, session.replies))
-    return Grounded(tuple(session.replies), merge(session.replies, rule, ranked), session.usage, notes=notes)
-
-
-async def _opening(form: QuestionOptions, questions: Sequence[Question], session: Session) -> Conversation:
-    """What all groups go on from: nothing, or the reply to the one turn 1 of the step."""
-    if not form.shared_turn1 or not questions:
-        return Conversation(())
-    return await session.converse(questions[0], until=1)
-
-
-def _declined(question: Question, opening: Conversation, usage: Usage) -> Grounded:
-    """The model would not say anything of the page: that is its answer to every group."""
-    only = reply(question, (), GroundingReply(None, failure=opening.failure), opening.detail)
-    return Grounded((only,), decision(only), usage)
 
 
 # --- what is shown, and one turn 1 for all groups of a step ---
@@ -269,100 +212,6 @@ def count_resized(questions: Sequence[Question]) -> int:
     """How many different pictures were made smaller to be sent."""
     shown = [picture for question in questions for picture in question.pictures if picture is not None]
     return len({picture.key for picture in shown if getattr(picture, "resized", False)})
-
-
-def _price_of_sharing(questions: Sequence[Question], replies: Sequence[Reply]) -> dict[str, int]:
-    """What the calls of a shared turn 1 come to, and those that a turn 1 a group would have taken.
-
-    Prompt tokens are estimates by the rules of `tokens`, on both sides, with the shared reply standing for those of the
-    groups; they are left out where a picture's size is not known. Empty where nothing was shared.
-    """
-    alone = [question.alone for question in questions if question.alone is not None]
-    if not alone:
-        return {}
-    calls = {"shared_turn1": 1, "calls_if_per_group": sum(len(question.turns) for question in alone)}
-    said = [one.replies for one in replies]
-    shared = [prompt_tokens(questions[0], 1, said[0])]
-    shared += [prompt_tokens(q, 2, texts) for q, texts in zip(questions, said, strict=True)]
-    single = [prompt_tokens(q, turn, texts) for q, texts in zip(alone, said, strict=True) for turn in (1, 2)]
-    if None in shared or None in single:
-        return calls
-    return calls | {
-        "estimated_prompt_tokens": sum(filter(None, shared)),
-        "estimated_prompt_tokens_if_per_group": sum(filter(None, single)),
-    }
-
-
-def prompt_tokens(question: Question, turn: int, said: Sequence[str]) -> int | None:
-    """About how many tokens the request of this turn is, given the replies so far. None: a picture of unknown size."""
-    texts = [question.system, *question.turns[:turn], *said[: turn - 1]]
-    pictures = [picture for picture in question.pictures[:turn] if picture is not None]
-    sizes = [getattr(picture, "size", None) for picture in pictures]
-    if None in sizes:
-        return None
-    return sum(map(count_words, texts)) + sum(visual_tokens(size) for size in sizes if size is not None)
-
-
-# --- a page's candidates, split ---
-
-
-def split_groups(ids: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Groups of `size`, the first taking what is left over: 50 in groups of 17 are 16, 17 and 17."""
-    short = len(ids) % size
-    cuts = [0] * bool(short) + list(range(short, len(ids) + 1, size))
-    return [ids[begin:end] for begin, end in pairwise(cuts)]
-
-
-def ordered_groups(
-    prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions
-) -> list[Sequence[str]]:
-    """The ranked candidates from the top of the page down, split, in the order in which the groups are asked."""
-    groups = split_groups(by_height(prepared, boxes), len(prepared.ranked) if rule == "single" else size)
-    return groups if form.order is None else form.order.shuffled(groups, prepared.step.key, "groups")
-
-
-def boxes_of(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
-    """Of the ranked candidates. Raises RowError `missing_box`."""
-    wanted = {candidate.backend_node_id for candidate in ranked}
-    boxes = {c.backend_node_id: c.box for c in step.candidates if c.backend_node_id in wanted}
-    missing = next((node for node, box in boxes.items() if box is None), None)
-    if missing is not None:
-        raise RowError("missing_box", f"candidate {missing} has no bounding_box_rect")
-    return {node: box for node, box in boxes.items() if box is not None}
-
-
-def by_height(prepared: Prepared, boxes: dict[str, Box]) -> list[str]:
-    """Ids by the top of their boxes; equal ones in document order, so that the row's order gives nothing away."""
-    return sorted(boxes, key=lambda node: (boxes[node].y, prepared.page.position(node)))
-
-
-# --- from replies to a decision ---
-
-
-def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> Decision:
-    """One decision from the groups' replies.
-
-    `first` takes the first group with a pick, `best-rank` the pick that the ranker puts highest, `final-round` the answer
-    of the last question where there was one, `single` the only group. When nothing is picked the operation is that of the
-    first group that names one, and the step's failure is the first reply that could not be read, if any.
-    """
-    final = [r for r in replies if r.is_final_round]
-    if rule == "final-round" and final:
-        return decision(final[-1])
-    asked = [r for r in replies if not r.is_final_round]
-    picked = [r for r in asked if r.element_id is not None]
-    if picked:
-        place = {node: i for i, node in enumerate(ranked)}
-        return decision(min(picked, key=lambda r: place[str(r.element_id)]) if rule == "best-rank" else picked[0])
-    unread = next((r for r in asked if r.failure), None)
-    named = next((r for r in asked if r.op), None)
-    failure, detail = (unread.failure, unread.detail) if unread else (None, "")
-    return Decision(None, named.op if named else "", named.value if named else "", failure, detail)
-
-
-def decision(reply: Reply) -> Decision:
-    """What one reply says, taken as the step's answer."""
-    return Decision(reply.element_id, reply.op, reply.value, reply.failure, reply.detail)
 
 
 def noted(**counts: int) -> tuple[tuple[str, int], ...]:

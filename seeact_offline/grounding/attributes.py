@@ -1,19 +1,21 @@
 """Grounding by attributes: the model says what the element is and what stands on it, and a search finds it on the page.
 
-Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix; the search was never released, and `searching` states ours.
+Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix; the search was never released, and `pages.search` states ours.
 Two turns on the whole page. One match is the element; none is no element. Of several the model chooses, in one further
 turn that shows them as options with the part of the page where they are; the conversation so far stays above it. The first
 `MAX_CHOICES` matches in document order are offered, the rest is left out and counted. A match without a box may be
-anywhere: then the whole page is shown.
+anywhere: it counts as seen, and the whole page is shown.
 
-Notes of a step: `found_TIER`, `no_match`, `several_matches`, `matches_left_out` (how many), `target_without_text` (nothing
-that a target says is in the page's code), `target_not_found` (its own type and text lead elsewhere), `picture_resized`.
+Notes of a step: `found_TIER`, `found_unseen` (nothing that can be seen fits), `no_match`, `several_matches`,
+`matches_left_out` (how many), `target_without_text` (nothing that a target says is in the page's code), `target_not_found`
+(its own type and text lead elsewhere), `picture_resized`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
@@ -21,7 +23,6 @@ from seeact_offline.grounding.asking import (
     Question,
     Session,
     count_resized,
-    decision,
     noted,
     operation_lines,
     plan_ideal,
@@ -30,10 +31,12 @@ from seeact_offline.grounding.asking import (
 )
 from seeact_offline.grounding.asking import page_html as whole_markup
 from seeact_offline.grounding.choice import choice_question
+from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, percent
-from seeact_offline.pages.search import FUZZY_THRESHOLD, TYPES, Description, Found, PageSearch, descriptions
+from seeact_offline.pages.element_types import TYPES
+from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, Found, PageSearch, descriptions
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import Box, GroundingReply, Model, Reply, Step, StepError
+from seeact_offline.records import Box, Candidate, GroundingReply, Model, Reply, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
 MAX_CHOICES = 50
@@ -116,7 +119,10 @@ class AttributesGrounding:
     def _asked(self, prepared: Prepared) -> _Asked:
         step, pack = prepared.step, self._pack
         search = PageSearch(
-            prepared.page.nodes(), (candidate.backend_node_id for candidate in step.candidates), self._threshold
+            prepared.page.nodes(),
+            (candidate.backend_node_id for candidate in step.candidates),
+            self._threshold,
+            _seen(step.candidates, self._page_size(prepared)),
         )
         named = descriptions(search, step.truth.positives, MAX_CHOICES)
         best = next((d for d in named if _survives(step, d)), None)
@@ -129,6 +135,7 @@ class AttributesGrounding:
             turns=turns,
             pictures=(whole_page(prepared, self.form), None)[: len(turns)],
             ideal=(plan_ideal(step), _ideal(step, best))[-len(turns) :],
+            reply_prefix=self._pack.reply_prefix,
         )
         reaches = best is not None and best.reaches
         lost = bool(step.truth.positives) and not reaches
@@ -138,7 +145,7 @@ class AttributesGrounding:
     def _among(self, prepared: Prepared, first: Question, ids: Sequence[str]) -> Question:
         """The matches as options. After the two turns on the whole page only a further one is asked."""
         form = replace(self.form, shared_turn1=False)
-        boxes = _boxes(prepared, ids)
+        boxes = _boxes(prepared.step, ids, self._page_size(prepared))
         question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1, is_final_round=True)
         if len(question.turns) < 2:
             return question
@@ -149,6 +156,19 @@ class AttributesGrounding:
             pictures=(first.pictures[0], question.pictures[0]),
             ideal=(first.ideal[0], *question.ideal[1:]),
         )
+
+    def _page_size(self, prepared: Prepared) -> tuple[float, float]:
+        """Width and height in pixels; without a picture, which the row need not have then, no box lies beyond them."""
+        return prepared.picture.size if self.form.image else (inf, inf)
+
+
+def _seen(candidates: Iterable[Candidate], page: tuple[float, float]) -> frozenset[str]:
+    """Those of which some pixel is on the page, and those of which nobody knows."""
+    return frozenset(c.backend_node_id for c in candidates if c.box is None or _is_on(page, c.box))
+
+
+def _is_on(page: tuple[float, float], box: Box) -> bool:
+    return box.w > 0 and box.h > 0 and box.right > 0 and box.bottom > 0 and box.x < page[0] and box.y < page[1]
 
 
 def _read(talk: Conversation) -> GroundingReply:
@@ -167,6 +187,7 @@ def _notes(read: GroundingReply, found: Found) -> dict[str, int]:
         return {"no_match": int(bool(read.element_text))}
     return {
         f"found_{found.tier}": 1,
+        "found_unseen": int(not found.seen),
         "several_matches": int(len(found.ids) > 1),
         "matches_left_out": max(0, len(found.ids) - MAX_CHOICES),
     }
@@ -192,10 +213,9 @@ def _survives(step: Step, description: Description) -> bool:
     return (read.element_type, read.element_text) == (description.type, description.text)
 
 
-def _boxes(prepared: Prepared, ids: Sequence[str]) -> dict[str, Box]:
-    boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
-    width, height = prepared.picture.size
-    return {i: boxes[i] or Box(0, 0, width, height) for i in ids}
+def _boxes(step: Step, ids: Sequence[str], page: tuple[float, float]) -> dict[str, Box]:
+    boxes = {c.backend_node_id: c.box for c in step.candidates}
+    return {i: boxes[i] or Box(0, 0, *page) for i in ids}
 
 
 def _open(asked: Asked) -> Opened:
@@ -222,6 +242,7 @@ STRATEGY = Strategy(
         "found_normalised": "attributes: but for case, signs and spaces the text is on an element",
         "found_contained": "attributes: the text is part of an element's",
         "found_fuzzy": "attributes: the text is like an element's",
+        "found_unseen": "attributes: nothing that can be seen fits, but something without area or off the page",
         "several_matches": "attributes: more than one element fits, so that the model was asked to choose",
         "matches_left_out": "attributes: matches beyond those that were offered",
         "no_match": "attributes: no element fits",

@@ -7,18 +7,17 @@ was released.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
-    boxes_of,
     final_lines,
-    ground_by_groups,
     group_picture,
-    ordered_groups,
     share_turn1,
 )
+from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offered_nodes
 from seeact_offline.grounding.strategy import Asked, Opened, Strategy
 from seeact_offline.pages.dom import Choice
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -44,10 +43,16 @@ class ChoiceGrounding:
         self._group_size = group_size
 
     def questions(self, prepared: Prepared) -> list[Question]:
-        """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`."""
-        boxes = boxes_of(prepared.step, prepared.ranked)
-        groups = ordered_groups(prepared, boxes, self._group_size, self.merge_rule, self.form)
+        """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`."""
+        boxes, groups = boxes_of(prepared.step, prepared.ranked), self.grouping(prepared).groups
         return [choice_question(prepared, self._pack, self.form, ids, boxes, i) for i, ids in enumerate(groups)]
+
+    def grouping(self, prepared: Prepared) -> Grouping:
+        boxes = boxes_of(prepared.step, prepared.ranked)
+        return grouping(prepared, boxes, self._group_size, self.merge_rule, self.form)
+
+    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
+        return dict(self.grouping(prepared).notes)
 
     def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
         boxes = boxes_of(prepared.step, prepared.ranked)
@@ -57,8 +62,12 @@ class ChoiceGrounding:
         return lambda text: parse_grounding_reply(text, "choice", len(question.offered))
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        """Asks and decides. `reachable` is left open: it is whether a positive was ranked, which the ranks say."""
-        return await ground_by_groups(self, prepared, model)
+        """Asks and decides. `reachable` is left open where all that was ranked is offered: the ranks say it then."""
+        grounded = await ground_by_groups(self, prepared, model)
+        offered = offered_nodes(self, prepared)
+        if offered is None or len(offered) == len(prepared.ranked):
+            return grounded
+        return replace(grounded, reachable=not offered.isdisjoint(prepared.step.truth.positives))
 
 
 def choice_question(
@@ -87,6 +96,7 @@ def choice_question(
         ideal=choice_ideal(step, offered)[-len(turns) :],
         is_final_round=is_final_round,
         texts=tuple(choice.text for choice in choices),
+        reply_prefix=pack.reply_prefix,
     )
     return share_turn1(question, prepared, pack, form) if form.shared_turn1 else question
 
@@ -113,4 +123,5 @@ STRATEGY = Strategy(
     open=_open,
     turn2=Placeholders(("choices", "none_label"), required=(("choices",), ("none_label",))),
     is_grouped=True,
+    notes=NOTES,
 )

@@ -1,19 +1,31 @@
 """Grounding by a person: for each step's turn-1 text somebody has said which element it means, and how it is operated.
 
-The answers are read from a file, one JSON object a line with exactly these fields::
+The answers are read from a file, one JSON object a line with these fields, of which only the last may be left out::
 
-    {"annotation_id": "...", "action_uid": "...", "element_id": "123", "op": "TYPE", "value": "New York"}
+    {"annotation_id": "...", "action_uid": "...", "element_id": "123", "op": "TYPE", "value": "New York",
+     "turn1_sha256": "e3b0c442..."}
 
 `element_id` is null where the text means no element of the page; `op` is CLICK, TYPE, SELECT, or empty where the text
-names none; `value` is empty or null where there is none. The model is still asked turn 1, so that its text stands beside
-the answer in the predictions.
+names none; `value` is empty or null where there is none.
+
+`turn1_sha256` binds the answer to the text that was judged. It is the SHA-256, as 64 lower-case hexadecimal digits, of the
+model's reply to turn 1 exactly as `predictions.jsonl` holds it (`groups[].replies[0]` after JSON decoding, nothing stripped),
+in UTF-8; half of a surrogate pair is encoded as Python's `surrogatepass` does. If the run's reply is another text, the
+step fails as `oracle_of_another_text`. An answer without a digest is used, but counted as `oracle_unbound`: files from before
+there was a digest cannot be repaired, because nobody knows any more which text was judged, but the report must say so.
+
+The model is asked turn 1, so that its text stands beside the answer in the predictions. A model rarely says the same twice, so
+`replay_turn1` takes the texts of a finished run instead and asks no model. Any grounding's run will do if it asked turn 1 once
+a step in a message of its own; results name that run's model.
 
 Source: SeeAct (arXiv 2401.01614v2) section 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,13 +34,17 @@ import msgspec
 
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, short, typed
+from seeact_offline.files.redaction import redact
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Session, count_resized, decision, noted, reply
+from seeact_offline.grounding.asking import Conversation, Question, Session, count_resized, noted, reply
+from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
+from seeact_offline.models.replay import Recording, read_recordings
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
     OPERATIONS,
+    CallError,
     GroundingReply,
     InputError,
     Model,
@@ -41,7 +57,11 @@ from seeact_offline.records import (
 ANSWER_FAILURES = (
     "no_answer",  # the file has no line for the step
     "unknown_element",  # its element is no candidate of the step
+    "oracle_of_another_text",  # it was given for another turn-1 text
 )
+"""Why a step has no answer of a person. Like a call that failed, each leaves the step not run."""
+NOTHING_ASKED = Question(0, (), "", (), ())
+"""Stands for the question where a finished run's text is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +69,12 @@ class PersonAnswer:
     """What a person says a turn-1 text means."""
 
     element_id: str | None
-    # None: no element of the page
+    """None: no element of the page."""
     op: str
     """One of OPERATIONS, or empty."""
     value: str = ""
+    turn1_sha256: str | None = None
+    """The digest of the text that was judged; None: not known."""
 
 
 class OracleGrounding:
@@ -60,30 +82,52 @@ class OracleGrounding:
 
     needs_ranking = False
 
-    def __init__(self, pack: PromptPack, form: QuestionOptions | None, answers: Mapping[StepKey, PersonAnswer]) -> None:
+    def __init__(
+        self,
+        pack: PromptPack,
+        form: QuestionOptions | None,
+        answers: Mapping[StepKey, PersonAnswer],
+        turn1: Mapping[StepKey, Conversation] | None = None,
+    ) -> None:
+        """`turn1`: what a finished run's model said; None: the model is asked."""
         self._plan = UngroundedGrounding(pack, form)
-        self.form = self._plan.form
+        self.form = self._plan.form if turn1 is None else replace(self._plan.form, image=False)
         self._answers = answers
+        self._turn1 = turn1
 
     def questions(self, prepared: Prepared) -> list[Question]:
-        """The only one, of one turn. Raises RowError `bad_screenshot`."""
-        return self._plan.questions(prepared)
+        """The only one, of one turn; none where no model is asked. Raises RowError `bad_screenshot`."""
+        return self._plan.questions(prepared) if self._turn1 is None else []
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
         """A step without a usable answer is not asked. `reachable`: whether the step has a right element at all."""
-        session = Session(model, prepared.step.key)
+        session, reachable = Session(model, prepared.step.key), bool(prepared.step.truth.positives)
+        question = NOTHING_ASKED
         try:
             answer = self._answer(prepared.step)
-            (question,) = self.questions(prepared)
-            talk = await session.converse(question)
+            if self._turn1 is None:
+                (question,) = self.questions(prepared)
+                talk = await session.converse(question)
+            else:
+                talk = _recorded(self._turn1, prepared.step.key)
         except StepError as error:
-            return session.failed(error)
-        # without a text there is nothing that the answer could be about
-        read = GroundingReply(None, answer.op, answer.value) if talk.failure is None else _declined(talk.failure)
-        said = reply(question, talk.texts, read, talk.detail)
-        said = replace(said, element_id=answer.element_id if talk.failure is None else None)
-        notes = noted(picture_resized=count_resized([question]))
-        reachable = bool(prepared.step.truth.positives)
+            return session.failed(error, reachable)
+        resized = count_resized([question])
+        if talk.failure is not None:
+            # without a text there is nothing that the answer could be about
+            said = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
+            return Grounded(
+                (said,), decision(said), session.usage, notes=noted(picture_resized=resized), reachable=reachable
+            )
+        digest = turn1_sha256(talk.texts[0])
+        if answer.turn1_sha256 not in (None, digest):
+            detail = f"the oracle file judged the text {answer.turn1_sha256}, the run's is {digest}"
+            another = RowError("oracle_of_another_text", detail)
+            session.replies.append(reply(question, talk.texts, GroundingReply(None, failure=another.name), detail))
+            return session.failed(another, reachable)
+        said = reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
+        said = replace(said, element_id=answer.element_id)
+        notes = noted(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         return Grounded((said,), decision(said), session.usage, notes=notes, reachable=reachable)
 
     def _answer(self, step: Step) -> PersonAnswer:
@@ -95,24 +139,69 @@ class OracleGrounding:
         return answer
 
 
-def _declined(failure: str) -> GroundingReply:
-    return GroundingReply(None, failure=failure)
+def turn1_sha256(text: str) -> str:
+    """The digest that binds an answer to a turn-1 text. Secrets are blotted out first, as they are in the predictions."""
+    return hashlib.sha256(redact(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _open(asked: Asked) -> Opened:
-    path = asked.own["oracle_file"]
+    path, run = asked.own["oracle_file"], asked.own["replay_turn1"]
     if path is None:
         raise InputError("oracle_file", "a file of answers with grounding oracle", "none")
-    grounding = OracleGrounding(asked.pack, asked.form, read_answers(path))
-    return Opened(grounding, {"oracle_digest": file_digest(path)})
+    answers, identity = read_answers(path), {"oracle_digest": file_digest(path)}
+    if run is None:
+        return Opened(OracleGrounding(asked.pack, asked.form, answers), identity)
+    grounding = OracleGrounding(asked.pack, asked.form, answers, read_turn1(run))
+    return Opened(grounding, identity | {"turn1_digest": file_digest(run / PREDICTIONS)}, replayed=run)
 
 
 STRATEGY = Strategy(
     name="oracle",
     open=_open,
     turn2=None,
-    options=(Option("oracle_file", "the elements a person chose, JSONL", read=Path, metavar="FILE"),),
+    options=(
+        Option("oracle_file", "the elements a person chose, JSONL", read=Path, metavar="FILE"),
+        Option("replay_turn1", "take the turn-1 texts of a finished run and ask no model", read=Path, metavar="RUN"),
+    ),
+    notes={"oracle_unbound": "a person's answer without turn1_sha256: nobody knows which turn-1 text it was given for"},
 )
+
+
+# --- the texts of a finished run ---
+
+PREDICTIONS = "predictions.jsonl"
+
+
+def read_turn1(run: Path) -> dict[StepKey, Conversation]:
+    """What a run's model said to turn 1, for each step where it said or declined something.
+
+    Raises InputError for a run that cannot be read, or with several turn-1 texts of a step.
+    """
+    path = run / PREDICTIONS
+    try:
+        recorded = read_recordings(path)
+    except InputError as error:
+        raise InputError("replay_turn1", error.expected, error.got) from None
+    found = {key: _one_turn1(list(groups.values()), f"step {key} of {path}") for key, groups in recorded.items()}
+    return {key: talk for key, talk in found.items() if talk is not None}
+
+
+def _one_turn1(groups: Sequence[Recording], where: str) -> Conversation | None:
+    """None: the run has no answer of the model to it."""
+    texts = {group.replies[0] for group in groups if group.replies}
+    if len(texts) > 1:
+        wanted = "a run that asked turn 1 once a step (ungrounded, oracle, attributes, pixel or batching shared-turn1)"
+        raise InputError("replay_turn1", wanted, f"{len(texts)} turn-1 texts of {where}")
+    if texts:
+        return Conversation((texts.pop(),))
+    declined = next((group.failure for group in groups if group.failure in CallError.ANSWERED), None)
+    return None if declined is None else Conversation((), declined)
+
+
+def _recorded(turn1: Mapping[StepKey, Conversation], key: StepKey) -> Conversation:
+    if key not in turn1:
+        raise CallError("no_recorded_reply", "the run that is replayed holds no reply to turn 1 of this step")
+    return turn1[key]
 
 
 # --- the file ---
@@ -150,10 +239,13 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     element_id: _NotEmpty | None
     op: str
     value: str | None
+    turn1_sha256: str | None = None
 
     def __post_init__(self) -> None:
         if self.op not in (*OPERATIONS, ""):
             raise FormatError(f"op to be {', '.join(OPERATIONS)} or empty", short(self.op))
+        if self.turn1_sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.turn1_sha256):
+            raise FormatError("turn1_sha256 to be 64 digits from 0 to 9 and a to f", short(self.turn1_sha256))
 
 
 def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
@@ -163,7 +255,8 @@ def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
         found = typed(row, _Line)
     except FormatError as error:
         raise InputError("oracle_file", error.expected, f"{error.got} in {where}{_step_named(row)}") from None
-    return StepKey(found.annotation_id, found.action_uid), PersonAnswer(found.element_id, found.op, found.value or "")
+    answer = PersonAnswer(found.element_id, found.op, found.value or "", found.turn1_sha256)
+    return StepKey(found.annotation_id, found.action_uid), answer
 
 
 def _step_named(row: Any) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Session, decision, final_lines, noted, plan_ideal, reply
+from seeact_offline.grounding.asking import Question, Session, final_lines, noted, plan_ideal, reply
+from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -102,6 +103,7 @@ class PixelGrounding:
             turns=turns,
             pictures=(picture, None)[: len(turns)],
             ideal=ideal[-len(turns) :],
+            reply_prefix=pack.reply_prefix,
         )
 
     def _read(

@@ -20,10 +20,21 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def open_pack(name_or_dir: str | Path, strategy: str, *, turns: Literal[1, 2] = 2, image: bool = True) -> PromptPack:
+def open_pack(
+    name_or_dir: str | Path, strategy: str, *, turns: Literal[1, 2] = 2, image: bool = True, variant: str = ""
+) -> PromptPack:
     """The templates of a strategy in a shipped pack or a folder. Raises PromptError."""
-    lenders = [name for name, other in STRATEGIES.items() if other.turn2 is not None]
-    return load_pack(name_or_dir, strategy, STRATEGIES[strategy].turn2, lenders=lenders, turns=turns, image=image)
+    declared = STRATEGIES[strategy]
+    return load_pack(
+        name_or_dir,
+        strategy,
+        declared.turn2,
+        turn1=declared.turn1,
+        lenders=[name for name, other in STRATEGIES.items() if other.turn2 is not None],
+        turns=turns,
+        image=image,
+        variant=variant,
+    )
 
 
 def own_options() -> dict[str, tuple[Option, tuple[str, ...]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from seeact_offline.grounding import Grounding, QuestionOptions
@@ -25,6 +26,13 @@ class Option:
     read: Callable[[str], Any] = str
     """A text as the value. Raises ValueError. `bool`: a switch, which takes no text."""
     metavar: str | None = None
+
+
+def whole(text: str) -> int:
+    """Raises ValueError."""
+    if not text.isdecimal():
+        raise ValueError(f"expected a whole number of at least 0, got {text}")
+    return int(text)
 
 
 def percent(text: str) -> float:
@@ -60,6 +68,8 @@ class Opened:
     grounding: Grounding
     identity: Mapping[str, Any] = field(default_factory=dict)
     """What its questions and answers depend on, beside what all strategies have in common. Results show it."""
+    replayed: Path | None = None
+    """The finished run whose turn-1 texts it grounds; no model is asked then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,10 @@ class Strategy:
     """Raises InputError for options that do not go together."""
     turn2: Placeholders | None
     """What its second turn may hold; None: it asks the first turn only, and any strategy's prompt serves it."""
+    turn1: tuple[str, ...] = ()
+    """Placeholders that its first turn may hold, beside those of every strategy."""
+    variant: Callable[[Mapping[str, Any], QuestionOptions], str] = lambda own, form: ""
+    """Of its options and form: the ending of prompt files that fit them better than the usual ones; empty: none."""
     options: tuple[Option, ...] = ()
     is_grouped: bool = False
     """Whether candidates are offered in groups, whose order can be shuffled and which can share a first turn."""

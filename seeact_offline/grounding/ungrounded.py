@@ -7,13 +7,13 @@ from seeact_offline.grounding.asking import (
     Question,
     Session,
     count_resized,
-    decision,
     noted,
     page_html,
     plan_ideal,
     reply,
     whole_page,
 )
+from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Strategy
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model, StepError

@@ -11,11 +11,13 @@ from typing import Any
 
 from seeact_offline.models import builtin, openai, replay
 from seeact_offline.models.function import as_model, name_of_object
-from seeact_offline.models.provider import ModelOptions, Price, Provider
+from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail, ModelOptions, Price, Provider
 from seeact_offline.records import Model, ModelSpecError
 
 __all__ = [
+    "IMAGE_DETAILS",
     "PROVIDERS",
+    "ImageDetail",
     "ModelOptions",
     "Price",
     "Provider",

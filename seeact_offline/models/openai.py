@@ -1,33 +1,30 @@
 """OpenAI's models, and any other server that speaks its chat completions API, through the openai SDK.
 
-Messages: the system text; then user messages whose picture, if any, is the content part before the text; the model's
-own earlier replies as the assistant's. The SDK retries what may pass (429, 5xx, lost connections, timeouts) and waits
-for as long as the server asks; what is left becomes a CallError, named in `_failure_name`.
+Messages: the system text; then user messages whose picture, if any, is the content part after the text, as in SeeAct's
+released code (`src/demo_utils/inference_engine.py`); the model's own earlier replies as the assistant's. The SDK retries what
+may pass (429, 5xx, lost connections, timeouts) and waits for as long as the server asks; what is left becomes a CallError,
+named in `_failure_name`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact, redact_reported
 from seeact_offline.models.address import Server, address_of, find_server
 from seeact_offline.models.cache import CachedModel
+from seeact_offline.models.data_urls import DataUrls
 from seeact_offline.models.provider import ModelOptions, Price, Provider
-from seeact_offline.records import CallError, Completion, Message, Model, ModelSpecError, Picture, Request, Usage
+from seeact_offline.records import CallError, Completion, Message, Model, ModelSpecError, Request, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
 
-
-PICTURE_BYTES = 64 * 1024 * 1024
 DETAIL_CHARS = 300
 _CONNECT_S = 10.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -45,13 +42,18 @@ class OpenAIModel:
         self._options = options
         self._server = find_server(options.base_url)
         self._key = _api_key(self._server)
-        self._pictures = DataUrls(PICTURE_BYTES)
+        self._pictures = DataUrls(options.image_format)
         self._client: AsyncOpenAI | None = None
 
     @property
     def identity(self) -> dict[str, object]:
         """All that replies depend on beside the messages. Holds no secret."""
-        return {"model": f"openai/{self._name}", "base_url": self._server.address, **self._sampling()}
+        return {
+            "model": f"openai/{self._name}",
+            "base_url": self._server.address,
+            **self._sampling(),
+            **_shown(self._options),
+        }
 
     async def complete(self, request: Request) -> Completion:
         """Asks once, retries included. Raises CallError, and the RowError of a picture that cannot be encoded."""
@@ -106,8 +108,8 @@ class OpenAIModel:
         text = _sendable(message.text)
         if message.picture is None:
             return {"role": message.role, "content": text}
-        url = await self._pictures.get(message.picture)
-        parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
+        image = {"url": await self._pictures.get(message.picture), "detail": self._options.image_detail}
+        parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": image}]
         return {"role": message.role, "content": parts}
 
     def _read(self, reply: ChatCompletion) -> Completion:
@@ -127,29 +129,6 @@ class OpenAIModel:
         if not isinstance(message.content, str) or not message.content.strip():
             raise CallError("empty_reply", f"the server sent no text (finish reason {finish})", usage)
         return Completion(redact(message.content), usage)
-
-
-class DataUrls:
-    """Pictures as data URLs, the last ones kept by key within a budget: turn 2 shows the picture of turn 1 again."""
-
-    def __init__(self, budget: int) -> None:
-        """`budget`: characters of all kept URLs together."""
-        self._budget = budget
-        self._urls: OrderedDict[str, str] = OrderedDict()
-
-    async def get(self, picture: Picture) -> str:
-        """Encodes in a thread, for pages are large. Raises what `picture.png` raises."""
-        url = self._urls.pop(picture.key, None)
-        if url is None:
-            url = await asyncio.to_thread(_data_url, picture)
-        self._urls[picture.key] = url
-        while sum(map(len, self._urls.values())) > self._budget:
-            self._urls.popitem(last=False)
-        return url
-
-
-def _data_url(picture: Picture) -> str:
-    return "data:image/png;base64," + base64.b64encode(picture.png()).decode("ascii")
 
 
 def _sendable(text: str) -> str:
@@ -223,13 +202,21 @@ def _open(name: str, options: ModelOptions) -> Model:
 
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
     """A server counts by its address and what it is asked with."""
-    asked = {"temperature": options.temperature, "max_tokens": options.max_tokens}
+    asked = {"temperature": options.temperature, "max_tokens": options.max_tokens, **_shown(options)}
     return {"model": f"openai/{name}", "base_url": address_of(options.base_url), **asked}
+
+
+def _shown(options: ModelOptions) -> dict[str, str]:
+    """How pictures are sent. Identities made before there was a choice lack these: PNG files before the text."""
+    return {"image_detail": options.image_detail, "image_format": str(options.image_format)}
 
 
 PROVIDER = Provider(
     usage=("NAME",),
     open=_open,
     identity=_identity,
-    options=("base_url", "max_tokens", "temperature", "timeout_s", "max_retries", "price", "seed"),
+    options=(
+        *("base_url", "max_tokens", "temperature", "image_detail", "image_format"),
+        *("timeout_s", "max_retries", "price", "seed"),
+    ),
 )

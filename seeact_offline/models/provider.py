@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-from seeact_offline.records import Model
+from seeact_offline.records import JPEG_95, ImageFormat, Model
+
+ImageDetail = Literal["auto", "low", "high"]
+"""How closely a server is to look at a picture, in the words of OpenAI's API."""
+IMAGE_DETAILS: tuple[ImageDetail, ...] = get_args(ImageDetail)
 
 
 class Price(NamedTuple):
@@ -23,8 +27,11 @@ class ModelOptions:
 
     base_url: str | None = None
     """None: OpenAI itself."""
-    max_tokens: int = 2048
+    max_tokens: int = 4096
     """Most tokens a reply may have."""
+    image_detail: ImageDetail = "high"
+    image_format: ImageFormat = JPEG_95
+    """What pictures are sent as."""
     temperature: float | None = 0.0
     """None: not sent, the server decides."""
     timeout_s: float = 120.0

@@ -33,6 +33,8 @@ class Recording(msgspec.Struct, frozen=True):
     """One a turn."""
     offered: tuple[str, ...] | None = None
     """None where the recording does not say."""
+    failure: str | None = None
+    """What was wrong with the last reply, or how the model declined; None: nothing, or the recording does not say."""
 
 
 class _StepLine(msgspec.Struct):
@@ -51,18 +53,12 @@ class _GroupLine(Recording, frozen=True, kw_only=True):
 
 
 class ReplayModel:
-    """Answers from a recording, by step, group and turn; where a file says something twice, the last counts."""
+    """Answers from a recording, by step, group and turn."""
 
     def __init__(self, path: Path) -> None:
         """Reads the file. Raises ModelSpecError when there is none, or naming the first line that is not understood."""
         self._path = path
-        self._steps: dict[StepKey, dict[int, Recording]] = {}
-        for line in _read(path):
-            key = StepKey(line.annotation_id, line.action_uid)
-            if isinstance(line, _StepLine):
-                self._steps[key] = {recording.group: recording for recording in line.groups}
-            else:
-                self._steps.setdefault(key, {})[line.group] = line
+        self._steps = read_recordings(path)
         if not self._steps:
             raise ModelSpecError("model", "replay/FILE with recorded replies", f"{path}, which holds none")
 
@@ -78,6 +74,18 @@ class ReplayModel:
 
     async def aclose(self) -> None:
         """Nothing is held open."""
+
+
+def read_recordings(path: Path) -> dict[StepKey, dict[int, Recording]]:
+    """By step and group; where a file says something twice, the last counts. Raises ModelSpecError."""
+    steps: dict[StepKey, dict[int, Recording]] = {}
+    for line in _read(path):
+        key = StepKey(line.annotation_id, line.action_uid)
+        if isinstance(line, _StepLine):
+            steps[key] = {recording.group: recording for recording in line.groups}
+        else:
+            steps.setdefault(key, {})[line.group] = line
+    return steps
 
 
 def _difference(recorded: tuple[str, ...], request: Request) -> str:
@@ -96,7 +104,7 @@ def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
                 if line.strip() and not _is_torn(line):
                     yield _parsed(line, f"line {number} of {path}")
     except OSError as error:
-        raise ModelSpecError("model", "replay/FILE of a readable file", f"{path}: {error.strerror or error}") from error
+        raise ModelSpecError("model", "a readable file", f"{path}: {error.strerror or error}") from error
 
 
 def _is_torn(line: bytes) -> bool:

@@ -1,1 +1,4 @@
-"""What can be seen of a page: its elements (`dom`), their texts (`search`), its picture (`screenshots`), marks on it (`marks`)."""
+"""What can be seen of a page: its elements (`dom`), its picture (`screenshots`), marks on it (`marks`).
+
+`search` finds elements by type and text: `element_types`, `element_texts` (from `page_words` and `field_labels`), `wording`.
+"""

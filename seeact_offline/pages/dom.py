@@ -6,8 +6,8 @@ the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the wh
 is flattened to arrays once, and a description touches only the nodes that it keeps.
 
 Where upstream is undefined (it raises, or prints markup that is no element) this module decides:
-comments, processing instructions and namespaces are dropped when parsing, a `<text>` node is its words (attributes and
-elements in one are not looked at), and a candidate must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream does.
+comments, processing instructions and namespaces are dropped when parsing, elements in a `<text>` node are not looked at, and
+a candidate must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream does.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ EMPTY_VALUES = frozenset({"hidden", "none", "presentation", "null", "undefined"}
 ENTITIES = (
     ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "), ("&ndash;", "-"), ("&rsquo;", "'"), ("&lsquo;", "'"),
     ("&ldquo;", '"'), ("&rdquo;", '"'), ("&#39;", "'"), ("&#40;", "("), ("&#41;", ")"),
+)  # fmt: skip
+
+_IN_VALUES = (
+    ("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\t", "&#9;"), ("\n", "&#10;"), ("\r", "&#13;"),
 )  # fmt: skip
 
 _OPENING = re.compile(r"\s*\(\s*")
@@ -152,22 +156,22 @@ class Page:
         pruned = _Pruned(self, [self._node(i) for i in backend_node_ids])
         pieces, spans = pruned.pieces(style)
         choices = tuple(
-            Choice(self._ids[node], " ".join(_first_words(pieces[begin:end], CHOICE_WORDS)))
+            Choice(self._ids[node], " ".join(_first_words(pieces[begin:end], CHOICE_WORDS, style)))
             for node, begin, end in spans
         )
-        return GroupText(_finish("".join(pieces)), choices)
+        return GroupText(_finish("".join(pieces), style), choices)
 
     def ranker_text(self, backend_node_id: str) -> str:
         """`ancestors: A\\ntarget: T`, what the cross-encoder reads of one candidate."""
         node = self._node(backend_node_id)
         pruned = _Pruned(self, [node])
-        pieces, spans = pruned.pieces("parentheses")
+        style: Style = "parentheses"
+        pieces, spans = pruned.pieces(style)
         # with twins, the first in the document is the target
         first, begin, end = spans[0]
-        target = " ".join(_first_words(pieces[begin:end], TARGET_WORDS))
-        ancestors = (
-            "" if first == 0 else _ancestor_text(_finish("".join(pruned.pieces("parentheses", without=first)[0])))
-        )
+        target = " ".join(_first_words(pieces[begin:end], TARGET_WORDS, style))
+        around = "" if first == 0 else _finish("".join(pruned.pieces(style, without=first)[0]), style)
+        ancestors = _ancestor_text(around)
         return f"ancestors: {ancestors}\ntarget: {target}"
 
     def _node(self, backend_node_id: str) -> int:
@@ -237,7 +241,7 @@ class _Content(NamedTuple):
     """What is written of a node beside its tag and number, escaped."""
 
     words: str
-    """Of its attributes."""
+    """Of its attributes; of a text node its opening tag, empty where it has no attribute other than the id."""
     text: str
     """Right after the opening tag."""
     tail: str
@@ -399,11 +403,12 @@ class _Pieces:
     def open(self, page: Page, node: int, number: int | None, is_empty: bool) -> None:
         words, text, tail, _ = page._content_of(node)
         end = page._ends[node]
-        if page._tags[node] == TEXT:
+        is_text = page._tags[node] == TEXT
+        if is_text and not words:
             self._push(text, _Open(end, node, "", tail))
             return
-        closes_itself = is_empty and not text
-        tag = _opening_tag(page._tags[node], number, words, closes_itself)
+        closes_itself = is_empty and not text and not is_text
+        tag = words if is_text else _opening_tag(page._tags[node], number, words, closes_itself)
         if self._parentheses:
             # as upstream, a tag whose last attribute word ends in a slash counts as closing itself
             head = "(" + (tag[1:-2] + "$/$" if tag.endswith("/>") else tag[1:-1])
@@ -479,13 +484,26 @@ def _ends(parents: Sequence[int]) -> list[int]:
 
 
 def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
-    attributes = _attributes(element)
+    tail = "" if is_root else _between(element.tail)
     if tag == TEXT:
         text = _escape(" ".join((element.text or "").split()[:MAX_WORDS]))
-    else:
-        text = _between(element.text)
-    tail = "" if is_root else _between(element.tail)
-    return _Content(_attribute_words(attributes), text, tail, not attributes)
+        return _Content(_text_tag(element), text, tail, is_bare=False)
+    attributes = _attributes(element)
+    return _Content(_attribute_words(attributes), _between(element.text), tail, not attributes)
+
+
+def _text_tag(element: etree._Element) -> str:
+    """The opening tag of a text node that has attributes (`<text role= x title= y z>`), else empty.
+
+    Upstream turns attributes into words for elements only and takes out only text tags without any. So of these the names
+    and whole values are written, and each quote is a space.
+    """
+    named = [(str(name), str(value)) for name, value in element.items() if name != ID]
+    if not named:
+        return ""
+    written = "".join(f" {name.rpartition('}')[2]}= {_escape_value(value)} " for name, value in named)
+    tag = _mend(f"<{TEXT}{written}>").replace(" >", ">")
+    return "" if tag == f"<{TEXT}>" else tag
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:
@@ -509,7 +527,14 @@ def _attribute_words(attributes: dict[str, str]) -> str:
         if value and value not in values:
             values.append(value)
     words = " ".join(" ".join(values).split()[:MAX_WORDS])
-    return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return _escape_value(words)
+
+
+def _escape_value(value: str) -> str:
+    """As the serialiser writes an attribute."""
+    for character, entity in _IN_VALUES:
+        value = value.replace(character, entity)
+    return value
 
 
 def _opening_tag(tag: str, number: int | None, words: str, closes_itself: bool) -> str:
@@ -542,19 +567,20 @@ def _between(text: str | None) -> str:
     return _escape(text) if text.strip() else " "
 
 
-def _finish(markup: str) -> str:
+def _finish(markup: str, style: Style) -> str:
     """The last steps, on the whole text: what closes itself, entities, white space."""
-    markup = markup.replace("$/$", ")")
+    if style == "parentheses":
+        markup = markup.replace("$/$", ")")
     if "&" in markup:
         for entity, character in ENTITIES:
             markup = markup.replace(entity, character)
     return " ".join(markup.split())
 
 
-def _first_words(pieces: Sequence[str], n: int) -> list[str]:
+def _first_words(pieces: Sequence[str], n: int, style: Style) -> list[str]:
     """The first words of the joined pieces, without joining more of them than needed."""
     for taken in (8 * n, len(pieces)):
-        words = _finish("".join(pieces[:taken])).split()
+        words = _finish("".join(pieces[:taken]), style).split()
         if len(words) > n:
             break
     return words[:n]

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -34,14 +34,16 @@ MARK_POSITIONS: tuple[MarkPosition, ...] = get_args(MarkPosition)
 
 NO_MARK = "NA"
 """The answer for "no marked element", and so never a label."""
-STYLE = 1
+STYLE = 2
 """Goes up whenever the same marks are drawn in another way, so that no cached answer is taken for a new picture."""
 LINE = 2
 """Thickness of a box as supervision counts it: OpenCV's lines of 2 are 3 px wide, one on either side of the edge."""
 REACH = 1
 """Pixels by which a box's line lies outside the box, and as many inside of the edge pixel."""
 FONT_SIZE = 16
-PADDING = 4
+"""As released: capitals 11 pixels tall."""
+PADDING = 10
+"""Pixels around a label's text, as released: a label of one letter is about 31 by 31."""
 GAP = 2
 """Pixels kept free between two labels, for two that touch read as one."""
 TALL = 2.5
@@ -58,6 +60,32 @@ class Marks:
     position: MarkPosition = "bottom-left"
     in_turn1: bool = False
     """Whether turn 1 shows the marked picture too."""
+    text_size: int = FONT_SIZE
+    """Pixels, as fonts count them."""
+    padding: int = PADDING
+    """Pixels around a label's text."""
+
+    @property
+    def place(self) -> str:
+        """Where labels stand, in words for a prompt."""
+        return _PLACES[self.position]
+
+    @property
+    def look(self) -> str:
+        """What labels are, in words for a prompt."""
+        return _LOOKS[self.kind]
+
+
+_LOOKS: dict[MarkKind, str] = {"number": "number", "letter": "letter", "double-letter": "pair of letters"}
+_PLACES: dict[MarkPosition, str] = {
+    "bottom-left": "at the bottom left corner of its box",
+    "bottom-center": "at the middle of the bottom edge of its box",
+    "bottom-right": "at the bottom right corner of its box",
+    "top-left": "at the top left corner of its box",
+    "top-center": "at the middle of the top edge of its box",
+    "top-right": "at the top right corner of its box",
+    "center": "in the middle of its box",
+}
 
 
 class Rect(NamedTuple):
@@ -168,21 +196,63 @@ class _Rail:
         return sorted(inside, key=lambda place: (abs(place - self.anchor), -place))
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where labels go."""
+
+    spots: tuple[Rect, ...]
+    """In the order of the boxes; inside the picture."""
+    n_off_position: int
+    """How many do not stand where they were asked to, as they would cover another label there."""
+
+
 def place_labels(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
-) -> list[Rect]:
-    """Where the label of each box goes, in the order given; inside the picture."""
-    placed: list[Rect] = []
-    for box, size in zip(boxes, sizes, strict=True):
-        foreign = [_grown(other, REACH) for other in boxes if not other.contains(box)]
-        placed.append(_place(_rails(box, size, picture, position), size, placed, foreign))
-    return placed
+) -> Placement:
+    """A label stands at the named corner of its box, and leaves it only where it would cover another label.
+
+    It stands outside along the edge, as released, where that is free of labels; of those that would cover each other there the
+    first stays. The others go to another side of the same corner. Those for which no side is free are placed last, each on the
+    first line of its box with room for it: clear of all labels, and of other boxes where that can be.
+    """
+    spots: dict[int, Rect] = {}
+    sides = [_at_corner(box, size, picture, position) for box, size in zip(boxes, sizes, strict=True)]
+    for tried in (slice(1), slice(1, None)):
+        for i, corner in enumerate(sides):
+            if i not in spots:
+                placed = list(spots.values())
+                free = (spot for spot in corner[tried] if not any(other.meets(spot) for other in placed))
+                spots.update((i, spot) for spot in islice(free, 1))
+    moved = [i for i in range(len(boxes)) if i not in spots]
+    for i in moved:
+        foreign = [_grown(other, REACH) for other in boxes if not other.contains(boxes[i])]
+        rails = _rails(boxes[i], sizes[i], picture, position)
+        spots[i] = _place(rails, sizes[i], list(spots.values()), foreign)
+    return Placement(tuple(spots[i] for i in range(len(boxes))), len(moved))
+
+
+def _at_corner(box: Rect, size: Size, picture: tuple[int, int], position: MarkPosition) -> list[Rect]:
+    """The label on each side of the named corner, best first; what leaves the picture is moved into it.
+
+    Outside along the edge, flush with the box; inside; outside beside the box; outside over the corner. At the middle of an
+    edge there is but outside and inside, in the middle of the box one place.
+    """
+    lines = _Lines(box, size, picture, position)
+    if position == "center":
+        return [lines.middle().at(lines.middle().anchor, size)]
+    edge, side = position.split("-")
+    outside, inside = lines.outside(edge), lines.inside(edge)
+    spots = [outside.at(outside.anchor, size), inside.at(inside.anchor, size)]
+    if side != "center":
+        beside = lines.outside(side).fixed
+        spots += [Rect(beside, spot.y0, beside + size.width, spot.y1) for spot in reversed(spots)]
+    return spots
 
 
 def _place(rails: Sequence[_Rail], size: Size, placed: Sequence[Rect], foreign: Sequence[Rect]) -> Rect:
     """The first free place; where there is none, the one that covers the least of the labels placed before."""
     labels = [_grown(other, GAP) for other in placed]
-    for obstacles in ([*labels, *foreign], labels):
+    for obstacles in ([*labels, *foreign], labels, placed):
         for rail in rails:
             spot = _free_spot(rail, size, obstacles)
             if spot is not None:
@@ -269,24 +339,27 @@ def _clamp(place: int, last: int) -> int:
 # --- drawing ---------------------------------------------------------------------------------------------------------
 
 
-def label_size(label: str) -> Size:
+def label_size(label: str, marks: Marks) -> Size:
     """What a label takes with its background; all labels are of one height."""
-    return Size(math.ceil(_font().getlength(label)) + 2 * PADDING, _capital_height() + 2 * PADDING)
+    font, around = _font(marks.text_size), 2 * marks.padding
+    return Size(math.ceil(font.getlength(label)) + around, capital_height(marks.text_size) + around)
 
 
-def draw_marks(image: Image.Image, boxes: Sequence[Rect], labels: Sequence[str], spots: Sequence[Rect]) -> Image.Image:
+def draw_marks(
+    image: Image.Image, boxes: Sequence[Rect], labels: Sequence[str], spots: Sequence[Rect], marks: Marks
+) -> Image.Image:
     """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label."""
     from PIL import ImageDraw
 
     marked = _draw_boxes(image, boxes)
-    pen = ImageDraw.Draw(marked)
+    pen, font = ImageDraw.Draw(marked), _font(marks.text_size)
     for box, spot in zip(boxes, spots, strict=True):
         if not _grown(box, LINE).meets(spot):
             pen.line(_leader(box, spot), fill="red", width=1)
     for label, spot in zip(labels, spots, strict=True):
         pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), fill="black")
-        left = (spot.x0 + spot.x1 - _font().getlength(label)) / 2
-        pen.text((left, spot.y1 - PADDING), label, fill="white", font=_font(), anchor="ls")
+        left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
+        pen.text((left, spot.y1 - marks.padding), label, fill="white", font=font, anchor="ls")
     return marked
 
 
@@ -322,17 +395,18 @@ def _supervision():  # type: ignore[no-untyped-def]
     return supervision
 
 
-@lru_cache(maxsize=1)
-def _font() -> FreeTypeFont:
+@lru_cache
+def _font(size: int) -> FreeTypeFont:
     """Pillow's own scalable font, so that no font has to be installed."""
     from PIL import ImageFont
 
-    font = ImageFont.load_default(size=FONT_SIZE)
+    font = ImageFont.load_default(size=size)
     if not isinstance(font, ImageFont.FreeTypeFont):
         raise InputError("grounding", "a Pillow with FreeType, to draw the labels of annotation", "one without")
     return font
 
 
-@lru_cache(maxsize=1)
-def _capital_height() -> int:
-    return math.ceil(-_font().getbbox("A0", anchor="ls")[1])
+@lru_cache
+def capital_height(text_size: int) -> int:
+    """Pixels of a label's letters."""
+    return math.ceil(-_font(text_size).getbbox("A0", anchor="ls")[1])

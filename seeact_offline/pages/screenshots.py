@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from seeact_offline.records import Box, CropBox, RowError, Screenshot
+from seeact_offline.records import PNG, Box, CropBox, ImageFormat, RowError, Screenshot
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -138,8 +138,8 @@ class Crop:
             return self._page.pixels.resize(self.size, Image.Resampling.LANCZOS, box=self.box)
         return self._page.pixels.crop(self.box)
 
-    def png(self) -> bytes:
-        return encode_png(self.image())
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+        return encode(self.image(), image_format)
 
 
 def _open(data: bytes) -> Image.Image:
@@ -149,10 +149,14 @@ def _open(data: bytes) -> Image.Image:
     return Image.open(io.BytesIO(data))
 
 
-def encode_png(image: Image.Image) -> bytes:
+def encode(image: Image.Image, image_format: ImageFormat = PNG) -> bytes:
+    """The bytes of a file of this format; the same picture gives the same bytes. No side may exceed its `longest_side`."""
     out = io.BytesIO()
-    # level 1 halves the time of the default for some 10 % more bytes
-    image.save(out, "PNG", compress_level=1)
+    if image_format.quality is None:
+        # level 1 halves the time of the default for some 10 % more bytes
+        image.save(out, image_format.kind, compress_level=1)
+    else:
+        image.save(out, image_format.kind, quality=image_format.quality)
     return out.getvalue()
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..records import PromptError, letter
 from .text_code import COUNT, MARK, Budget, Refused, Value, at_most, call, module_names, parameters
@@ -25,6 +27,12 @@ PROMPT_FILE = "src/data_utils/prompts.py"
 FRAME_FILE = "src/data_utils/format_prompt_utils.py"
 QUERY_FUNCTION, OPTIONS_FUNCTION = "generate_new_query_prompt", "format_options"
 EXPERIMENTS = {"choice": "exp4", "attributes": "exp3", "annotation": "exp2"}
+MANIFEST: dict[str, Any] = {
+    "reply_prefix": "\n\n",
+    "only_with": {"annotation": {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}},
+}
+"""What the released code does beside the wording: it hands the first reply back after two line feeds, and its prompts speak of
+letters at the bottom left corners of boxes, in the picture of the first turn too."""
 _CONSTANTS = ("sys_prompt", "action_format", "value_format", *(f"question_description_new_exp{n}" for n in (2, 3, 4)))
 _KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
 _ROLES = {"task": "task", "action": "history", "histor": "history", "question": "question", "descr": "question"}
@@ -57,7 +65,16 @@ def import_prompts(checkout: Path, out: Path, groundings: Sequence[str] = tuple(
         turns = {"system": system, "turn1": turn1, "turn2": turn2}
         files |= {f"{grounding}.{turn}.txt": f"{text}\n" for turn, text in turns.items()}
     origin = "".join(f"{module.file} sha256 {module.digest}\n" for module in (prompts, frames))
-    return _write(Path(out), files | {"ORIGIN.txt": f"Imported; the wording is its authors'.\n{origin}"})
+    return _write(
+        Path(out),
+        files | {"ORIGIN.txt": f"Imported; the wording is its authors'.\n{origin}", "pack.json": _manifest(groundings)},
+    )
+
+
+def _manifest(groundings: Sequence[str]) -> str:
+    """Of the groundings that are written."""
+    only_with = {name: options for name, options in MANIFEST["only_with"].items() if name in groundings}
+    return json.dumps({**MANIFEST, "only_with": only_with}, indent=2) + "\n"
 
 
 def _turn2(texts: Mapping[str, str], options: str) -> str:

@@ -1,4 +1,4 @@
-"""From candidates to a ranked top-k: the texts that a ranker reads, and the score files that it leaves."""
+"""From candidates to a ranked top-k: the texts that a ranker reads, and the score files that it writes."""
 
 from seeact_offline.ranking.files import (
     SCHEMA,

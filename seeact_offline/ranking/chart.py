@@ -26,7 +26,7 @@ class Line(NamedTuple):
     value: Callable[[CurvePoint], float]
 
 
-# the last is drawn over the others, and stands first in the legend
+# the last line is drawn over the others and comes first in the legend
 LINES = (
     Line("recall of steps that have a right element", "#98a2b3", lambda p: p.recall_with_positive),
     Line("ceiling of Step SR, macro over tasks", "#d9730d", lambda p: p.step_sr_ceiling_macro),
@@ -37,13 +37,13 @@ LINES = (
 def curve_png(points: Sequence[CurvePoint], title: str) -> bytes:
     """The curve as PNG; the same points and title give the same bytes."""
     buffer = io.BytesIO()
-    # matplotlib's version stays out of the file
+    # matplotlib's version must not get into the file
     draw_curve(points, title).savefig(buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     return buffer.getvalue()
 
 
 def draw_curve(points: Sequence[CurvePoint], title: str) -> Figure:
-    # not pyplot, which keeps every figure it makes and may look for a screen
+    # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
 
     figure = Figure(INCHES, facecolor="white")
@@ -55,7 +55,7 @@ def draw_curve(points: Sequence[CurvePoint], title: str) -> Figure:
             [point.k for point in points], shares, color=line.colour, linewidth=2, label=line.label, clip_on=False
         )
     _mark_the_cut(axes, points)
-    # a file's name may hold anything: halves of surrogate pairs cannot be drawn, and a dollar sign begins no formula
+    # a file's name may hold anything: halves of surrogate pairs cannot be drawn, and a dollar sign must not begin a formula
     title = title.encode(errors="replace").decode()
     axes.set_title(title, loc="left", fontsize=14, color=INK, pad=18, parse_math=False)
     axes.legend(loc="lower right", bbox_to_anchor=(0.98, 0.18), reverse=True, frameon=False, labelcolor=INK)
@@ -64,7 +64,7 @@ def draw_curve(points: Sequence[CurvePoint], title: str) -> Figure:
 
 
 def _mark_the_cut(axes: Axes, points: Sequence[CurvePoint]) -> None:
-    """The value where the pipeline cuts."""
+    """Marks the value where the pipeline cuts."""
     at = next((point for point in points if point.k == CUT), None)
     if at is None:
         return
@@ -75,7 +75,7 @@ def _mark_the_cut(axes: Axes, points: Sequence[CurvePoint]) -> None:
 
 
 def _style_axes(axes: Axes, last_k: int) -> None:
-    """Percent from the bottom to the top, grey lines across, and only the axis below in ink."""
+    """Percent from bottom to top, grey lines across, and only the lower axis in ink."""
     axes.set_xlim(1, max(2, last_k))
     axes.set_xticks([k for k in K_TICKS if k <= last_k])
     axes.set_xlabel("candidates offered, k", color=FAINT, labelpad=8)

@@ -53,23 +53,23 @@ class ScoreRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a score file, as its metadata say."""
+    """What made a score file, according to its metadata."""
 
     dataset_fingerprint: str
     split: str
     limit: int | None
-    """Of tasks."""
+    """Number of tasks; None for all."""
     ranker_digest: str
     text_version: int
     ranker: str = field(default="", compare=False)
-    """As it was named; the digest identifies it."""
+    """Its name as given; `ranker_digest` identifies it."""
     texts_truncated: int | None = field(default=None, compare=False)
     left_out: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
-    """Steps that could not be ranked: the failure's name, and what was wrong."""
+    """Steps that could not be ranked, with the failure's name and detail."""
 
 
 class FileScores(Scores, Protocol):
-    """Scores of the steps in a file."""
+    """The scores of the steps in a file."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -77,11 +77,11 @@ class FileScores(Scores, Protocol):
 
     @property
     def origin(self) -> Origin | None:
-        """What made the file; None where it does not say."""
+        """What made the file; None if it does not say."""
 
 
 def read_scores(path: str | Path) -> FileScores:
-    """A score file: `.parquet` of ours or an official pickle. Raises ScoreFileError."""
+    """A score file: our `.parquet` or an official pickle. Raises ScoreFileError."""
     path = Path(path)
     if not os.path.isfile(path):
         raise ScoreFileError("scores", "a .parquet or .pkl file", f"no file at {path}")
@@ -91,7 +91,7 @@ def read_scores(path: str | Path) -> FileScores:
 
 
 def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | None = None) -> None:
-    """Writes a score file that `read_scores` reads, some rows at a time."""
+    """Writes a score file for `read_scores`, some rows at a time."""
     schema = SCHEMA if origin is None else SCHEMA.with_metadata({METADATA: json.dumps(asdict(origin))})
     left = iter(rows)
     with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
@@ -118,7 +118,7 @@ def write_official(path: str | Path, rows: Iterable[ScoreRow]) -> None:
 
 
 def check_dataset(scores: FileScores, split: Split, source: str) -> None:
-    """Raises ScoreFileError when the file says that it was made from other data. A file that does not say is let pass."""
+    """Raises ScoreFileError if the file says that it was made from other data. A file that does not say is accepted."""
     if scores.origin is None:
         return
     try:
@@ -136,7 +136,7 @@ def check_dataset(scores: FileScores, split: Split, source: str) -> None:
 
 
 def check_match(scores: FileScores, keys: Sequence[StepKey], source: str) -> int:
-    """How many of the steps the file scores. Raises ScoreFileError when it scores none of them."""
+    """How many of the steps the file scores. Raises ScoreFileError if it scores none."""
     matched = sum(str(key) in scores.keys for key in keys)
     if keys and not matched:
         raise ScoreFileError(
@@ -148,18 +148,18 @@ def check_match(scores: FileScores, keys: Sequence[StepKey], source: str) -> int
 
 
 class ParquetScores:
-    """Our score file. Stays columnar in memory; a step's rows are looked at when it is asked for."""
+    """Our score file. Stays columnar in memory; a step's rows are only read when asked for."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         table, self.origin = _read_table(path)
         tasks, uids = (table[name].combine_chunks() for name in KEY_COLUMNS)
         width = max(1, len(uids.dictionary))
-        # one number a step
+        # one number per step
         numbers = _codes(tasks) * width + _codes(uids)
         begins = _run_begins(numbers)
         if len(np.unique(numbers[begins])) < len(begins):
-            # rows of one step do not lie together
+            # the rows of a step are not all next to each other
             order = np.argsort(numbers, kind="stable")
             table, numbers = table.take(order), numbers[order]
             begins = _run_begins(numbers)
@@ -182,7 +182,7 @@ class ParquetScores:
         return None if span is None else {row.backend_node_id: (row.score, row.rank) for row in self._rows(span)}
 
     def rows(self, without: Collection[StepKey] = ()) -> Iterator[ScoreRow]:
-        """Its lines as they are stored, but for those of some steps."""
+        """Its rows as they are stored, except those of some steps."""
         for span in self._spans.values():
             if span.key not in without:
                 yield from self._rows(span)
@@ -201,16 +201,16 @@ class _Span(NamedTuple):
 
 
 def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
-    """The columns of a score file, checked, and what made it; the keys as dictionary codes, a tenth of the memory.
+    """The checked columns of a score file, and what made it; keys become dictionary codes, for a tenth of the memory.
 
-    `pq.read_table` and `to_numpy` would do, but load pandas.
+    `pq.read_table` and `to_numpy` would do, but they load pandas.
     """
     try:
         with pq.ParquetFile(path, read_dictionary=list(KEY_COLUMNS), page_checksum_verification=True) as file:
             table = file.read(columns=SCHEMA.names).select(SCHEMA.names)
             origin = _origin((file.schema_arrow.metadata or {}).get(METADATA))
         table = pa.table([_typed(table[field.name], field) for field in SCHEMA], names=SCHEMA.names)
-        # texts that are not UTF-8
+        # refuses texts that are not UTF-8
         table.validate(full=True)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         columns = ", ".join(SCHEMA.names)
@@ -226,7 +226,7 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
 
 
 def _origin(text: bytes | None) -> Origin | None:
-    """Fields that a later version adds are left out; anything else that is not ours says nothing."""
+    """Fields that a later version adds are ignored; metadata that is not ours counts as none."""
     try:
         return msgspec.json.decode(text or b"null", type=Origin | None)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -234,7 +234,7 @@ def _origin(text: bytes | None) -> Origin | None:
 
 
 def _typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The column as texts or numbers. Raises ValueError for booleans and dates, of which a cast would make either."""
+    """The column as texts or numbers. Raises ValueError for booleans and dates, which a cast would turn into either."""
     encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded else column.type
     if pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
@@ -242,7 +242,7 @@ def _typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in KEY_COLUMNS:
         return column.cast(field.type)
     codes = column if encoded else column.cast(field.type).dictionary_encode()
-    # of texts, where the file does not say whether its bytes are
+    # codes of texts, also where the file only says bytes
     return codes.cast(pa.dictionary(pa.int32(), field.type))
 
 

@@ -1,4 +1,4 @@
-"""Which ranker a name means. `bundled` and `bm25` come with the program; anything else is a checkpoint."""
+"""Which ranker a name means. `bundled` and `bm25` come with the program; any other name is a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BUNDLED = "bundled"
 LEXICAL = "bm25"
 DTYPES = ("auto", "float32", "bfloat16", "mixed")
 BACKENDS = ("auto", "packed", "transformers")
-"""As `ranker.CrossEncoderRanker` explains them."""
+"""Explained in `ranker.CrossEncoderRanker`."""
 EXPECTED = f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME"
 _HUB_ID = re.compile(r"[\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*")
 
 
 def default_ranker() -> str:
-    """The bundled ranker, where the installation has its weights."""
+    """The bundled ranker, if its weights are installed."""
     return LEXICAL if bundled_folder() is None else BUNDLED
 
 
@@ -31,9 +31,9 @@ def bundled_folder() -> Path | None:
 
 
 def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
-    """The ranker of that name. Raises InputError where there is none, or it cannot be used.
+    """The ranker of that name. Raises InputError if there is none, or if it cannot be used.
 
-    `dtype`, `backend`: of a checkpoint's model; a ranker without one has no use for them.
+    `dtype`, `backend`: for a checkpoint's model; other rankers ignore them.
     """
     if name == LEXICAL:
         from ranker import LexicalRanker
@@ -43,7 +43,7 @@ def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker
 
 
 def model_threads(name: str) -> int | None:
-    """CPU threads that the ranker's model would take in this process; None for a ranker without a model, or no torch here."""
+    """CPU threads that the ranker's model would take in this process; None for a ranker without a model, or without torch."""
     if name == LEXICAL or find_spec("torch") is None:
         return None
     import torch
@@ -52,7 +52,7 @@ def model_threads(name: str) -> int | None:
 
 
 def set_model_threads(threads: int) -> None:
-    """Models of this process take so many CPU threads from now on: their number decides the last bits of a sum."""
+    """Sets the CPU threads of models from now on: their number decides the last bits of a sum."""
     import torch
 
     torch.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""How good a ranking is: recall at k, MRR, ties across the cut, and the ceiling that recall puts on everything after it."""
+"""How good a ranking is: recall at k, MRR, ties across the cut, and the ceiling that recall puts on all later stages."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ paper, section 4.1."""
 
 @dataclass(frozen=True, slots=True)
 class StepRank:
-    """What counts of one step's ranking."""
+    """What the figures need of one step's ranking."""
 
     key: StepKey
     best_rank: int | None
-    """Of a positive, from 0; None without one, or without scores."""
+    """Best rank of a positive, from 0; None without a positive or without scores."""
     has_positive: bool
     is_tied: bool
-    """Across the cut."""
+    """Whether there is a tie across the cut."""
     n_texts: int
     failure: str
 
 
 class CurvePoint(NamedTuple):
-    """Recall at one k, fractions."""
+    """Recall at one k, as fractions."""
 
     k: int
     recall: float
-    """Over all steps: no other step can succeed, so this is also the ceiling of Step SR (micro)."""
+    """Over all steps. No other step can succeed, so this is also the ceiling of Step SR (micro)."""
     recall_with_positive: float
-    """Over steps that have a positive."""
+    """Over the steps that have a positive."""
     step_sr_ceiling_macro: float
-    """Mean over tasks of the task's recall."""
+    """Mean over tasks of each task's recall."""
 
 
 def step_rank(step: RankedStep) -> StepRank:
@@ -58,7 +58,7 @@ def step_rank(step: RankedStep) -> StepRank:
 
 
 def summary(ranks: Sequence[StepRank]) -> dict[str, Any]:
-    """The figures of a split, fractions. Steps without a positive, or without scores, count as not found."""
+    """The figures of a split, as fractions. Steps without a positive or without scores count as not found."""
     everything = [one.best_rank for one in ranks]
     possible = [one.best_rank for one in ranks if one.has_positive]
     return {
@@ -77,14 +77,14 @@ def summary(ranks: Sequence[StepRank]) -> dict[str, Any]:
 
 
 def reciprocal_rank(best_ranks: Sequence[int | None], depth: int = CUT) -> float:
-    """Mean over steps of 1 / (rank from 1) of the best positive; 0 where it is not among the first `depth`."""
+    """Mean over steps of 1 / (rank of the best positive, from 1); 0 if it is not among the first `depth`."""
     if not best_ranks:
         return 0.0
     return sum(1 / (rank + 1) for rank in best_ranks if rank is not None and rank < depth) / len(best_ranks)
 
 
 def curve(ranks: Sequence[StepRank]) -> list[CurvePoint]:
-    """Recall for k = 1, 2, ... The steps of a task lie together."""
+    """Recall for k = 1, 2, ... The steps of a task must be next to each other."""
     everything = [one.best_rank for one in ranks]
     possible = [one.best_rank for one in ranks if one.has_positive]
     tasks = [[one.best_rank for one in steps] for _, steps in groupby(ranks, key=lambda one: one.key.annotation_id)]
@@ -96,7 +96,7 @@ def curve(ranks: Sequence[StepRank]) -> list[CurvePoint]:
 
 
 def curve_csv(points: Sequence[CurvePoint]) -> str:
-    """The curve as a table. `recall` and `step_sr_ceiling_micro` are one figure under the two names people look for."""
+    """The curve as CSV. `recall` and `step_sr_ceiling_micro` are one figure under the two names that people look for."""
     lines = ["k,recall,recall_with_positive,step_sr_ceiling_micro,step_sr_ceiling_macro"]
     for point in points:
         values = (point.recall, point.recall_with_positive, point.recall, point.step_sr_ceiling_macro)

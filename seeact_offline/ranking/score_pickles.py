@@ -1,8 +1,8 @@
 """The official score file, a pickle: `{"scores"|"ranks": {"<annotation_id>_<action_uid>": {backend_node_id: x}}}`.
 
-A pickle is a program. It can run code, ask for memory by the gigabyte, or hash a tuple of tuples for ever, but not with the
-opcodes that dictionaries, texts and numbers take. So all opcodes are matched by one regular expression before the first is
-run. That takes two fifths as long as running them does; `pickletools.genops` would take ten times as long.
+A pickle is a program. It can run code, ask for gigabytes of memory, or hash a tuple of tuples forever, but not with the
+opcodes that dictionaries, texts and numbers need. So one regular expression matches all opcodes before the first one is
+run. That takes two fifths as long as running them; `pickletools.genops` would take ten times as long.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, NamedTuple
 
 from seeact_offline.records import ScoreFileError
 
-# GLOBAL, INST and STACK_GLOBAL: the unpickler goes as far as these, and names what they ask for
+# GLOBAL, INST and STACK_GLOBAL are left to the unpickler, which names what they ask for
 IMPORTS = b"ci\x93"
 STOP = b"."
-"""Bytes; the ids that make up a step's key are of 36 each."""
 LONGEST_TEXT = 255
-"""Of what an error quotes, in characters."""
+"""Bytes; the two ids that make up a step's key have 36 each."""
 SHOWN = 100
+"""Characters that an error quotes at most."""
 
 
 class Numbers(NamedTuple):
-    """What one of the two tables holds. A rank is an int: 3.0 is refused as 1.5 is, and a boolean is no number."""
+    """The numbers in one of the two tables. A rank is an int: 3.0 is refused just as 1.5 is. Booleans are not numbers."""
 
     types: frozenset[type]
     valid: Callable[[Any], bool]
@@ -50,9 +50,9 @@ TABLES = {
 
 
 def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
-    """Scores and ranks, the latter empty where the file has none. Raises ScoreFileError.
+    """Scores and ranks; ranks are empty if the file has none. Raises ScoreFileError.
 
-    Of a key that is given twice the last value counts, as in any dictionary.
+    If a key is given twice, the last value counts, as in any dictionary.
     """
     content = load_plain_pickle(path)
     if not isinstance(content, dict) or not isinstance(content.get("scores"), dict):
@@ -66,7 +66,7 @@ def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict
 
 
 def load_plain_pickle(path: Path) -> object:
-    """Reads dictionaries, texts, numbers of 64 bits, booleans and None; no pickle runs code. Raises ScoreFileError."""
+    """Reads dictionaries, texts, 64-bit numbers, booleans and None; never runs a pickle's code. Raises ScoreFileError."""
     try:
         data = path.read_bytes()
         _check_opcodes(data)
@@ -88,12 +88,12 @@ def load_plain_pickle(path: Path) -> object:
 
 
 def one_line(error: Exception) -> str:
-    """An error's message, in one line and not a long one."""
+    """An error's message on one line, shortened."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Refuses whatever would import a name."""
+    """Refuses everything that would import a name."""
 
     def find_class(self, module: str, name: str) -> Any:
         asked = f"{module[:SHOWN]}.{name[:SHOWN]}"
@@ -101,10 +101,10 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 class _WholeFile(io.BytesIO):
-    """Shows all that is left at the first look.
+    """Shows the whole rest of the file at the first look.
 
-    An unpickler that sees a file bit by bit loses the rest of an opcode which a frame's end cuts in two. It then runs
-    others than those that were checked.
+    An unpickler that sees a file bit by bit loses the rest of an opcode that the end of a frame cuts in two. It would then
+    run other opcodes than those that were checked.
     """
 
     def peek(self, size: int = 0) -> bytes:
@@ -112,7 +112,7 @@ class _WholeFile(io.BytesIO):
 
 
 def _check_opcodes(data: bytes) -> None:
-    """Raises UnpicklingError at the first opcode that a score file does not need. Those in `IMPORTS` are let pass."""
+    """Raises UnpicklingError at the first opcode that a score file does not need. Those in `IMPORTS` are let through."""
     found = _opcodes(len(data)).match(data)
     end = found.end() if found else 0
     if end == len(data):
@@ -126,9 +126,9 @@ def _check_opcodes(data: bytes) -> None:
 
 
 def _opcodes(size: int) -> re.Pattern[bytes]:
-    """Matches the opcodes of a score file of `size` bytes as far as they go, each with all of its argument.
+    """Matches opcodes of a score file of `size` bytes as far as they go, each with its whole argument.
 
-    Every alternative begins with another byte, so that there is one way to match, and `*+` keeps no other in mind.
+    Every alternative begins with another byte, so there is only one way to match, and `*+` remembers no other.
     """
     known = (
         # in protocol 4, most are one of these
@@ -158,9 +158,9 @@ def _counted(opcode: bytes, longest: int, width: int = 1) -> bytes:
 
 
 def _number_up_to(size: int, width: int) -> bytes:
-    """Little-endian bytes of a number no greater than about `size`: twice that at most.
+    """Little-endian bytes of a number up to about `size`, at most twice as large.
 
-    A memo index is no greater than the file. The unpickler makes its table as long as the greatest index.
+    A memo index is never larger than the file. The unpickler makes its table as long as the largest index.
     """
     digits = min(size, 256**width - 1).to_bytes(width, "little").rstrip(b"\x00") or b"\x00"
     top = b"[\\x00-\\x%02x]" % digits[-1]
@@ -174,7 +174,7 @@ def _digits_up_to(size: int) -> bytes:
 
 
 def _table_problem(table: object, numbers: Numbers) -> Problem | None:
-    """Looks at a row once, however many steps share it."""
+    """Checks each row once, however many steps share it."""
     if not isinstance(table, dict):
         return Problem("a dictionary of steps", _shape(table))
     if stranger := _other_than({str}, table):
@@ -196,12 +196,12 @@ def _row_problem(row: object, numbers: Numbers) -> Problem | None:
 
 
 def _other_than(types: set[type] | frozenset[type], values: Iterable[object]) -> str:
-    """The name of a type that is none of these, or nothing."""
+    """The name of a type that is none of these; empty if there is none."""
     return min((other.__name__ for other in set(map(type, values)) - types), default="")
 
 
 def _shape(value: object) -> str:
-    """A value by its type, for what lies within may be beyond printing."""
+    """A value's type, because its contents may be too large to print."""
     if not isinstance(value, dict):
         return f"a {type(value).__name__}"
     return f"a dict with keys {[str(key)[:SHOWN] for key in islice(value, 5)]}"

@@ -12,7 +12,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, RankedCandidate, RowError, Step, StepError
 
 TEXT_VERSION = 2
-"""Of the candidate texts: scores of one version say nothing of another."""
+"""Version of the candidate texts: scores of one version do not hold for another."""
 
 StepScores = Mapping[str, tuple[float, int | None]]
 """backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
@@ -21,7 +21,7 @@ StepScores = Mapping[str, tuple[float, int | None]]
 class Ranker(Protocol):
     """What the package `ranker` offers: it scores texts.
 
-    It may also have `digest` (what its scores depend on; its name where it has none) and `truncated` (texts cut so far).
+    It may also have `digest` (what its scores depend on; its name if there is none) and `truncated` (texts cut so far).
     """
 
     @property
@@ -33,7 +33,7 @@ class Ranker(Protocol):
 
 @runtime_checkable
 class StagedRanker(Protocol):
-    """A ranker whose work comes in two parts, so that the first can be done for one step while the model does another."""
+    """A ranker that works in two parts, so that the first can be done for one step while the model scores another."""
 
     def encode(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> Any: ...
 
@@ -41,19 +41,19 @@ class StagedRanker(Protocol):
 
 
 class Scores(Protocol):
-    """Ranker scores of steps: from a file, or made when they are asked for."""
+    """Ranker scores of steps: from a file, or made when asked for."""
 
     @property
     def digest(self) -> str:
-        """What the scores depend on, as a short text."""
+        """A short text that identifies what the scores depend on."""
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        """The step's scores, or None when there are none. `page`: the step's, where it is parsed already."""
+        """The step's scores, or None if there are none. `page`: the step's page, if it is already parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A step in words, as a ranker takes it."""
+    """A step in words, as a ranker reads it."""
 
     query: str
     texts: Mapping[str, str]
@@ -69,12 +69,12 @@ def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
 
 
 def ranker_query(step: Step) -> str:
-    """What the cross-encoder reads beside each candidate: the task and the last three actions."""
+    """What the cross-encoder reads with each candidate: the task and the last three actions."""
     return f"task is: {step.task}\nPrevious actions: {'; '.join(step.history[-3:])}"
 
 
 def describe(step: Step, page: Page | None = None) -> Described:
-    """Raises RowError for a page that cannot be parsed, or lacks a candidate."""
+    """Raises RowError for a page that cannot be parsed or lacks a candidate."""
     page = page or Page(step.cleaned_html)
     texts = candidate_texts(step, page)
     places = {node: page.position(node) for node in texts}
@@ -82,7 +82,7 @@ def describe(step: Step, page: Page | None = None) -> Described:
 
 
 def check_candidates(step: Step, page: Page) -> None:
-    """Raises RowError where a candidate is not in the page or its id occurs there more than once, or describing takes too long."""
+    """Raises RowError if a candidate is not in the page, its id occurs more than once, or describing it would take too long."""
     ids = {candidate.backend_node_id for candidate in step.candidates}
     absent = ids - page.ids
     if absent:
@@ -98,7 +98,7 @@ def check_candidates(step: Step, page: Page) -> None:
 
 
 def begin_scoring(ranker: Ranker, described: Described) -> Callable[[], np.ndarray]:
-    """Does what can be done beside the model's work; the call does the rest. Raises StepError `unrankable` for texts refused."""
+    """Does the work that needs no model; calling the result does the rest. Raises StepError `unrankable` for refused texts."""
     query, texts = described.query, list(described.texts.values())
     if not isinstance(ranker, StagedRanker):
         return lambda: ranker.score(query, texts)
@@ -123,13 +123,13 @@ def rank_described(ranker: Ranker, described: Described, scoring: Callable[[], n
 
 
 def ranker_digest(ranker: Ranker) -> str:
-    """What the ranker's scores depend on, whatever it is called or wherever it lies: its files, and the numbers' format."""
+    """What the ranker's scores depend on, wherever it lies and whatever its name: its files and its number format."""
     parts = getattr(ranker, "digest", ranker.name), getattr(ranker, "dtype", "")
     return " ".join(part for part in parts if part)
 
 
 class LiveScores:
-    """Scores made by a ranker when a step is asked for."""
+    """Scores that a ranker makes when a step is asked for."""
 
     def __init__(self, ranker: Ranker) -> None:
         self.ranker = ranker
@@ -144,9 +144,9 @@ class LiveScores:
 
 
 def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple[RankedCandidate, ...]:
-    """The step's k best candidates, best first. Raises StepError `no_scores` when the file lacks the step or a candidate.
+    """The step's k best candidates, best first. Raises StepError `no_scores` if the file lacks the step or a candidate.
 
-    Ranks in the file count; without ranks, descending score, equal ones in the row's order (as the published ranks).
+    Ranks in the file decide; without ranks, descending score, with ties in the row's order (as in the published ranks).
     """
     known = scores.of(step, page)
     if known is None:
@@ -165,7 +165,7 @@ def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple
 
 
 def tie_across_cut(step: Step, scores: Scores, k: int) -> bool:
-    """Whether the k-th and the next candidate have equal scores, so that the order of ties decides who is offered."""
+    """Whether the k-th and the next candidate have equal scores, so that the tie-break decides which is offered."""
     known = scores.of(step) or {}
     return is_tied_at(k, (known[c.backend_node_id][0] for c in step.candidates if c.backend_node_id in known))
 

@@ -1,6 +1,6 @@
 """A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored twice.
 
-What is scored lies in a journal from then on: a first line that names the configuration, then a line a step.
+Scores go into a journal: a first line that names the configuration, then one line per step.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ T = TypeVar("T")
 U = TypeVar("U")
 UNKNOWN = "no_scores", "the score file has no scores for this step"
 HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
-"""Faults of a row that leave what a ranker reads whole."""
+"""Faults of a row that leave what a ranker reads intact."""
 
 
 class Scored(NamedTuple):
-    """A step's scores as they are kept."""
+    """A step's scores as the journal keeps them."""
 
     scores: StepScores
     """Every candidate has a rank; best first."""
@@ -57,14 +57,14 @@ class RankedStep:
     truth: Truth
     scored: Scored | None
     failure: str = ""
-    """Why there are no scores."""
+    """Why there are no scores; empty if there are."""
     detail: str = ""
     resumed: bool = False
-    """Scored by an earlier run."""
+    """Whether an earlier run scored it."""
 
 
 class ScoreJournal:
-    """Scores so far, on disk: a line that says what makes them, then a line a step. Use as a context manager."""
+    """Scores so far, on disk: a line that says what makes them, then one line per step. Use as a context manager."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
         self._journal = Journal(path)
@@ -95,54 +95,54 @@ class ScoreJournal:
 
     @property
     def keys(self) -> frozenset[StepKey]:
-        """The steps that are here."""
+        """The steps in the journal."""
         return frozenset(self._offsets)
 
     def of(self, key: StepKey) -> Scored:
-        """Raises KeyError for a step that is not here."""
+        """Raises KeyError for a step that is not in the journal."""
         _, truncated, pairs = json.loads(self._journal.at(self._offsets[key]))
         return Scored({node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated)
 
     def rows(self, keys: Iterable[StepKey]) -> Iterator[ScoreRow]:
-        """All that is kept of these steps, in this order."""
+        """All scores of these steps, in this order."""
         for key in keys:
             if key in self:
                 scores = self.of(key).scores
                 yield from (ScoreRow(key, node, score, rank or 0) for node, (score, rank) in scores.items())
 
     def append(self, key: StepKey, scored: Scored) -> None:
-        """Adds one line and hands it to the operating system before it returns."""
+        """Adds one line and hands it to the operating system before returning."""
         pairs = [[node, score] for node, (score, _) in scored.scores.items()]
         self._offsets[key] = self._journal.append(json.dumps([list(key), scored.truncated, pairs]))
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedStep:
-    """A step as far as it goes without a ranker. Plain values, which may be sent to another process."""
+    """A step, described as far as possible without a ranker. Plain values, which can be sent to another process."""
 
     truth: Truth
     described: Described | None = None
-    # None where there is nothing to score: the step is at fault, or known already
+    """None if there is nothing to score: the step is faulty or already scored."""
     failure: str = ""
     detail: str = ""
     """What is wrong with the step."""
     known: bool = False
-    """Scored by an earlier run."""
+    """Whether an earlier run scored it."""
 
 
 class Engine(Protocol):
-    """A ranker, and who does its work."""
+    """A ranker and the workers that run it."""
 
     @property
     def digest(self) -> str:
-        """What the ranker's scores depend on, as `ranker_digest` says it."""
+        """What the ranker's scores depend on, as from `ranker_digest`."""
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
         """Every step in any order, with its scores; new ones are in the journal. Raises InputError."""
 
 
 class LocalEngine:
-    """This process: one thread makes steps ready, another runs the model."""
+    """This process: one thread prepares steps, another runs the model."""
 
     def __init__(self, ranker: Ranker) -> None:
         self._ranker = ranker
@@ -156,26 +156,26 @@ class LocalEngine:
 
 
 def rank_steps(steps: Iterable[Step], ranker: Ranker, journal: ScoreJournal) -> Iterator[RankedStep]:
-    """Every step in order, with its scores from the journal or the ranker. Raises InputError when the ranker fails."""
+    """Every step in order, with scores from the journal or the ranker. Raises InputError if the ranker fails."""
     for ranked in score_steps((describe_step(step, step.key in journal) for step in steps), ranker):
         yield keep(ranked, journal)
 
 
 def describe_step(step: Step, known: bool = False) -> DescribedStep:
-    """Never raises: what is wrong with the step is in the outcome."""
+    """Never raises: what is wrong with the step is in the result."""
     if known:
         return DescribedStep(step.truth, known=True)
     try:
         return DescribedStep(step.truth, _described(step))
     except Exception as error:
-        # a page that we never met: one step must not end a ranking of thousands
+        # a page unlike any we have met: one step must not end a ranking of thousands
         return _faulty(step.truth, error)
 
 
 def score_steps(described: Iterable[DescribedStep], ranker: Ranker) -> Iterator[RankedStep]:
-    """Every step in order, one call of the model a step: so a score depends on no other step, and on no engine.
+    """Every step in order. Each is one call of the model, so a score depends on no other step and on no engine.
 
-    Steps are drawn and made ready for the model in a thread of their own. Raises InputError when the ranker fails.
+    A thread of their own draws steps and prepares them for the model. Raises InputError if the ranker fails.
     """
     for ready in _ahead(iter(described), lambda step: _made_ready(step, ranker)):
         step = ready.step
@@ -186,7 +186,7 @@ def score_steps(described: Iterable[DescribedStep], ranker: Ranker) -> Iterator[
 
 
 def keep(ranked: RankedStep, journal: ScoreJournal) -> RankedStep:
-    """Adds the scores to the journal, or fills in what the file knows of a step that was not scored again."""
+    """Adds new scores to the journal, or fills in those that the journal already has."""
     if ranked.resumed:
         return replace(ranked, scored=journal.of(ranked.truth.key))
     if ranked.scored is not None:
@@ -207,11 +207,11 @@ def reread_steps(steps: Iterable[Step], scores: FileScores) -> Iterator[RankedSt
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A step, and what is left to do for its scores."""
+    """A step, and the work that remains for its scores."""
 
     step: DescribedStep
     scoring: Callable[[], np.ndarray] | None = None
-    # None where there is nothing to score
+    """None if there is nothing to score."""
     truncated: int = 0
 
 
@@ -230,7 +230,7 @@ def _made_ready(step: DescribedStep, ranker: Ranker) -> _Ready:
 def _faulty(truth: Truth, error: Exception) -> DescribedStep:
     if isinstance(error, StepError):
         return DescribedStep(truth, failure=error.name, detail=error.detail)
-    # a page that we never met: one step must not end a long run
+    # a page unlike any we have met: one step must not end a long run
     return DescribedStep(truth, failure="internal_error", detail=f"{type(error).__name__}: {error}")
 
 
@@ -246,7 +246,7 @@ def _described(step: Step) -> Described:
 
 
 def _ahead(items: Iterator[T], work: Callable[[T], U]) -> Iterator[U]:
-    """Items are drawn and worked on in one thread of their own, in order, a few before they are needed."""
+    """Draws items and works on them in order, in one thread of its own, a few before they are needed."""
 
     def draw() -> tuple[U, ...]:
         return tuple(work(item) for item in islice(items, 1))

@@ -1,4 +1,4 @@
-"""Tokenizers by name, for counting: words, tiktoken's, transformers'."""
+"""Tokenizers by name, for counting: words, tiktoken's or transformers'."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seeact_offline.tokens import count_words
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """What counts the tokens of a text."""
+    """Counts the tokens of a text."""
 
     name: str
     """As the user names it."""
@@ -19,7 +19,7 @@ class Tokenizer:
 
 
 def open_tokenizer(spec: str) -> Tokenizer:
-    """`words`, `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError when it cannot be had."""
+    """`words`, `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError if it cannot be loaded."""
     kind, _, name = spec.partition(":")
     if spec == "words":
         return Tokenizer(spec, count_words)
@@ -41,7 +41,7 @@ def _tiktoken(name: str) -> Callable[[str], int]:
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
         raise InputError("tokenizer", f"tiktoken:{name}, which has to be fetched", _first_line(error)) from None
-    # text that looks like a control token is page text all the same
+    # text that looks like a control token is still page text
     return lambda text: len(encoding.encode_ordinary(text))
 
 
@@ -54,7 +54,7 @@ def _hugging_face(name: str) -> Callable[[str], int]:
         raise InputError("tokenizer", f"the package of hf:{name}", "none: pip install transformers") from None
     except (OSError, ValueError) as error:
         raise InputError("tokenizer", "a tokenizer", f"none in {name!r}: {_first_line(error)}") from None
-    # verbose: a page longer than the model's window is no mistake here
+    # verbose: a page longer than the model's window is not a mistake here
     return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 

@@ -12,7 +12,7 @@ __all__ = ["SMALL", "PairGroup", "RankerError", "SmallModel", "TrainingResult", 
 
 
 def to_group(step: Step) -> PairGroup:
-    """The texts of the step's candidates, by whether they are right."""
+    """The texts of the step's candidates, right ones and wrong ones."""
     described = describe(step)
     right = [described.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
     wrong = [described.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]

@@ -1,7 +1,7 @@
 """Record tasks on web pages with headless Chromium, as rows of the hub's layout.
 
-Before each action of a task: the page comes to rest, is scrolled to its top, and its DOM, layout and full-page picture are
-taken through the DevTools protocol; then the action is carried out. Elements, boxes and the identity of nodes are the
+Before each action of a task, the recorder waits for the page to come to rest, scrolls it to its top, and takes its DOM, layout
+and full-page picture through the DevTools protocol; then it carries out the action. Elements, boxes and node identities are the
 browser's own. For a fixed page and browser the output is deterministic: nodes are numbered by first appearance in the
 task, the clock stands still, and random numbers are seeded.
 """

@@ -30,13 +30,13 @@ FLAGS = (
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
     "--disable-partial-raster",
 )  # fmt: skip
-"""The last: redrawing part of a tile leaves other grey edges than drawing all of it, and which it is depends on the
-moment."""
+"""The last flag: redrawing part of a tile gives other grey edges than drawing the whole tile, and which of the two happens
+depends on timing."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
-"""What pages take for now."""
+"""The time that pages see as now."""
 NAME_CHARS = 80
-"""Of an element's name in an action text."""
+"""Most characters of an element's name in an action text."""
 NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
@@ -56,7 +56,7 @@ _INIT = """
 """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
-"""Where the accessibility tree has no name; a list's own text would be all its options."""
+"""For elements without a name in the accessibility tree; the text of a list would be all its options."""
 _REST = "() => document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r()))))"
 
 
@@ -67,27 +67,27 @@ class RecordOptions:
     browser: str | None = None
     """Path of a Chromium; None: the first one found."""
     picture: str = "jpeg"
-    """Jpeg, webp, png or tiff."""
+    """jpeg, webp, png or tiff."""
     quality: int = 80
-    """Of jpeg and webp, 1 to 100."""
+    """For jpeg and webp, 1 to 100."""
     colours: int = 256
-    """Of a tiff: the most frequent ones, 1 to 256."""
+    """For a tiff: how many of the most frequent colours it has, 1 to 256."""
     raw_html: bool = True
-    # False leaves the column empty, to save space
+    """False leaves the column empty to save space."""
     timeout_s: float = 15.0
-    """For an element to appear, and for a page to load."""
+    """Seconds for an element to appear, and for a page to load."""
     fonts: Path | None = None
-    """A fontconfig file to draw text by; None: the system's."""
+    """A fontconfig file that chooses the fonts; None: the system's."""
 
     def with_browser(self, path: str) -> RecordOptions:
         return replace(self, browser=path)
 
 
 class Recorder:
-    """Records tasks. A context manager: holds Playwright while it is open."""
+    """Records tasks. A context manager that keeps Playwright running while it is open."""
 
     def __init__(self, options: RecordOptions) -> None:
-        """Raises InputError with the line that installs what is missing."""
+        """Raises InputError with the command that installs what is missing."""
         self._options = options
         self._path = find_chromium(options.browser)
         self._playwright: Any = None
@@ -104,7 +104,7 @@ class Recorder:
         try:
             self._browser = self._launch()
         except BaseException:
-            # whatever it was goes on its way; only Playwright's process must not stay behind
+            # any error is passed on; only Playwright's process must not stay behind
             self._playwright.stop()
             raise
         return self
@@ -119,7 +119,7 @@ class Recorder:
         return str(self._browser.version)
 
     def record(self, task: TaskScript) -> list[StepRecord]:
-        """All steps of one task, in a fresh profile. Raises StepError `record_failed` naming the step that failed."""
+        """All steps of one task, in a fresh profile. Raises StepError `record_failed` naming the failed step."""
         with _served(task) as start:
             context = self._browser.new_context(
                 viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
@@ -132,7 +132,7 @@ class Recorder:
     def _launch(self) -> Any:
         from playwright.sync_api import Error
 
-        # Chromium's sandbox does not work for root; anyone else keeps it, for pages are untrusted
+        # Chromium's sandbox does not work for root; anyone else keeps it, because pages are untrusted
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(self._options.fonts)} if self._options.fonts else {})
         try:
@@ -167,7 +167,7 @@ class Recorder:
         return [self._record(task, i, one, tuple(s.action_text for s in seen)) for i, one in enumerate(seen)]
 
     def _see(self, page: Page, session: CDPSession, action: Action) -> _Seen:
-        """What the page is before the action, and which of its elements the action is on."""
+        """The page before the action, and the elements that the action hits."""
         _settle(page)
         page.evaluate("() => scrollTo(0, 0)")
         picture = page.screenshot(full_page=True, animations="disabled", caret="hide", type="png")
@@ -202,7 +202,7 @@ class _Seen:
     """One page as it was before an action."""
 
     picture: bytes
-    # PNG of the whole page
+    """PNG of the whole page."""
     tree: Node
     hit: list[int]
     """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
@@ -210,8 +210,8 @@ class _Seen:
 
 
 def _renumber(seen: list[_Seen]) -> None:
-    """Numbers the nodes of a task's pages by first appearance. A node keeps its id from page to page, as the browser's do, but
-    the browser's own numbers depend on when its processes get to count."""
+    """Numbers the nodes of a task's pages by first appearance. As in the browser, a node keeps its id from page to page, but the
+    browser's own numbers depend on the timing of its processes."""
     ids: dict[int, int] = {}
     for one in seen:
         for node in one.tree.walk():
@@ -220,7 +220,7 @@ def _renumber(seen: list[_Seen]) -> None:
 
 
 def find_chromium(path: str | None = None) -> str:
-    """Path of the browser. Raises InputError with the line that installs one."""
+    """Path of the browser. Raises InputError with the command that installs one."""
     found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
     if found is None:
         wanted = f"a browser at {path}" if path else f"one of {', '.join(NAMES)} on the PATH"
@@ -250,7 +250,7 @@ def _act(target: Locator, action: Action) -> None:
 
 
 def _settle(page: Page) -> None:
-    """Until the page has loaded, its network is quiet (or has been busy for too long) and two frames were drawn."""
+    """Waits until the page has loaded, its network is quiet (or has been busy for too long) and two frames were drawn."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")
@@ -261,7 +261,7 @@ def _settle(page: Page) -> None:
 
 
 def _equally_hit(target: Locator, session: CDPSession) -> list[int]:
-    """Backend node ids of the target and of what a click hits just as well."""
+    """Backend node ids of the target and of everything else that a click hits just as well."""
     target.evaluate("(el) => { window.__recorderTarget = el; }")
     handle = session.send("Runtime.evaluate", {"expression": "window.__recorderTarget"})["result"]["objectId"]
     array = session.send("Runtime.callFunctionOn", {"functionDeclaration": _POSITIVES, "objectId": handle})
@@ -277,7 +277,7 @@ def _equally_hit(target: Locator, session: CDPSession) -> list[int]:
 
 
 def _action_text(target: Locator, session: CDPSession, hit: list[int], action: Action) -> str:
-    """`[role]  name -> OP: value`, the data set's form."""
+    """`[role]  name -> OP: value`, as in the data set."""
     role, name = _role_and_name(session, hit[0]) if hit else ("", "")
     if role in NAMELESS_ROLES:
         role = str(target.evaluate("(el) => el.tagName.toLowerCase()"))
@@ -294,7 +294,7 @@ def _role_and_name(session: CDPSession, backend_node_id: int) -> tuple[str, str]
 
 
 def _elements(page: Node, hit: list[int]) -> Iterator[ElementRecord]:
-    """Every element of the cleaned page as a candidate, in document order; those hit are positives."""
+    """Every element of the cleaned page as a candidate, in document order; the elements hit are the positives."""
     places = {node: place for place, node in enumerate(hit)}
     first_hit = True
     for node in page.walk():
@@ -331,7 +331,7 @@ def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]
 
 @contextmanager
 def _served(task: TaskScript) -> Iterator[str]:
-    """The address to open: as it stands, or below a local server of the task's folder for as long as it is needed."""
+    """The address to open: as given, or on a local server of the task's folder, which runs as long as it is needed."""
     if task.served is None:
         yield task.start
         return
@@ -346,4 +346,4 @@ def _served(task: TaskScript) -> Iterator[str]:
 
 class _QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: only cli prints."""
+        """Prints nothing: only cli does."""

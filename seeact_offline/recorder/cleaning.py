@@ -1,8 +1,8 @@
 """A browser's snapshot of a page -> what the data set calls `cleaned_html` and `raw_html`.
 
-The rules are those of the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and of what its released pages show:
-only salient attributes stay, text sits in `<text>` nodes, what cannot be seen is dropped, and a wrapper that says nothing
-gives its place to what it wraps.
+The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only
+salient attributes stay, text is in `<text>` nodes, invisible content is dropped, and a wrapper that says nothing is
+replaced by its children.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ DROPPED = frozenset(
     {"script", "style", "noscript", "template", "head", "meta", "link", "base", "title", "br", "wbr", "param", "track"}
 )
 EMBEDDED = frozenset({"canvas", "iframe", "object", "embed", "frame"})
-"""What they show is not in the page's DOM: kept only when an attribute says something."""
+"""Their content is not in the page's DOM: they are kept only if an attribute says something."""
 SPEAKING = frozenset(
     {"button", "input", "select", "textarea", "a", "option", "optgroup", "svg", "img", "summary", "video", "audio"}
 )
-"""Kept even when nothing is written in or on them."""
+"""Kept even without any text or attribute."""
 LISTS = frozenset({"select", "datalist"})
 VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
@@ -64,20 +64,20 @@ class Node:
     backend_node_id: int
     tag: str
     text: str = ""
-    """Of a text node."""
+    """Only for a text node."""
     attributes: dict[str, str] = field(default_factory=dict)
     """As in the page."""
     live: dict[str, str] = field(default_factory=dict)
-    """Input_value, input_checked, option_selected, text_value: what the page holds now."""
+    """input_value, input_checked, option_selected, text_value: what the page holds now."""
     box: Box | None = None
-    # None where the browser lays nothing out
+    """None if the browser lays nothing out."""
     visible: bool = True
-    """By CSS visibility."""
+    """According to CSS visibility."""
     clickable: bool = False
     children: list[Node] = field(default_factory=list)
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, in document order."""
+        """This node and everything below it, in document order."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -98,7 +98,7 @@ def clean(root: Node, page: Box) -> Node:
 
 
 def cleaned_html(root: Node) -> str:
-    """Well-formed XML, one node a line, every node with its `backend_node_id`."""
+    """Well-formed XML, one node per line, each with its `backend_node_id`."""
     lines: list[str] = []
     stack: list[tuple[Node | None, str, int]] = [(root, "", 0)]
     while stack:
@@ -119,7 +119,7 @@ def cleaned_html(root: Node) -> str:
 
 
 def raw_html(root: Node) -> str:
-    """The page as HTML, every element with its `backend_node_id` and `bounding_box_rect`."""
+    """The page as HTML, each element with its `backend_node_id` and `bounding_box_rect`."""
     parts: list[str] = []
     stack: list[Node | str] = [root]
     while stack:
@@ -137,12 +137,12 @@ def raw_html(root: Node) -> str:
 
 
 def xml_text(text: str) -> str:
-    """White space collapsed, characters that XML does not allow left out."""
+    """The text with white space collapsed and without characters that XML does not allow."""
     return " ".join(_NOT_XML.sub("", text).split())
 
 
 def candidate_attributes(node: Node) -> dict[str, str]:
-    """What a candidate of the data set lists: HTML attributes with underscores in their names, and whether it is clickable."""
+    """What the data set lists of a candidate: HTML attributes with underscores in their names, and whether it is clickable."""
     named = {name.replace("-", "_"): value for name, value in node.attributes.items() if name != "style"}
     return named | node.live | ({"is_clickable": "true"} if node.clickable else {})
 
@@ -157,7 +157,7 @@ def salient(node: Node) -> dict[str, str]:
 
 
 def icon_words(svg: Node) -> str:
-    """`icon icon-arrow-left` -> `arrow left`; the name of a referred symbol counts like a class."""
+    """`icon icon-arrow-left` -> `arrow left`; the name of a symbol that it refers to counts like a class."""
     names = [svg.attributes.get("class", "")]
     names += [n.attributes.get("href", n.attributes.get("xlink:href", "")) for n in svg.walk() if n.tag == "use"]
     words = [
@@ -167,7 +167,7 @@ def icon_words(svg: Node) -> str:
 
 
 def _cleaned(node: Node, page: Box, in_list: Box | None) -> list[Node]:
-    """What is left of a node: nothing, itself, or its children in its place. `in_list`: box of the enclosing select."""
+    """A node after cleaning: nothing, itself, or its children in its place. `in_list`: box of the enclosing select."""
     if not node.tag:
         shown = in_list is not None or (node.box is not None and node.visible and _on_page(node.box, page))
         return [Node(node.backend_node_id, "", text=xml_text(node.text))] if shown and xml_text(node.text) else []
@@ -192,13 +192,13 @@ def _copied(node: Node, children: list[Node], in_list: Box | None) -> Node:
         clickable=node.clickable,
     )
     copy.children = children
-    # an option of a closed list is where the list is; a container without an area is where its content is
+    # an option of a closed list has the list's box; a container without an area has the box around its content
     copy.box = node.box if node.box is not None and node.box.w > 0 and node.box.h > 0 else in_list or _around(children)
     return copy
 
 
 def _says_nothing(copy: Node, node: Node, page: Box) -> bool:
-    """Whether a node gives its place to its children (of which it may have none)."""
+    """Whether a node is replaced by its children (if it has any)."""
     if node.tag in {"html", "body"}:
         return False
     if copy.box is None or copy.box.w <= 0 or copy.box.h <= 0 or not _on_page(copy.box, page):

@@ -1,4 +1,4 @@
-"""Pictures of a few colours, numbered so that pictures of one site are alike where they show the same."""
+"""Pictures of a few colours, numbered so that pictures of one site have the same bytes where they show the same."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MOST = 256
 
 def in_few_colours(picture: Image.Image, n: int) -> Image.Image:
     """The RGB picture in its `n` most frequent colours, 1 to 256, as a picture with a palette: a page's flat colours stay
-    exact, which a median cut would mix. What has another colour gets the nearest of them; colours less than four steps apart
+    exact, while a median cut would mix them. Any other colour becomes the nearest of these; colours less than four steps apart
     may become one.
 
-    A colour has the same number in every picture, as far as two do not want the same one. So what two pictures have in common
-    is alike to the byte once their runs are packed, and a compressed column of them takes a fifth of what WebP files take.
+    A colour has the same number in every picture, unless two colours want the same one. So the parts that two pictures share
+    are the same bytes once their runs are packed, and a compressed column of them takes a fifth of what WebP files take.
     """
     from PIL import Image
 

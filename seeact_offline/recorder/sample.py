@@ -1,4 +1,4 @@
-"""Builds the bundled sample: every site's tasks, recorded and cut into the splits that its scripts name."""
+"""Builds the bundled sample: every site's tasks, recorded and sorted into the splits that its scripts name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seeact_offline.sample import FONTS, SITES
 ORIGIN = "recorded.json"
 OPTIONS = RecordOptions(picture="tiff", colours=24, raw_html=False, fonts=FONTS)
 ROWS_AT_ONCE = 256
-"""Of a row group: some 40 MB of pictures to read."""
+"""Rows of a row group: some 40 MB of pictures to read."""
 
 
 def site_names() -> list[str]:
@@ -38,7 +38,7 @@ def record_site(name: str, browser: str | None = None, tasks: int | None = None)
 
 
 def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: int = 2) -> None:
-    """Records the sites, some at a time, and writes one parquet file a split. Raises InputError for an unknown site."""
+    """Records the sites, some at a time, and writes one parquet file per split. Raises InputError for an unknown site."""
     known = site_names()
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
@@ -58,7 +58,7 @@ def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: 
 
 
 def write_origin(out: Path) -> None:
-    """Says which browser drew the pages: another one lays them out a little differently."""
+    """Writes down which browser drew the pages: another one would lay them out a little differently."""
     with Recorder(OPTIONS) as recorder:
         origin = {"browser": recorder.version, "viewport": [VIEWPORT_WIDTH, VIEWPORT_HEIGHT], "clock": CLOCK}
     (out / ORIGIN).write_text(json.dumps(origin, indent=2) + "\n")

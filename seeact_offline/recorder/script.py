@@ -12,9 +12,9 @@ from typing import Any
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
-"""The operation that a row names for what was really done."""
+"""What was really done -> the operation that a row names."""
 NAMESPACE = uuid.UUID("6f0c2f4e-6f9d-5a0e-9b51-6f2f2c1a7d10")
-"""Of the ids that recordings get: the same script gives the same ids."""
+"""Namespace of the ids in recordings: the same script gives the same ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Action:
 
     operation: Operation
     selector: str
-    """As Playwright reads it; must match exactly one visible element."""
+    """In Playwright's syntax; must match exactly one visible element."""
     frame: str | None
-    """Selector of the iframe in which to look; None for the page itself."""
+    """Selector of the iframe to look in; None for the page itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScript:
-    """One task: where it starts, what is done, and what the rows say of it."""
+    """One task: where it starts, what is done, and what its rows say."""
 
     annotation_id: str
     task: str
@@ -39,9 +39,9 @@ class TaskScript:
     domain: str
     subdomain: str
     start: str
-    # URL, or path of an HTML file
+    """URL, or path of an HTML file."""
     served: Path | None
-    """Folder to serve over HTTP while recording; `start` is then a path below it."""
+    """Folder that is served over HTTP while recording; `start` is then a path below it."""
     actions: tuple[Action, ...]
 
     def action_uid(self, index: int) -> str:
@@ -49,7 +49,7 @@ class TaskScript:
 
 
 def load_script(path: Path, default_split: str = "train") -> list[TaskScript]:
-    """The tasks of a script. Raises InputError naming the task and field that is wrong."""
+    """The tasks of a script. Raises InputError naming the task and the wrong field."""
     content = _read(path)
     common = {name: content.get(name) for name in ("website", "domain", "subdomain", "start", "serve")}
     tasks = content.get("tasks")
@@ -102,7 +102,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
 
 
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:
-    """Where to begin, and what has to be served for it. Paths are relative to the script's folder."""
+    """Where to start, and the folder to serve for it. Paths are relative to the script's folder."""
     if "://" in start:
         return start, None
     if serve:

@@ -1,4 +1,4 @@
-"""The browser's own account of a page (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of `Node`."""
+"""The browser's own description of a page (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of `Node`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS = {"inputChecked": "input_checked", "optionSelected": "option_selected"}
 
 
 def snapshot_tree(answer: Mapping[str, Any]) -> Node:
-    """The tree below `<html>` of the main document. Open shadow trees are in it, other documents (frames) are not."""
+    """The tree below `<html>` of the main document. It includes open shadow trees, but no other documents (frames)."""
     strings: Sequence[str] = answer["strings"]
     document = answer["documents"][0]
     nodes, layout = document["nodes"], document["layout"]
@@ -34,7 +34,7 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
 
 
 def _node(i: int, kind: int, nodes: Mapping[str, Any], strings: Sequence[str]) -> Node | None:
-    """None for doctypes, comments and documents; and for pseudo-elements, which no one can act on."""
+    """None for doctypes, comments and documents, and for pseudo-elements, which nobody can act on."""
     if kind == _TEXT:
         return Node(nodes["backendNodeId"][i], "", text=_string(strings, nodes["nodeValue"][i]))
     name = _string(strings, nodes["nodeName"][i]).lower()
@@ -46,7 +46,7 @@ def _node(i: int, kind: int, nodes: Mapping[str, Any], strings: Sequence[str]) -
 
 
 def _add_layout(made: Mapping[int, Node], layout: Mapping[str, Any], strings: Sequence[str]) -> None:
-    """An element of several boxes (wrapped over lines) comes once; a text node may come several times: the first counts."""
+    """An element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first counts."""
     for i, bounds, styles in zip(layout["nodeIndex"], layout["bounds"], layout["styles"], strict=True):
         node = made.get(i)
         if node is not None and node.box is None:

@@ -1,7 +1,7 @@
 """A model's text -> fields, or a named failure.
 
-Each of `final_answer`, `turn1` and `points` reads one kind of reply. The final answer takes five more modules: `fields`
-(with `labels`), `blocks`, `element` and `operation`. What several of them look for is in `words`.
+`final_answer`, `turn1` and `points` each read one kind of reply. The final answer takes five more modules: `fields`
+(with `labels`), `blocks`, `element` and `operation`. Words that several of them look for are in `words`.
 """
 
 from seeact_offline.records import GroundingReply

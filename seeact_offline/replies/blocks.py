@@ -1,4 +1,4 @@
-"""Labelled fields -> the answers that they make up, and the final one. Fields of two answers are never mixed."""
+"""Labelled fields -> the answers that they form, and the final one of these. Fields of two answers are never mixed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
 from seeact_offline.replies.operation import operation_in
 
 _MAX_GAP = 10
-"""Lines of other text between two fields of one answer."""
+"""Most lines of other text between two fields of one answer."""
 _LAST_BLOCKS = 200
-"""How many are looked at: the final answer stands at the end, and a megabyte of answers must not take long."""
+"""How many answers are looked at: the final one stands at the end, and a megabyte of answers must not take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Block:
         return field.text if field else ""
 
     def says(self, name: str) -> bool:
-        """Whether the field is there and holds more than signs."""
+        """Whether the field is there and holds more than punctuation."""
         return self.text(name).strip("*_`~-|\"' ") != ""
 
     @property
@@ -48,7 +48,7 @@ class Block:
 
 
 def group_fields(fields: Sequence[Field]) -> list[Block]:
-    """The answers that the fields make up: one ends where a field repeats, or long before the next field."""
+    """The answers that the fields form: one ends where a field repeats, or where the next field is far away."""
     groups: list[list[Field]] = [[]]
     for field in fields:
         group = groups[-1]
@@ -66,9 +66,9 @@ def group_fields(fields: Sequence[Field]) -> list[Block]:
 def _widest_gap(fields: Sequence[Field]) -> int:
     """Where to cut between a field and its repetition (first and last): the position at which the later answer begins.
 
-    It begins at the repetition, unless more lines separate two fields before it: then the fields between already belong
-    to the later answer. ELEMENT mostly comes first, so that its cut is moved only for a gap that is wider by more than
-    two lines; VALUE comes last, so that all after the first one belongs to the second answer. A change to labels in
+    It begins at the repetition, unless a wider gap of lines separates two fields before it: then the fields after that gap
+    already belong to the later answer. ELEMENT usually comes first, so its cut is only moved for a gap that is wider by more
+    than two lines; VALUE comes last, so everything after the first one belongs to the second answer. A change to labels in
     capitals counts as three lines.
     """
     if fields[-1].name == VALUE:
@@ -80,11 +80,11 @@ def _widest_gap(fields: Sequence[Field]) -> int:
 
 
 def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Block | None:
-    """The last complete answer; without one, the last with an element; without that, the last.
+    """The last complete answer; if there is none, the last with an element; if there is none, the last.
 
-    `picks` says whether an answer's element can be read. Two kinds are passed over: a later answer with labels in small
-    letters that cannot be read (an explanation of the one before), and an unreadable one when a later, incomplete one
-    has a readable element.
+    `picks` says whether an answer's element can be read. Two kinds are skipped: a later answer that cannot be read and has
+    labels in small letters (an explanation of the one before), and an unreadable one if a later, incomplete one has a
+    readable element.
     """
     blocks = blocks[-_LAST_BLOCKS:]
     complete = [k for k, block in enumerate(blocks) if block.complete]

@@ -1,7 +1,7 @@
 """The ELEMENT field -> the option's letter or the mark that it names, or that it says "none of them".
 
-The letter or mark stands first, after words such as `the correct choice is` or `the box labelled` at most: in any other
-place it may be a word, or belong to the element's own text.
+The letter or mark stands first, at most after words such as `the correct choice is` or `the box labelled`: anywhere else
+it may be a word, or part of the element's own text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from seeact_offline.replies.words import DASHES, MARKUP, NO_ELEMENT, plain
 
 _MAX_LENGTH = 600
-"""Characters of the field that are looked at."""
+"""Characters of the field that are read."""
 
 
 def letter_index(label: str) -> int:
-    """The option that a label means, the inverse of `letter`: A -> 0, AA -> 26. Either case."""
+    """The option that a label means, in either case; the inverse of `letter`: A -> 0, AA -> 26."""
     if not re.fullmatch("[A-Za-z]+", label):
         raise ValueError(f"label must be letters from A to Z, got {label!r}")
     index = 0
@@ -41,7 +41,7 @@ def says_none(text: str) -> bool:
 
 
 def _opened(text: str) -> str:
-    """In plain form and without what may stand before the answer. `<` stays: it may begin a piece of HTML."""
+    """The plain form, without what may come before the answer. `<` stays, as it may begin a piece of HTML."""
     opened = MARKUP.sub("", plain(text[:_MAX_LENGTH]))
     opened = re.sub(r"^[^\w<]+|^_+", "", opened).lstrip("_*` ")
     tagged = re.match(r"<([A-Z]{1,3})>", opened)
@@ -53,13 +53,13 @@ def _opened(text: str) -> str:
 _INTRO_WORDS = "the|my|final|best|correct|matching|chosen|selected|of|your|is|would be|element|answer"
 _INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
 _OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
-# after a second letter in capitals: more of them, so that it is not a word of the text
+# a list that goes on after its second letter in capitals, which is then not a word of the text
 _AND_SO_ON = r"[\s/]{0,3}(?:[,;(/]|or\b|and\b)"
 _EXPLAINS = re.compile(r"\s*(?:is|since|because|which|as|matches|seems|appears)\b")
 
 
 def _goes_on(after: str) -> bool:
-    """Whether the text goes on with a character of a script that puts spaces between words."""
+    """Whether the text continues with a character of a script that puts spaces between words."""
     return after[:1].isalnum() and ord(after[0]) < 0x2E80
 
 
@@ -78,12 +78,12 @@ _ALTERNATIVE = re.compile(
     r"\bor (?:option |choice |element |letter )?[(\"'*]{0,3}(?:[A-Z]{1,2}(?=\W*$|[.:)(\"'*])|none\b)"
 )
 _NOT_LABEL = re.compile(r"[.'\u2019-](?:[a-z]|[A-Z0-9](?![a-z]))|-\w|[/&+@#%$]")
-# words after the quote say that the letter is an article, as in `A "Search" button`
+# words after the quote show that the letter is an article, as in `A "Search" button`
 _QUOTED = re.compile(r"""["'\u201c\u2018(`*]+[^"'\u201d\u2019)`*]*["'\u201d\u2019)`*]+\s*(\w)?""")
 
 
 def picked_letter(text: str, n_choices: int) -> int | None:
-    """The option that the text names: an index, `n_choices` for "none of them", None when it is not clear."""
+    """The option that the text names: an index, `n_choices` for "none of them", None if it is not clear."""
     words = _opened(text)
     intro = _INTRO.match(words)
     rest = words[intro.end() :] if intro else words
@@ -97,19 +97,19 @@ def picked_letter(text: str, n_choices: int) -> int | None:
         return None
     index = letter_index(label[0])
     if index != n_choices and _NONE_SENTENCE.match(tail):
-        # unless the letter lies beyond all that were offered, it and the words say different things
+        # the letter and the words contradict each other, unless the letter is beyond all that were offered
         return n_choices if index > n_choices else None
     return index if index <= n_choices else None
 
 
 def _is_offered(rest: str, n_choices: int) -> bool:
-    """Whether all that is said is an offered letter (with many options, NA is one)."""
+    """Whether the text is nothing but an offered letter (with many options, NA is one)."""
     word = rest.rstrip("*_`~.\"')]} ")
     return re.fullmatch("[A-Z]{1,3}", word) is not None and letter_index(word) <= n_choices
 
 
 def _ends_letter(label: str, tail: str, intro: str) -> bool:
-    """Whether letters followed by `tail` are a label, not a word (`A button`, `I think`, `X-ray`)."""
+    """Whether letters followed by `tail` are a label and not a word (`A button`, `I think`, `X-ray`)."""
     if label.isupper() and re.search(r"(?:option|choice|letter)\W{0,6}$", intro, re.IGNORECASE):
         return True
     bare = tail.lstrip("*_`~")
@@ -158,7 +158,7 @@ _NUMBER_GOES_ON = re.compile(rf"[{DASHES}.:,/]\d")
 
 
 def picked_mark(text: str, labels: Sequence[str]) -> int | None:
-    """The mark that the text names: an index of `labels`, their number for "none", None when it is not clear."""
+    """The mark that the text names: an index of `labels`, their number for "none", None if it is not clear."""
     words = re.sub(r"^<(\d{1,6})>", r"\1", _opened(text))
     intro = _MARK_INTRO.match(words)
     rest = words[intro.end() :] if intro else words
@@ -170,7 +170,7 @@ def picked_mark(text: str, labels: Sequence[str]) -> int | None:
 
 
 def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
-    """The mark that stands first in `words`, which follow `intro`."""
+    """The mark at the start of `words`, which follow `intro`."""
     label = _MARK.match(words)
     if label is None:
         return None
@@ -181,7 +181,7 @@ def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
 
 
 def _ends_mark(label: str, tail: str, intro: str) -> bool:
-    """Whether a label followed by `tail` is a mark, not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
+    """Whether a label followed by `tail` is a mark and not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
     if not label.isdigit():
         return _ends_letter(label, tail, intro)
     bare = tail.lstrip("*_`~")

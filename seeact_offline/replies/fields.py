@@ -1,7 +1,7 @@
 """A model's text -> its labelled fields, in order: what follows each label, as the model wrote it.
 
-That is mostly the rest of the label's line. It may also be the line below, a cell of a table that has labels as its
-head, or a JSON or Python text.
+That is usually the rest of the label's line. It may also be the line below, a cell of a table that has labels in its
+head row, or a JSON or Python string.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from seeact_offline.replies.labels import (
 )
 
 _LAST_LABELS = 10_000
-"""How many are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
+"""How many labels are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A text's lines. All three have the same length."""
+    """The lines of a text. All three have the same length."""
 
     written: Sequence[str]
     """As the model wrote them."""
     plain: Sequence[str]
-    """In plain form, each as long as written."""
+    """In plain form, each as long as in `written`."""
     rows: Sequence[int]
-    """How many lines with something on them precede each."""
+    """How many non-empty lines come before each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,15 @@ class Field:
     name: str
     """As in `Label`."""
     text: str
-    """As written, without white space around it."""
+    """As written, without surrounding white space."""
     row: int
-    """How many lines with something on them come before its label."""
+    """How many non-empty lines come before its label."""
     capitals: bool
-    """Whether the label is in capitals or is a quoted key, as the prompt asks."""
+    """Whether the label is in capitals, as the prompt asks, or is a quoted key."""
     closed: bool = False
-    """Whether the text ends for certain (quoted, a table's cell, another label follows): it may then be empty."""
+    """Whether the text certainly ends there (quoted, a table's cell, another label follows): it may then be empty."""
     below: bool = False
-    """Whether the text stands on a line under the label."""
+    """Whether the text stands on a line below the label."""
 
 
 def split_lines(text: str) -> Lines:
@@ -76,9 +76,9 @@ def split_lines(text: str) -> Lines:
 
 
 def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> list[Field]:
-    """All fields of these names, in order. `loose` also takes labels from the middle of running text."""
+    """All fields with these names, in order. `loose` also accepts labels in the middle of running text."""
     fields: list[Field] = []
-    # those of the answer being read
+    # names in the answer that is being read
     open_names: set[str] = set()
     for i, line in enumerate(lines.plain):
         if not MENTION.search(line):
@@ -127,9 +127,9 @@ def _labelled_fields(lines: Lines, i: int, open_names: Set[str], loose: bool) ->
 
 
 def _from_below(field: Field, lines: Lines, i: int, before: Sequence[Field]) -> Field:
-    """The field, with the text of a following line when its own line has none.
+    """The field, with the text of a following line if its own line has none.
 
-    A VALUE may be empty on purpose, so that only the very next line counts, unless the answer is laid out this way.
+    A VALUE may be empty on purpose, so only the very next line counts, unless the whole answer is laid out this way.
     """
     if field.closed or field.text.strip("*_`~| \t"):
         return field
@@ -170,7 +170,7 @@ def _literal(written: str) -> str:
 
 
 def _cut(written: str, label: Label, stop: int, first: str) -> str:
-    """What stands between a label and `stop`, without the signs that wrap label and text together.
+    """The text between a label and `stop`, without punctuation that wraps label and text together.
 
     `first` is the line's first character that is not white space, in plain form.
     """
@@ -189,7 +189,7 @@ def _cut(written: str, label: Label, stop: int, first: str) -> str:
 
 
 def _without_wrapping(text: str, left: str, close: str) -> str:
-    """Drop from `text` the ends of emphasis or quotes that opened left of the label: `**VALUE:** x`, `"VALUE: x"`."""
+    """`text` without the ends of emphasis or quotes that opened left of the label: `**VALUE:** x`, `"VALUE: x"`."""
     ends = ""
     for char in reversed(left):
         if char not in _WRAPPERS:
@@ -209,7 +209,7 @@ _LETTER_OF = (
     r"^\W*(?:(?:the|one|a|an|your|single|upper-?case|capital) ){0,4}(?:letter|label|number|mark) (?:of|from|for) "
     r"(?:the|your) [\w ]{3,30}(?:\W*$|\((?!(?:[A-Za-z]{1,3}|\d{1,4})\)))"
 )
-# The prompt's own format lines, written back: they describe an answer and are none.
+# The prompt's own format lines, written back: they describe an answer but are not one.
 _ECHO = {
     ELEMENT: re.compile(f"{_LETTER_OF}|{_ASKING}", re.IGNORECASE),
     TYPE: re.compile(_ASKING, re.IGNORECASE),

@@ -3,13 +3,13 @@
 The text is free: an analysis, then lines such as ``ELEMENT: H``, ``ACTION: CLICK``, ``VALUE: None``, laid out as the
 model likes (markdown, JSON, tables, quotes, full-width letters, all on one line, ...). It is read in four steps:
 
-1. `fields` finds the labelled fields, and `labels` the labels on a line. Only when no ELEMENT is found do labels in
-   running text count too.
-2. `blocks` groups the fields to answers: one ends where a field repeats.
-3. It takes the last complete answer, as a whole: fields of two answers are never mixed.
-4. `element` and `operation` read one field each.
+1. `fields` finds the labelled fields, and `labels` the labels on a line. Labels in running text only count if no ELEMENT
+   is found without them.
+2. `blocks` groups the fields into answers: one ends where a field repeats.
+3. The last complete answer is taken as a whole: fields of two answers are never mixed.
+4. `element` and `operation` each read one field.
 
-Every expression takes time linear in the length of the text.
+Every regular expression takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ PARSE_FAILURES = (
 
 
 def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: Sequence[str] = ()) -> GroundingReply:
-    """Read the final answer from a model's text. Never raises on account of `text`.
+    """Reads the final answer from a model's text. Never raises because of `text`.
 
     `n_choices` options were lettered from A; the letter after them means "none of them". `failure` is one of
-    PARSE_FAILURES or None; fields that could be read stand beside it. With "none of them" no action or value is
-    needed. For `annotation` the options carry `labels` instead (default: 1, 2, ...), and NA means "none of them". For
+    PARSE_FAILURES or None; fields that could be read are given all the same. "None of them" needs no action or value.
+    For `annotation` the options carry `labels` instead (default: 1, 2, ...), and NA means "none of them". For
     `attributes` the element is described, `choice` stays None and `n_choices` is not used.
     """
     if grounding not in GROUNDINGS:
@@ -83,7 +83,7 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
 
 
 def _answer(text: str, grounding: str, picks: Callable[[Block], bool]) -> Block | None:
-    """The final answer. Where it has no element, one in running text counts if `picks` can read its element."""
+    """The final answer. If it has no element, one in running text counts, provided that `picks` can read its element."""
     lines, names = split_lines(text), _FIELDS[grounding]
     block = final_block(group_fields(find_fields(lines, names)), picks)
     if block is not None and block.has_element:
@@ -127,7 +127,7 @@ class _Operation:
     """One of OPERATIONS, or empty."""
     value: str
     failure: str | None
-    """The reply's failure, if its element can be read."""
+    """The reply's failure, provided that its element can be read."""
 
 
 def _read_operation(block: Block) -> _Operation:
@@ -135,7 +135,7 @@ def _read_operation(block: Block) -> _Operation:
     field = block.fields.get(VALUE)
     value = "" if field is None else value_in(field.text, op)
     if field is not None and field.below and op == "CLICK":
-        # a click has no value: what stands under its empty VALUE line is an explanation
+        # a click has no value: the text below its empty VALUE line is an explanation
         value = ""
     if not op:
         return _Operation(op, value, "unknown_action" if block.says(ACTION) else "missing_action")

@@ -1,7 +1,7 @@
 """Finds the labels of an answer's fields, such as ``ELEMENT:``, on one line of a model's text.
 
-A label counts where the line begins with it, or anywhere when it is in capitals or is a quoted key, as in JSON. Every
-function is given the line in plain form (`words.plain`), so that the positions found also hold for the line as written.
+A label counts where it begins the line, and anywhere if it is in capitals or is a quoted key, as in JSON. Every
+function is given the line in plain form (`words.plain`), so the positions found also hold for the line as written.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from seeact_offline.replies.words import DASHES, NUMBERING, QUOTES
 ELEMENT, TYPE, TEXT, ACTION, VALUE = "ELEMENT", "ELEMENT TYPE", "ELEMENT TEXT", "ACTION", "VALUE"
 _LABELS = (ELEMENT, TYPE, TEXT, ACTION, VALUE)
 _FREE = (VALUE, TEXT)
-"""Fields of any text: what follows on their line is theirs unless it is plainly another label."""
+"""Fields of free text: what follows on their line is theirs, unless it is plainly another label."""
 MENTION = re.compile("ELEMENT|ACTION|VALUE|LETTER OF", re.IGNORECASE)
-"""A word without which a text holds no label."""
+"""Every text with a label has one of these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Label:
     end: int
     """Where the text that it labels begins."""
     close: str
-    """The signs between its name and the colon."""
+    """The punctuation between its name and the colon."""
     text_end: int | None
-    """Where the JSON or Python text after a quoted key ends; None for text that goes on to the next label."""
+    """Where the JSON or Python string after a quoted key ends; None for text that goes on to the next label."""
 
 
 _LABEL = re.compile(
@@ -55,7 +55,7 @@ _LABEL = re.compile(
 def labels_on(plain: str, open_names: Set[str], loose: bool) -> list[Label]:
     """The labels on a line, in order.
 
-    `open_names` are the fields that the answer being read already has. With `loose`, labels in running text count too.
+    `open_names`: the fields that the answer being read already has. With `loose`, labels in running text count too.
     """
     in_table = plain.lstrip()[:1] == "|"
     labels: list[Label] = []
@@ -83,7 +83,7 @@ def _is_label(match: re.Match[str], plain: str, before: Sequence[Label], open_na
 
 
 def _is_later_label(name: str, capitals: bool, before: Sequence[Label], open_names: Set[str], loose: bool) -> bool:
-    """Whether a word labels a field although other labels stand to its left."""
+    """Whether a word labels a field although there are other labels to its left."""
     if name in {label.name for label in before[-5:]}:
         return False
     if before[-1].name in _FREE and not loose:
@@ -112,19 +112,19 @@ _ALONE = re.compile(
 
 
 def begins_with_label(plain: str) -> bool:
-    """Whether the line is another field's."""
+    """Whether the line begins another field."""
     found = _LABEL.search(plain)
     return _ALONE.fullmatch(plain) is not None or (found is not None and _begins_line(found, plain))
 
 
 def label_alone(plain: str) -> str | None:
-    """The name of a label that has the line to itself, in capitals, as a heading or in bold; None for other lines."""
+    """The name of a label alone on its line, in capitals, as a heading or in bold; None for other lines."""
     alone = _ALONE.fullmatch(plain)
     return _name(alone["name"]) if alone and (plain.isupper() or alone["dress"]) else None
 
 
 def table_head(plain: str) -> list[str]:
-    """The labels in the head row of a table of at least two; empty for any other line."""
+    """The labels in the head row of a table, at least two; empty for any other line."""
     if "|" not in plain or len(plain) > 200:
         return []
     cells = [re.sub(r"[\W_]+", " ", cell).strip().upper() for cell in plain.strip(" |").split("|")]
@@ -132,7 +132,7 @@ def table_head(plain: str) -> list[str]:
 
 
 def _begins_line(match: re.Match[str], plain: str) -> bool:
-    """Whether nothing but signs, numbers and words such as `final answer` stands before the label."""
+    """Whether only punctuation, numbers and words such as `final answer` stand before the label."""
     if match.start() > 200:
         return False
     return _LEAD.fullmatch(_NOT_WORDS.sub(" ", plain[: match.start()]).strip()) is not None
@@ -152,7 +152,7 @@ def _is_key(match: re.Match[str], plain: str) -> bool:
 
 
 def _text_end(match: re.Match[str], plain: str) -> int | None:
-    """Where the JSON or Python text after a quoted key ends. None when there is no such key or text."""
+    """Where the JSON or Python string after a quoted key ends. None if there is no such key or string."""
     if not _is_key(match, plain):
         return None
     start = match.end()

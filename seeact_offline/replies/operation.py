@@ -1,4 +1,4 @@
-"""The ACTION field -> an operation, and the VALUE field (or any other free text) -> the text that it means."""
+"""The ACTION field -> an operation, and the VALUE field (or other free text) -> the text that it means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECOND_ACTION = re.compile(
 
 
 def operation_in(text: str) -> str:
-    """One of OPERATIONS, or empty when the text does not name exactly one."""
+    """One of OPERATIONS; empty unless the text names exactly one."""
     words = re.sub(r"^[\W_]+", "", MARKUP.sub("", plain(text[:400])))
     found = _ACTION.match(words)
     if found is None or _SECOND_ACTION.match(words, found.end()):
@@ -39,10 +39,10 @@ _EDGE = " \t\r\n\u00a0\u200b\u200e\u200f\u2060\ufeff"
 
 
 def value_in(text: str, op: str = "") -> str:
-    """The value as written, without emphasis and one outer pair of quotes; empty when the text says that there is none.
+    """The value as written, without emphasis and one outer pair of quotes; empty if the text says that there is none.
 
-    What follows a closing quote in brackets or after a dash is an explanation; without quotes nothing tells value and
-    explanation apart, and all is kept. Only for a CLICK does `None (because ...)` mean none.
+    Text in brackets or after a dash behind a closing quote is an explanation; without quotes nothing separates value and
+    explanation, so everything is kept. Only for a CLICK does `None (because ...)` mean none.
     """
     value = _without_emphasis(_unquoted(_without_emphasis(text)))
     if len(value) <= 40 and _NO_VALUE.fullmatch(plain(value)):
@@ -63,7 +63,7 @@ def _without_emphasis(text: str) -> str:
 
 
 def _peeled(value: str) -> str:
-    """The value without one pair of emphasis marks, or without one mark whose partner is missing."""
+    """The value without one pair of emphasis marks, or without one mark that has no partner."""
     for mark in _EMPHASIS:
         if len(value) > 2 * len(mark) and value.startswith(mark) and value.endswith(mark):
             inner = value[len(mark) : -len(mark)]
@@ -77,7 +77,7 @@ def _peeled(value: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """The inside of quotes that span the value, or all of it but an explanation."""
+    """The inside of the quotes around the value, ignoring an explanation after them."""
     closing = CLOSING_QUOTES.get(value[:1])
     if not closing:
         return value

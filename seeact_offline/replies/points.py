@@ -5,7 +5,7 @@ How a point is *written* is recognised: tags (``<point>12 34</point>``, ``<point
 What its numbers *mean* is not: pixels, fractions and thousandths look alike, so the scale is agreed beforehand and a
 number beyond it is a failure. Four numbers are the left, top, right and bottom of a box, which counts by its centre.
 
-An ELEMENT or POINT line decides, the last of several; without one, the text must name one place only.
+The last ELEMENT or POINT line decides; without such a line, the text must name exactly one place.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class Pointed:
     """A place as a model wrote it."""
 
     numbers: tuple[float, ...] = ()
-    """x, y; or left, top, right, bottom; in the coordinates agreed."""
+    """x, y; or left, top, right, bottom; in the agreed coordinates."""
     says_none: bool = False
     """True only when the text really says that there is no such element."""
     failure: str | None = None
     """One of POINT_FAILURES, or None."""
     detail: str = ""
-    """On failure: what was found instead of a place."""
+    """What was found instead of a place; empty without a failure."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def read_point(text: str) -> Pointed:
-    """The place that a reply names. Never raises on account of `text`."""
+    """The place that a reply names. Never raises because of `text`."""
     plain = folded(text[-MAX_READ:])
     for segment in reversed(list(_answers(plain))):
         found = _read_segment(segment)
@@ -67,7 +67,7 @@ _DRESS = re.compile(r"(?:[\W\d_]|final|answer|the|my|is|target){0,40}", re.IGNOR
 
 
 def _answers(plain: str) -> Iterator[tuple[str, str]]:
-    """What follows each ELEMENT or POINT label: the rest of its line, and all up to the next label or empty line."""
+    """What follows each ELEMENT or POINT label: the rest of its line, and everything up to the next label or empty line."""
     for label in _LABEL.finditer(plain):
         line_start = plain.rfind("\n", 0, label.start()) + 1
         key = plain[label.start() - 1 : label.start()] in ('"', "'") and label["name"].upper() == "ELEMENT"
@@ -90,7 +90,7 @@ _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}
 
 
 def _read_segment(segment: tuple[str, str]) -> Pointed | None:
-    """What the line says; where it says nothing, what the whole passage does."""
+    """What the line says; if it says nothing, what the whole passage says."""
     line, whole = segment
     for text in (line, whole):
         bare = _BARE.fullmatch(text)
@@ -103,13 +103,13 @@ def _read_segment(segment: tuple[str, str]) -> Pointed | None:
 
 
 def _one_of(points: Sequence[tuple[float, ...]]) -> Pointed | None:
-    """The one place named, or None; a failure for several different ones, and for numbers that make no place."""
+    """The only place named, or None; a failure for several different places, and for numbers that make no place."""
     if not points:
         return None
     odd = next((numbers for numbers in points if len(numbers) not in (2, 4)), None)
     if odd is not None:
         return Pointed(failure="no_point", detail=f"expected 2 or 4 numbers, got {_shown(odd)}")
-    # a box beside its own centre is one place
+    # a box together with its own centre is one place
     different = {_centre(numbers): numbers for numbers in points}
     if len(different) > 1:
         shown = ", ".join(map(_shown, list(different.values())[:3]))
@@ -126,9 +126,9 @@ _AND = r"""["'\s]{0,4}(?:px|pixels)?["'\s]{0,4}[,;]?\s*(?:and\s+)?["']?"""
 # <point x="1" y="2">words</point>, <points x1="1" y1="2" x2="3" y2="4">words</points>
 _ATTRIBUTES = re.compile(r"<points?\b(?P<attributes>[^<>]{3,400})/?>(?:[^<>]{0,200}</points?>)?", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"\b(?P<axis>[xy])\d*\s*=\s*[\"']?\s*(?P<n>{_NUMBER})", re.IGNORECASE)
-# most telling first: what one has read is taken out before the next looks
+# the clearest notations first: what one has read is taken out before the next one looks
 _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    # tags around them: <point>1 2</point>, <box>(1,2),(3,4)</box>, <|box_start|>(1,2),(3,4)<|box_end|>
+    # in tags: <point>1 2</point>, <box>(1,2),(3,4)</box>, <|box_start|>(1,2),(3,4)<|box_end|>
     (
         re.compile(
             r"<\|?(?:point|points|box|bbox)(?:_start)?\|?>(?P<inside>[^<>]{3,200})(?:<[/|]{0,2}(?:point|points|box|bbox)(?:_end)?\|?>)?",
@@ -171,7 +171,7 @@ def _points(plain: str) -> list[tuple[float, ...]]:
 
 
 def _attribute_pairs(match: re.Match[str]) -> list[tuple[float, ...]]:
-    """Each x with its y: numbered ones are points, never the corners of a box."""
+    """Each x with its y. Numbered ones are points, never the corners of a box."""
     axes: dict[str, list[float]] = {"x": [], "y": []}
     for one in _ATTRIBUTE.finditer(match["attributes"]):
         axes[one["axis"].lower()].append(float(one["n"]))
@@ -201,7 +201,7 @@ def shown_point(numbers: Sequence[float], coordinates: Coordinates, size: tuple[
 
 
 def write_point(point: tuple[float, float], coordinates: Coordinates, size: tuple[int, int], decimals: int) -> str:
-    """A place in pixels of a picture of `size`, as `x y` in the coordinates, rounded to so many decimals."""
+    """A place in pixels of a picture of `size`, written as `x y` in the coordinates with this many decimals."""
     limits = _limits(coordinates, size)
     numbers = (
         min(max(round(value / side * limit, decimals), 0), limit)
@@ -236,13 +236,13 @@ def _centre(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def element_at(point: tuple[float, float], elements: Iterable[tuple[str, Box]]) -> str | None:
-    """The smallest element whose box contains the point, the last of equally small ones; None where none does.
+    """The smallest element whose box contains the point, the last of equally small ones; None if there is none.
 
-    `elements`: ids and boxes in document order, so that the last of equals is the innermost. Edges count as inside, and a
-    box without area holds no point.
+    `elements`: ids and boxes in document order, so the last of equals is the innermost. Edges count as inside; a box
+    without area contains no point.
     """
     holding = [(box.w * box.h, node) for node, box in elements if is_usable(box) and box.contains(*point)]
-    # reversed: min takes the first of equals
+    # reversed, because min takes the first of equals
     return min(reversed(holding), key=lambda one: one[0], default=(0.0, None))[1]
 
 
@@ -252,7 +252,7 @@ def is_usable(box: Box) -> bool:
 
 
 def visible_centre(box: Box, size: tuple[int, int]) -> tuple[float, float] | None:
-    """The centre of what a page of `size` shows of the box: None where that is nothing."""
+    """The centre of the part of the box that a page of `size` shows; None if it shows nothing of it."""
     left, top = max(box.x, 0.0), max(box.y, 0.0)
     right, bottom = min(box.right, float(size[0])), min(box.bottom, float(size[1]))
     return ((left + right) / 2, (top + bottom) / 2) if left < right and top < bottom else None

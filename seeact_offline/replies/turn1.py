@@ -4,15 +4,15 @@ Models write the decision as labelled lines (``ACTION: TYPE`` / ``VALUE: 10203``
 select "2" from the Guests list``), after pages of analysis that name other operations too. Read in this order:
 
 1. Labelled lines: the last ACTION (or operation) with the VALUE that follows it.
-2. Prose: what stands under the last heading that announces the decision (such as `Next Action`), in its absence the
-   whole text. There the last sentence decides that names an operation and is an order or says `next step`, `should`,
-   `will`, but not one about what comes later (`After that, click Search`); within a sentence the first operation is the
-   next one.
+2. Prose: the text under the last heading that announces the decision (such as `Next Action`), or the whole text if there
+   is none. The decision is its last sentence that names an operation and is an order or says `next step`, `should` or
+   `will`, unless it is about what comes later (`After that, click Search`); within a sentence the first operation is
+   the next one.
 
 Words of prose: click, press, tap, tick -> CLICK; type, enter, fill in -> TYPE; SELECT in capitals, and select, choose,
 pick from a drop-down or list that the sentence names -> SELECT. To select or choose anything else is to click it: where
 UGround's published GPT-4o plans (cross_task) say so without naming a list, the model itself went on to call 208 of 226 a
-CLICK and 7 a SELECT; where they name one, 37 of 53 a CLICK and 16 a SELECT, so that this remains the weakest rule here.
+CLICK and 7 a SELECT; where they name one, 37 of 53 a CLICK and 16 a SELECT, so this remains the weakest rule here.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan:
-    """What a turn-1 text wants to do. Never raises on account of `text`."""
+    """What a turn-1 text wants to do. Never raises because of `text`."""
     plain = _plain(text[-MAX_READ:])
     return _labelled(plain) or _prose(plain) or Plan(failure="no_operation")
 
 
 def _plain(text: str) -> str:
-    """Curly quotes become straight ones and emphasis goes, so that one expression reads all."""
+    """Curly quotes made straight and emphasis removed, so that one expression reads all texts."""
     return re.sub(r"\*{1,3}|_{2,3}|`{1,3}|\x00", "", folded(text).translate(STRAIGHT_QUOTES))
 
 
@@ -80,7 +80,7 @@ _OTHER = re.compile(
 
 
 def _labelled(plain: str) -> Plan | None:
-    """From the last ACTION line that begins with an operation's name; what follows the name is read as prose."""
+    """The plan of the last ACTION line that begins with an operation's name; the text after the name is read as prose."""
     for line in reversed(list(_ACTION_LINE.finditer(plain))):
         found = _OP.match(line["rest"])
         if found and _END.match(found["more"]):
@@ -94,7 +94,7 @@ def _labelled(plain: str) -> Plan | None:
 
 
 def _value_after(plain: str, position: int) -> str:
-    """The value on the first VALUE line after the position, or else on the last one before it."""
+    """The value on the first VALUE line after the position, else on the last one before it."""
     found = _VALUE_LINE.search(plain, position) or next(iter([*_VALUE_LINE.finditer(plain, 0, position)][-1:]), None)
     return "" if found is None else _cleaned(found["rest"])
 
@@ -144,7 +144,7 @@ _UNDONE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """One sentence, with what it quotes set aside."""
+    """One sentence, with its quoted texts set aside."""
 
     masked: str
     """The sentence with a mark in place of each quoted text."""
@@ -166,7 +166,7 @@ def _prose(plain: str) -> Plan | None:
 
 
 def _chosen(decisions: list[_Sentence], is_conclusion: bool) -> _Sentence | None:
-    """The last sentence that decides; outside a conclusion one that says so comes first."""
+    """The last sentence that decides; outside a conclusion, sentences that say so come first."""
     now = [s for s in decisions if not _LATER.match(s.masked)] or decisions
     saying = [s for s in now if _DECIDES.search(s.masked) or _is_order(s)]
     pool = saying or (now if is_conclusion else [])
@@ -191,7 +191,7 @@ def _sentences(text: str) -> Iterator[_Sentence]:
 
     def aside(match: re.Match[str]) -> str:
         quotes.append(match["double"] or match["single"])
-        # a full stop inside the quotes still ends the sentence before a capital
+        # a full stop inside the quotes still ends the sentence if a capital follows
         return ("." if quotes[-1][-1] in ".!?" else "") + _MARK
 
     taken = 0
@@ -221,7 +221,7 @@ _LIST = re.compile(
 
 
 def _first_operation(sentence: _Sentence) -> re.Match[str] | None:
-    """The first operation that is to be done, in capitals if any is: no noun, and nothing that is over or ruled out."""
+    """The first operation to be done, in capitals if any is: not a noun, and nothing that is done already or ruled out."""
     named = islice(_VERBS.finditer(sentence.masked), _MAX_VERBS)
     found = [m for m in named if _is_verb(m, sentence.masked)]
     capitals = [m for m in found if m[0].isupper()]
@@ -240,7 +240,7 @@ def _is_verb(match: re.Match[str], masked: str) -> bool:
 
 
 def _read(sentence: _Sentence, sentences: list[_Sentence]) -> Plan:
-    """The operation that the sentence decides on, with a value from it or, in its absence, from any of `sentences`."""
+    """The operation that the sentence decides on, with a value from it or else from any of `sentences`."""
     found = _first_operation(sentence)
     if found is None or found.lastgroup is None:
         return Plan(failure="no_operation")
@@ -269,7 +269,7 @@ _AS = re.compile(r"[^\x00]{0,60}\b(?:as|with)\s+(?P<value>[^\x00,;:]{1,60}?)[.!]
 
 
 def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
-    """The first text quoted after the verb that names no field; else what stands between verb and `into the ...`."""
+    """The first quoted text after the verb that does not name a field; else the words between verb and `into the ...`."""
     masked, after = sentence.masked, verb.end()
     marks = [m.start() for m in re.finditer(_MARK, masked)]
     values = [sentence.quotes[i] for i, m in enumerate(marks) if m > after and not _names_field(masked, after, m)]
@@ -282,19 +282,19 @@ def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
 
 
 def _names_field(masked: str, after: int, mark: int) -> bool:
-    """Whether the quoted text names a field or list, not what goes into it."""
+    """Whether the quoted text names a field or list, and not what goes into it."""
     return bool(_NAMES_FIELD.search(masked[after:mark]) or _FIELD_AFTER.match(masked, mark + 1))
 
 
 def _is_literal(text: str, bare: bool) -> bool:
-    """Whether unquoted words are the value itself: `10203`, `New York`; not `the departure date`."""
+    """Whether unquoted words are the value itself: `10203` or `New York`, but not `the departure date`."""
     if _DESCRIBES.match(text):
         return False
     return bare or re.search(r"[A-Z\d]", text) is not None
 
 
 def _without_stop(quoted: str) -> str:
-    """Without the sentence's own comma or full stop, which some writers set inside the quotes."""
+    """Without the sentence's own comma or full stop, which some writers put inside the quotes."""
     return re.sub(r"(?<=\w\w)[.,]$", "", quoted.strip())
 
 
@@ -306,7 +306,7 @@ _STATED = re.compile(
 
 
 def _stated_value(sentences: list[_Sentence]) -> str:
-    """The last sentence of the kind `the value to type is "10203"`."""
+    """The value in the last sentence like `the value to type is "10203"`."""
     for sentence in reversed(sentences):
         found = _STATED.search(sentence.masked)
         if found:

@@ -1,8 +1,8 @@
-"""The words and signs that several of the readers look for, and the plain form of a model's characters.
+"""The words and signs that several readers look for, and the plain form of a model's characters.
 
-A word is a piece of a regular expression: it is to be compiled with `re.IGNORECASE`, and stands in `(?:...)` unless it
-says otherwise. Here are only the words that mean the same to all who use them; what one reader alone takes for an
-introduction, an order or a label stands beside that reader.
+A word is a piece of a regular expression, to be compiled with `re.IGNORECASE` and put into `(?:...)` unless its docstring
+says otherwise. Only words that mean the same to all readers are here; those that only one reader takes for an
+introduction, an order or a label are in that reader's module.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from functools import lru_cache
 from seeact_offline.records import OPERATIONS
 
 MAX_READ = 50_000
-"""How many characters of free text are read, from the end: the decision stands there."""
+"""How many characters of free text are read, from the end, where the decision is."""
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
 OPERATION = "|".join(OPERATIONS)
-"""Any of the operations that can be carried out."""
+"""Any operation that can be carried out."""
 
 NOTHING = "none|n/?a|null"
-"""Said where there is no element, and where there is no value."""
+"""Written where there is no element, and where there is no value."""
 NO_ELEMENT = rf"{NOTHING}|n\.a|nil"
-"""Said where no option, mark or element is the right one."""
+"""Written where no option, mark or element is the right one."""
 NO_VALUE = rf"[\s({{\[<]*(?:{NOTHING}|not applicable|no value)"
-"""Said where there is no value; with the brackets that may open before it. Needs no `(?:...)`."""
+"""Written where there is no value; with brackets that may open before it. Needs no `(?:...)`."""
 
 # --- signs -----------------------------------------------------------------------------------------------------------
 
 MARKUP = re.compile(r"\\[a-z]{1,10}\{|</?(?:b|strong)>")
 """LaTeX and HTML around a word, as in `\\boxed{H}` or `<b>H</b>`."""
 NUMBERING = r"\d{1,2}[.)][ ]?"
-"""A list's number before a line, such as `2. `. Works in a verbose expression too."""
+"""The number of a list item, such as `2. `. Works in a verbose expression too."""
 DASHES = "-\u2013\u2014"
 """Hyphen, en dash and em dash. They may stand in `[...]`, at the beginning."""
 QUOTES = "\"'\u201c\u201d\u2018\u2019"
-"""What a key may be quoted with."""
+"""The quotes that a key may have."""
 CLOSING_QUOTES = {
     '"': '"',
     "'": "'",
@@ -51,7 +51,7 @@ CLOSING_QUOTES = {
     "\u300a": "\u300b",
     "\uff02": "\uff02",
 }
-"""Each opening quote with those that may close it."""
+"""Each opening quote with the quotes that may close it."""
 STRAIGHT_QUOTES = str.maketrans(
     dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"') | dict.fromkeys("\u2018\u2019", "'")
 )
@@ -68,13 +68,13 @@ _LOOK_ALIKES = {**_COLONS, **_INVISIBLE}
 def plain(text: str) -> str:
     """The text in compatibility form, of the same length: full-width, bold and no-break characters become plain.
 
-    What is found in it at some position can be cut, at that position, from the text as the model wrote it.
+    A position found in it is the same position in the text as the model wrote it.
     """
     return text if text.isascii() else "".join(map(_plain_char, text))
 
 
 def folded(text: str) -> str:
-    """The text in compatibility form, of whatever length: for readers that never go back to the text as written."""
+    """The text in compatibility form, of any length: for readers that never go back to the text as written."""
     return unicodedata.normalize("NFKC", text)
 
 

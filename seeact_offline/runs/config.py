@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import STRATEGIES, own_options
-from seeact_offline.models import Price
-from seeact_offline.records import MERGE_RULES, InputError, MergeRule
+from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
+from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
 
 if TYPE_CHECKING:
     from seeact_offline.pages.marks import MarkKind, MarkPosition
@@ -25,6 +25,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "turns": (1, 2),
     "batching": BATCHINGS,
     "engine": ENGINES,
+    "image_detail": IMAGE_DETAILS,
 }
 """Fields of few values."""
 LEAST = {
@@ -84,10 +85,16 @@ class EvalConfig:
     marks: MarkKind | None = None
     mark_position: MarkPosition | None = None
     mark_turn1: bool | None = None
+    mark_text_size: int | None = None
+    """Pixels, as fonts count them."""
+    mark_padding: int | None = None
+    """Pixels around a label's text."""
     fuzzy_threshold: float | None = None
     """Percent."""
     coordinates: Coordinates | None = None
     oracle_file: Path | None = None
+    replay_turn1: Path | None = None
+    """A finished run whose turn-1 texts are grounded; no model is asked."""
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
     """Of a grounding whose options are no fields here, by name."""
 
@@ -102,8 +109,12 @@ class EvalConfig:
     """PROVIDER/NAME, an object with `complete`, or any function, async or not, from messages to text."""
     base_url: str | None = None
     temperature: float = 0.0
-    max_tokens: int = 2048
+    max_tokens: int = 4096
     """Of a reply."""
+    image_detail: ImageDetail = "high"
+    """How closely a server is to look at a picture."""
+    image_format: str = str(JPEG_95)
+    """What pictures are sent as: png, jpeg:Q or webp:Q."""
     timeout: float = 120.0
     """Seconds of a call."""
     max_retries: int = 5
@@ -137,8 +148,9 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
+        object.__setattr__(self, "image_format", str(_image_format(self.image_format, self.max_image_side)))
         object.__setattr__(self, "tasks", _task_ids(self.tasks))
-        for name in ("scores", "oracle_file", "exclude_flagged", "out"):
+        for name in ("scores", "oracle_file", "replay_turn1", "exclude_flagged", "out"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else Path(value))
 
@@ -161,6 +173,15 @@ class EvalConfig:
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
     if value not in known:
         raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
+
+
+def _image_format(given: object, max_side: int) -> ImageFormat:
+    """Raises InputError, also for a format that cannot hold the largest picture there may be."""
+    image_format = ImageFormat.read(str(given))
+    most = image_format.longest_side
+    if most is not None and max_side > most:
+        raise InputError("max_image_side", f"at most {most} with image_format {image_format}", str(max_side))
+    return image_format
 
 
 def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from seeact_offline.grounding import Grounding, Order
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models import ModelOptions, model_identity, model_name, open_model, unheeded
 from seeact_offline.ranking import Scores
-from seeact_offline.records import InputError, Model, Prediction, Step, StepKey, StepScore, Truth
+from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Step, StepKey, StepScore, Truth
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.groundings import name_of, open_strategy
@@ -28,6 +28,7 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import Limits, predict
 from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.scores import RankingStage, ranking_stage
+from seeact_offline.runs.turn1 import Author
 from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import report
@@ -49,7 +50,7 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     """
     config, watch = (config or EvalConfig()).changed(**options), watch or Watch()
     job = open_job(config, watch)
-    out = RunDirectory(config.out or default_out(config, name_of(config)))
+    out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
     out.check(job.identity)
     state = State(done={key: p for key, p in out.load().items() if p.ran})
     model = open_model(config.model, model_options(config, out))
@@ -116,14 +117,16 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     flagged = None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & frozenset(split.keys)
     ranked = {} if ranking is None else {"scores_digest": ranking.digest, "top_k": config.top_k}
     selected = {} if config.task_ids is None else {"tasks": list(config.task_ids)}
+    author = opened.author or Author(model_name(config.model), str(config.prompts))
+    asked = {"model": author.model} if opened.author else model_identity(config.model, model_options(config))
     identity = {
         "split": split.name, "dataset_fingerprint": split.fingerprint, "limit": config.limit, **selected, **ranked,
-        **opened.identity, **model_identity(config.model, model_options(config)), "seed": config.seed,
+        **opened.identity, **asked, "seed": config.seed,
     }  # fmt: skip
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     settings = {
-        "split": split.name, "grounding": name_of(config), "model": model_name(config.model),
-        "ranker": None if ranking is None else _ranker_named(config), "protocol": protocol.name, "prompts": str(config.prompts),
+        "split": split.name, "grounding": name_of(config), "model": author.model,
+        "ranker": None if ranking is None else _ranker_named(config), "protocol": protocol.name, "prompts": author.prompts,
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint, **selected, **opened.shown,
@@ -173,6 +176,8 @@ def model_options(config: EvalConfig, out: RunDirectory | None = None) -> ModelO
         base_url=config.base_url,
         max_tokens=config.max_tokens,
         temperature=config.temperature,
+        image_detail=config.image_detail,
+        image_format=ImageFormat.read(config.image_format),
         timeout_s=config.timeout,
         max_retries=config.max_retries,
         cache=None if out is None else out.calls,
@@ -181,10 +186,10 @@ def model_options(config: EvalConfig, out: RunDirectory | None = None) -> ModelO
     )
 
 
-def default_out(config: EvalConfig, what: str) -> Path:
-    """A name that tells runs apart, below `runs/` in the working folder."""
+def default_out(config: EvalConfig, what: str, model: str | None = None) -> Path:
+    """A name that tells runs apart, below `runs/` in the working folder. `model`: its name, the configuration's unless given."""
     names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what]
-    names += model_name(config.model).split("/")[-2:]
+    names += (model or model_name(config.model)).split("/")[-2:]
     safe = ["".join(c if c.isalnum() or c in "._" else "-" for c in word) for word in names]
     return Path("runs") / "-".join(safe)
 

@@ -8,9 +8,10 @@ from typing import Any
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import STRATEGIES, open_pack, own_options
 from seeact_offline.grounding.strategy import Asked, Strategy
-from seeact_offline.prompting import PromptPack
+from seeact_offline.prompting import PromptPack, only_with
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import BATCHINGS, UNGROUNDED, EvalConfig
+from seeact_offline.runs.turn1 import Author, author_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class OpenedStrategy:
     """For the manifest: all that its questions depend on; what was not asked for differently is left out."""
     shown: dict[str, Any]
     """The options beyond the usual ones, as results name them."""
+    author: Author | None = None
+    """Whose turn-1 texts it grounds, where those of a finished run are taken and no model is asked."""
 
 
 def name_of(config: EvalConfig) -> str:
@@ -42,18 +45,35 @@ def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrat
         max_side=config.max_image_side,
     )
 
-    def pack_of(name: str) -> PromptPack:
-        return open_pack(config.prompts, name, turns=form.turns, image=form.image)
+    own = _own_options(config, strategy)
 
-    given = {option.name: config.own(option.name) for option in strategy.options}
-    own = {
-        option.name: option.default if given[option.name] is None else given[option.name] for option in strategy.options
-    }
+    def pack_of(name: str) -> PromptPack:
+        variant = STRATEGIES[name].variant(own, form) if name == strategy.name else ""
+        return open_pack(config.prompts, name, turns=form.turns, image=form.image, variant=variant)
+
     pack = pack_of(strategy.name)
     opened = strategy.open(Asked(pack, form, config.group_size, config.merge, own, pack_of))
     extra = _beyond_the_usual(config) | dict(opened.identity)
-    identity = {"grounding": strategy.name, **_groups(config, opened.grounding), "prompts_digest": pack.digest, **extra}
-    return OpenedStrategy(opened.grounding, identity, extra)
+    author = None if opened.replayed is None else author_of(opened.replayed, config)
+    prompts = {"prompts_digest": pack.digest} if author is None else {}
+    identity = {"grounding": strategy.name, **_groups(config, opened.grounding), **prompts, **extra}
+    return OpenedStrategy(opened.grounding, identity, extra, author)
+
+
+def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
+    """As given, else as the prompts want them, else as they usually are. Raises InputError for what the prompts do not fit."""
+    fitting = only_with(config.prompts, strategy.name)
+    own: dict[str, Any] = {}
+    for option in strategy.options:
+        given = config.own(option.name)
+        own[option.name] = fitting.get(option.name, option.default) if given is None else given
+        if own[option.name] != fitting.get(option.name, own[option.name]):
+            raise InputError(
+                option.name,
+                f"{fitting[option.name]}, the only one that the prompts of {config.prompts} fit",
+                str(given),
+            )
+    return own
 
 
 def _check_own_options(config: EvalConfig, strategy: Strategy) -> None:

@@ -153,6 +153,7 @@ def _row(result: CellResult, best: CellResult, seed: int) -> dict[str, Any]:
         "paper": None if paper is None else dict(paper),
         "usage": asdict(summary.usage),
         "replies_reused": summary.notes.get("reply_reused", 0),
+        "labels_off_position": summary.notes.get("label_off_position", 0),
         "failed_steps": result.failed,
     }
 

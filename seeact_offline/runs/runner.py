@@ -38,9 +38,9 @@ class Limits:
     concurrency: int = 1
     """Steps in flight."""
     max_cost: float | None = None
-    # USD after which no further step is begun
+    """USD after which no further step is begun."""
     spent: float = 0.0
-    # USD already spent by what is resumed
+    """USD already spent by what is resumed."""
 
 
 def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> Prepared:

@@ -1,4 +1,4 @@
-"""Averages and intervals over tasks: pure functions on step scores. Steps cluster by task, everywhere."""
+"""Averages and intervals over tasks: pure functions of step scores. Steps are always clustered by task."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summa
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 RESAMPLES = 10_000
 _CHUNK = 500
-"""Resamples drawn at once, to bound memory for large splits."""
+"""Resamples drawn at once, which limits memory for large splits."""
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
-"""A figure over no task."""
+"""A figure over no tasks."""
 Average = Callable[[Sequence[float]], Metric]
-"""One figure from its values, one a step in data set order."""
+"""One figure from its values, one per step in data set order."""
 T = TypeVar("T")
 
 
 def summarise(
     scores: Sequence[StepScore], predictions: Sequence[Prediction], top_k: int | None, average: Average
 ) -> Summary:
-    """The results of a run from its step scores and predictions, both in data set order. `top_k`: None where nothing is ranked."""
+    """A run's results from its step scores and predictions, both in data set order. `top_k`: None if nothing is ranked."""
     tasks = by_task([score.key for score in scores], scores)
     ranked = (top_k or 0) if _has_ranks(scores, predictions) else 0
     return Summary(
@@ -47,9 +47,9 @@ def summarise(
 
 
 def average_where_known(values: Sequence[float | None], average: Average, empty: Metric | None = None) -> Metric | None:
-    """A figure that not every run has: None when no step has it, else over all steps, those without it counting 0.
+    """A figure that not every run has: None if no step has it, else over all steps, where those without it count 0.
 
-    `empty` is the answer where there is no step at all.
+    `empty` is the answer if there are no steps at all.
     """
     if not values:
         return empty
@@ -59,7 +59,7 @@ def average_where_known(values: Sequence[float | None], average: Average, empty:
 
 
 def _has_ranks(scores: Sequence[StepScore], predictions: Sequence[Prediction]) -> bool:
-    """Whether this run ranks candidates at all: some groundings offer none. Where no step ran, that is not known: yes."""
+    """Whether this run ranks candidates: some groundings do not. True if no step ran, which leaves it unknown."""
     ranked = any(p.ranked for p in predictions) or any(s.best_rank is not None for s in scores)
     return ranked or not any(p.ran for p in predictions)
 
@@ -72,7 +72,7 @@ def _notes(predictions: Sequence[Prediction]) -> dict[str, int]:
 
 
 def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
-    """The one definition of the clusters: what there is of each step, by `annotation_id`, tasks by first appearance."""
+    """Values of steps by task (`annotation_id`), tasks by first appearance: the one definition of the clusters."""
     tasks: dict[str, list[T]] = {}
     for key, value in zip(keys, values, strict=True):
         tasks.setdefault(key.annotation_id, []).append(value)
@@ -80,7 +80,7 @@ def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
 
 
 def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
-    """Macro and micro average of one figure given as task -> values of its steps. Without tasks everything is 0."""
+    """Macro and micro average of one figure, given as task -> values of its steps. Without tasks everything is 0."""
     sums = np.array([sum(v) for v in values.values()], dtype=float)
     counts = np.array([len(v) for v in values.values()], dtype=float)
     if not len(counts):
@@ -92,7 +92,7 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
 def bootstrap_interval(task_means: np.ndarray, seed: int = 0, level: float = 0.95) -> tuple[float, float]:
     """Percentile interval of the macro average, shape () from (n_tasks,), by drawing whole tasks with replacement.
 
-    One task says nothing of how tasks vary: the interval is then all of [0, 1].
+    One task does not show how tasks vary, so its interval is all of [0, 1].
     """
     n = len(task_means)
     if n < 2:
@@ -105,20 +105,20 @@ def bootstrap_interval(task_means: np.ndarray, seed: int = 0, level: float = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One figure of two runs over the same steps."""
+    """The difference in one figure between two runs over the same steps."""
 
     macro: float
-    """The first run's macro average less the second's."""
+    """The first run's macro average minus the second's."""
     ci95: tuple[float, float]
 
 
 def paired_difference(
     values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]], seed: int = 0
 ) -> Difference:
-    """How much higher `values` are than `others`, both task -> values of its steps, with the interval of whole tasks drawn
-    with replacement, the same ones for both.
+    """How much higher `values` are than `others`, both task -> values of its steps; the interval comes from drawing whole
+    tasks with replacement, the same ones for both.
 
-    One task says nothing of how tasks vary: the interval is then all of [-1, 1]. Raises ValueError for other steps.
+    One task does not show how tasks vary, so its interval is all of [-1, 1]. Raises ValueError if the steps differ.
     """
     if {t: len(v) for t, v in values.items()} != {t: len(v) for t, v in others.items()}:
         raise ValueError("values and others must be of the same tasks and steps")
@@ -131,7 +131,7 @@ def paired_difference(
 def task_success(tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int) -> float | None:
     """Share of tasks with at most this many failing steps (SeeAct's Offline 0 and Offline 1).
 
-    None where steps have no success, as in runs that ask for no element.
+    None if steps have no success, as in runs that ask for no element.
     """
     if not tasks:
         return 0.0
@@ -142,7 +142,7 @@ def task_success(tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int
 
 
 def recall_at_k(best_ranks: Sequence[int | None], k: int) -> float:
-    """Share of steps whose best positive ranks under k. Steps without one count as 0."""
+    """Share of steps whose best positive has a rank below k. Steps without a positive count as 0."""
     if not best_ranks:
         return 0.0
     return sum(rank is not None and rank < k for rank in best_ranks) / len(best_ranks)

@@ -11,7 +11,7 @@ from seeact_offline.records import Box, Operation
 
 
 def operation_f1(predicted: Operation | str, target: Operation | str) -> float:
-    """F1 over the sets of white-space tokens of `OP value`, 0 to 1. Two empty texts agree (1); one empty text gives 0."""
+    """F1 over the sets of white-space tokens of `OP value`, 0 to 1. Two empty texts give 1, one empty text gives 0."""
     said, wanted = _tokens(predicted), _tokens(target)
     if not said and not wanted:
         return 1.0
@@ -25,17 +25,17 @@ def element_correct(element_id: str | None, positives: Collection[str]) -> bool:
 
 
 def point_correct(point: tuple[float, float], boxes: Iterable[Box]) -> bool:
-    """Whether the point (page pixels) lies in any of the boxes, edges included; a box without area holds no point."""
+    """Whether the point (page pixels) lies in any of the boxes, edges included; a box without area contains no point."""
     return any(box.w > 0 and box.h > 0 and box.contains(*point) for box in boxes)
 
 
 def step_success(element_is_correct: bool, f1: float) -> bool:
-    """Whether the step succeeds: right element, and exactly the right tokens."""
+    """Whether the step succeeds: the right element and exactly the right tokens."""
     return element_is_correct and f1 == 1.0
 
 
 def best_rank(ranked: Iterable[str], positives: Collection[str]) -> int | None:
-    """Place (from 0) of the best positive in a ranking, or None when there is none in it."""
+    """Place (from 0) of the best positive in a ranking, or None if it has none."""
     return next((place for place, node in enumerate(ranked) if node in positives), None)
 
 

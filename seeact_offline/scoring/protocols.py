@@ -1,4 +1,4 @@
-"""The scoring protocols by name. One more is one record of rules here, or in a module of its own, and one line of PROTOCOLS."""
+"""The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to PROTOCOLS."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
-    """The protocol of that name; `grounded` is False for a run that asks for no element. Raises InputError naming those
-    that exist."""
+    """The protocol of that name; `grounded` is False for a run that asks for no element. Raises InputError listing the
+    names."""
     if name not in PROTOCOLS:
         raise InputError("protocol", f"one of {', '.join(PROTOCOLS)}", name)
     return PROTOCOLS[name] if grounded else _without_element(PROTOCOLS[name])
 
 
 def _without_element(protocol: Protocol) -> Protocol:
-    """Where no element is asked for, none is missed."""
+    """The same protocol for a run that asks for no element, so that a missing one costs nothing."""
     return replace(protocol, element=None, positive_not_ranked=scored_as_answered, no_positive=scored_as_answered)

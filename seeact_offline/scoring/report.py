@@ -1,4 +1,4 @@
-"""Finished results as text for people. Computes nothing: every figure stands in `results.json` or `steps.jsonl`."""
+"""Finished results as text for people. Computes nothing: every figure comes from `results.json` or `steps.jsonl`."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ OUTCOMES = {
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
     "turns", "no_image", "max_image_side", "batching", "marks", "mark_position", "mark_turn1", "fuzzy_threshold",
-    "coordinates", "oracle_digest", "shuffled",
+    "coordinates", "oracle_digest", "turn1_digest", "shuffled",
     "protocol", "seed", "dataset", "dataset_fingerprint",
 )  # fmt: skip
-"""In the order of the report; any other comes after them. One that is None does not apply to the run."""
+"""In the report's order; any others come after them. A setting that is None does not apply to the run."""
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
 """Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and
-the last is a digest beside `prompts`, there for the manifest."""
+the last is a digest beside `prompts`, meant for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
 }  # fmt: skip
-"""What in `results.json` is no setting."""
+"""The entries of `results.json` that are not settings."""
 LONGEST = 80
-"""Characters of a value that is only shown in passing."""
+"""Characters of a long value that are shown."""
 OUTCOMES_WITHOUT_ELEMENT = OUTCOMES | {
     "success": "right operation",
     "wrong_op": "wrong operation",
     "wrong_value": "right operation, wrong value",
 }
-"""Of a run that asks for no element."""
+"""For a run that asks for no element."""
 UNKNOWN: Mapping[str, str] = {}
-"""Meanings, where nobody has declared any: a note is printed by its name."""
+"""No meanings: each note is printed by its name alone."""
 LISTED = 50
 """Failed steps that the report lists."""
 
@@ -128,7 +128,7 @@ def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str]:
 
 
 def _ceiling(results: Mapping[str, Any]) -> list[str]:
-    """How much of the gap to a perfect score is the grounding's own, where that is known."""
+    """How much of the gap to a perfect score is due to the grounding itself, if that is known."""
     ceiling = results.get("ceiling")
     if ceiling is None or results["element_accuracy"] is None:
         return []
@@ -159,7 +159,7 @@ def _whole_tasks(results: Mapping[str, Any]) -> Table:
 
 
 def _recall(results: Mapping[str, Any]) -> Table | None:
-    """None where nothing was ranked."""
+    """None if nothing was ranked."""
     recall = results["recall_at_k"]
     if all(value is None for value in recall.values()):
         return None
@@ -167,12 +167,12 @@ def _recall(results: Mapping[str, Any]) -> Table | None:
 
 
 def _meanings(results: Mapping[str, Any]) -> Mapping[str, str]:
-    """Of the outcomes: without an element to choose they say less."""
+    """Meanings of the outcomes, with fewer claims if no element was asked for."""
     return OUTCOMES_WITHOUT_ELEMENT if results["element_accuracy"] is None else OUTCOMES
 
 
 def _counts(title: str, name: str, counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table | None:
-    """Those with a meaning in the order of the meanings, then the others by name."""
+    """Counts with a meaning in the order of the meanings, then the others by name."""
     if not counts:
         return None
     names = [*(one for one in meanings if one in counts), *sorted(counts.keys() - meanings.keys())]
@@ -241,7 +241,7 @@ def _usage(usage: Mapping[str, Any]) -> Table:
 
 
 def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
-    """The first of them."""
+    """The first LISTED of them."""
     rows = [
         (
             f"{s['annotation_id']}_{s['action_uid']}",

@@ -1,4 +1,4 @@
-"""`results.json`: the one place that puts it together, for a run that ends and for one that is scored again."""
+"""Builds `results.json`, both for a run that ends and for one that is scored again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seeact_offline.scoring.steps import merge_spread, rows, summarise
 
 METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
 FIGURES = ("n_tasks", "n_steps", *METRICS)
-"""What is said of a run without its flagged steps."""
+"""The figures that are also given without the flagged steps."""
 _PRICES = {
     "calls": "calls_if_per_group",
     "estimated_prompt_tokens": "estimated_prompt_tokens_if_per_group",
@@ -24,7 +24,7 @@ PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 
 @dataclass(frozen=True)
 class Assembled:
-    """All that scoring leaves of a run."""
+    """Everything that scoring writes of a run."""
 
     results: dict[str, Any]
     """`results.json`."""
@@ -42,10 +42,10 @@ def assemble(
     flagged: frozenset[StepKey] | None = None,
     orders: Sequence[Sequence[Prediction]] = (),
 ) -> Assembled:
-    """Scores a run. `settings`: what results name of it, `top_k`, `seed` and `merge` among it.
+    """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`.
 
-    `flagged`: steps without which the figures are given too; None for none asked. `orders`: the same steps asked in other
-    orders of groups and choices, one list a repeat.
+    `flagged`: figures are also given without these steps; None: not asked for. `orders`: the same steps asked in other
+    orders of groups and choices, one list per repeat.
     """
     scores, results = _scored(predictions, truths, protocol, settings)
     results["complete"] = complete
@@ -112,7 +112,7 @@ def shuffle_spread(
 ) -> dict[str, Any] | None:
     """How far the macro averages vary with the order of groups and choices; None without repeats.
 
-    `values` are theirs in order of number, `sd` is the sample standard deviation, None for fewer than two.
+    `values` are those of the repeats in order; `sd` is the sample standard deviation, None for fewer than two.
     """
     if not orders:
         return None
@@ -131,10 +131,10 @@ def _spread(values: Sequence[float]) -> dict[str, Any]:
 
 
 def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
-    """Calls and prompt tokens a step with a shared turn 1, and with one a group; None where nothing was shared.
+    """Calls and prompt tokens per step with a shared turn 1, and with one per group; None if nothing was shared.
 
-    Calls are counted, on the groups' side from the questions that were asked. Prompt tokens are estimates by one rule on
-    both sides (`grounding.asking`); None where a step has none.
+    Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one rule
+    for both (`grounding.groups`); None if a step has no estimate.
     """
     shared = [(p, dict(p.notes)) for p in predictions if dict(p.notes).get("shared_turn1")]
     if not shared:

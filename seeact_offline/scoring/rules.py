@@ -1,6 +1,6 @@
-"""What published evaluators do differently, one function a rule; a protocol is a record of them.
+"""Where published evaluators differ, one function per rule; a protocol is a record of rules.
 
-The first line of a rule's docstring is its name for people: what a table of differences between protocols prints.
+The first line of a rule's docstring is its name for people, printed in the table of differences between protocols.
 Source: PROTOCOLS, metrics and scoring profiles.
 """
 
@@ -26,13 +26,13 @@ class Credit:
 ElementRule = Callable[[Prediction, Truth], bool]
 """Whether the predicted element is right."""
 ClickRule = Callable[[Operation], Operation]
-"""The operation, said or right, without what does not count if it is a CLICK."""
+"""A CLICK, predicted or right, without the parts that do not count; other operations as they are."""
 TextRule = Callable[[Operation], str]
-"""The text whose tokens Operation F1 compares, of the operation said and of the right one alike."""
+"""The text whose tokens Operation F1 compares, for the predicted and the right operation alike."""
 MissingRule = Callable[[Credit], Credit]
-"""What a step earns whose target is missing, from what its answer would."""
+"""What a step whose target is missing earns, given what its answer would earn."""
 AverageRule = Callable[[Sequence[float], Sequence[Truth], int], Metric]
-"""One figure from its values, one a step; the steps' truths in the same order; the seed of the interval."""
+"""One figure from its values, one per step; the truths of the same steps, in order; the seed of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,18 @@ class Protocol:
 
     name: str
     element: ElementRule | None
-    """None where a run asks for no element."""
+    """None if a run asks for no element."""
     value_of_click: ClickRule
     text: TextRule
     positive_not_ranked: MissingRule
-    """Where candidates were ranked, and no positive is among them."""
+    """Applied if candidates were ranked and none of them is a positive."""
     no_positive: MissingRule
-    """Where the page has none."""
+    """Applied if the page has no positive."""
     average: AverageRule
 
 
 def described(protocol: Protocol) -> dict[str, str]:
-    """The rules by field, each in its own words. One that does not apply is left out."""
+    """The rules by field, each in its own words. Rules that do not apply are left out."""
     rules = {field.name: getattr(protocol, field.name) for field in fields(protocol) if field.name != "name"}
     return {name: _sentence(rule) for name, rule in rules.items() if rule is not None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seeact_offline.grounding.asking import merge
+from seeact_offline.grounding.merging import merge
 from seeact_offline.records import MergeRule, Metric, Prediction, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.rules import Credit, Protocol
@@ -77,7 +77,7 @@ def summarise(
 def rows(
     scores: Sequence[StepScore], predictions: Sequence[Prediction], truths: Sequence[Truth]
 ) -> list[dict[str, Any]]:
-    """What `steps.jsonl` holds: each score beside what was predicted and what would have been right."""
+    """The lines of `steps.jsonl`: each score with what was predicted and what would have been right."""
     return [
         {
             "annotation_id": score.key.annotation_id,
@@ -110,7 +110,7 @@ def merge_spread(
     """What other merge rules would have made of the same replies: rule -> macro averages.
 
     Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
-    Empty for a run without ranks or without a rule: such groundings ask no groups.
+    Empty for a run without ranks or without a rule, whose grounding asks no groups.
     """
     if rule is None or (any(p.ran for p in predictions) and not any(p.ranked for p in predictions)):
         return {}
@@ -149,9 +149,9 @@ def _point_in_box(prediction: Prediction, truth: Truth) -> float | None:
 
 
 def _reachable(prediction: Prediction, rank: int | None) -> bool | None:
-    """As the grounding says; where it says nothing and offers what was ranked, whether a positive was offered.
+    """As the grounding says; if it says nothing but offers ranked candidates, whether a positive was offered.
 
-    A step that did not run could not be got right, whatever its grounding.
+    A step that did not run could not be answered right, whatever its grounding.
     """
     known = prediction.reachable is not None or bool(prediction.ranked)
     if not known:
@@ -160,7 +160,7 @@ def _reachable(prediction: Prediction, rank: int | None) -> bool | None:
 
 
 def _first_loss_of_operation(prediction: Prediction, truth: Truth, f1: float) -> str:
-    """As `_first_loss`, where no element was asked for."""
+    """Like `_first_loss`, for a run that asks for no element."""
     if not prediction.ran:
         return "not_run"
     if f1 == 1.0:

@@ -1,4 +1,4 @@
-"""Finished results as tables of the paper, by name. Computes nothing. One more is one module and one line of TABLES."""
+"""The paper's tables from finished results, by name. Computes nothing. To add one, write a module and a line in TABLES."""
 
 from __future__ import annotations
 

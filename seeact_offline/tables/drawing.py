@@ -1,4 +1,4 @@
-"""What a table of the paper is drawn as: a page of tables for people, one table for a paper, and the bare values."""
+"""The forms that a table of the paper takes: a page of tables for people, one table for a paper, and the bare values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Drawing:
 
     title: str
     remark: str = ""
-    """A sentence that has to stand above the figures."""
+    """A sentence that must stand above the figures."""
     lead: Sequence[str] = ()
-    """What else is said above them."""
+    """Other sentences above the figures."""
     tables: Sequence[Table]
-    """From top to bottom, the one with the figures first: the page, in Markdown and HTML."""
+    """The page, in Markdown and HTML, from top to bottom; the table with the figures comes first."""
     figures: Table | None = None
-    """As LaTeX; None: the first of `tables`."""
+    """For LaTeX; None: the first of `tables`."""
     values: Table | None = None
-    """As CSV; None: the first of `tables`."""
+    """For CSV; None: the first of `tables`."""
 
     def markdown(self) -> str:
         remark = [cell(self.remark)] if self.remark else []
@@ -48,4 +48,4 @@ class Drawing:
 
 
 Draw = Callable[[Mapping[str, Any], str], Drawing]
-"""From finished results, and a remark that has to stand above the figures (may be empty)."""
+"""From finished results and a remark that must stand above the figures (may be empty)."""

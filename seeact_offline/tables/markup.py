@@ -10,6 +10,7 @@ from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import METRICS
 from seeact_offline.tables.drawing import Drawing
 
+COUNTS = ("replies_reused", "failed_steps", "labels_off_position")
 PLACE = ("kind", "position", "turn 1")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(title for _, title in METRICS)
@@ -50,7 +51,7 @@ def _figures(results: Mapping[str, Any]) -> Table:
 
 
 def _differences(results: Mapping[str, Any]) -> list[Table]:
-    """None where there is one row only."""
+    """Empty if there is only one row."""
     best = next(row for row in results["rows"] if row["folder"] == results["best"])
     rows = [
         (*_place(row), *(_signed(row["difference_to_best"][name]) for name, _ in METRICS))
@@ -68,11 +69,21 @@ def _differences(results: Mapping[str, Any]) -> list[Table]:
 def _costs(results: Mapping[str, Any]) -> Table:
     reused = sum(row["replies_reused"] for row in results["rows"])
     failed = sum(row["failed_steps"] for row in results["rows"])
-    rows = [(*_place(row), *_cost(row["usage"], row["replies_reused"], row["failed_steps"])) for row in results["rows"]]
-    rows.append(("all", "", "", *_cost(results["usage"], reused, failed)))
-    header = (*PLACE, "calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
+    moved = sum(row["labels_off_position"] for row in results["rows"])
+    rows = [
+        (
+            *_place(row),
+            *_cost(row["usage"], row["replies_reused"], row["failed_steps"]),
+            f"{row['labels_off_position']:,}",
+        )
+        for row in results["rows"]
+    ]
+    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{moved:,}"))
+    spent = ("calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
+    header = (*PLACE, *spent, "labels off position")
     note = (
         "Equal questions of a step are asked once: the row and group that came first paid, the others reused the reply."
+        " A label is off its position where it would have covered another one there."
     )
     return Table(title="Calls and cost", header=header, rows=rows, notes=[note])
 
@@ -89,7 +100,7 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
 
 
 def _values(results: Mapping[str, Any]) -> Table:
-    """Every value by a name of its own, shares as fractions, nothing where there is nothing."""
+    """Every value under a name of its own, shares as fractions, empty if there is none."""
     lines = [_named_values(row) for row in results["rows"]]
     return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
 
@@ -102,7 +113,7 @@ def _named_values(row: Mapping[str, Any]) -> dict[str, Any]:
         line |= _named_difference(name, (row["difference_to_best"] or {}).get(name))
         line[f"{name}_paper"] = (row["paper"] or {}).get(name)
     usage = ("calls", "prompt_tokens", "completion_tokens", "cost_usd")
-    return line | {name: row["usage"][name] for name in usage} | {k: row[k] for k in ("replies_reused", "failed_steps")}
+    return line | {name: row["usage"][name] for name in usage} | {name: row[name] for name in COUNTS}
 
 
 def _named_difference(name: str, gap: Mapping[str, Any] | None) -> dict[str, Any]:

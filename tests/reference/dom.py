@@ -101,7 +101,7 @@ def serialise(node, numbers, style):
     tree = copy.deepcopy(node)
     for element in tree.iter():
         if element.tag == "text":
-            element.attrib.clear()
+            # its attributes stay, and with them its tag, below
             element.text = " ".join((element.text or "").split()[:20])
             continue
         node_id, words = element.get("backend_node_id"), attribute_text(element)
@@ -117,7 +117,7 @@ def serialise(node, numbers, style):
         out = out.replace("/>", "$/$>")
         out = re.sub("</(.+?)>", ")", out)
         out = re.sub("<(.+?)>", r"(\1", out)
-    out = out.replace("$/$", ")")
+        out = out.replace("$/$", ")")
     for name, character in UNESCAPES:
         out = out.replace(f"&{name};", character)
     return re.sub(r"\s+", " ", out).strip()

@@ -61,19 +61,50 @@ def lines(box: Rect, width: int, height: int, picture: tuple[int, int], position
     return found
 
 
+def at_corner(box: Rect, width: int, height: int, picture: tuple[int, int], position: str) -> list[Rect]:
+    """The label on every side of the named corner, the released one first."""
+    left, top, right, bottom = box
+    if position == "center":
+        places = [((left + right - width) // 2, (top + bottom - height) // 2)]
+    else:
+        edge, side = position.split("-")
+        out_y, in_y = (
+            (top - LINE - height, top + LINE + 1) if edge == "top" else (bottom + LINE, bottom - LINE - 1 - height)
+        )
+        in_x = {"left": left - LINE, "right": right + LINE - width, "center": (left + right - width) // 2}[side]
+        out_x = {"left": left - LINE - width, "right": right + LINE, "center": in_x}[side]
+        places = [(in_x, out_y), (in_x, in_y), (out_x, in_y), (out_x, out_y)][: 2 if side == "center" else 4]
+    kept = [(max(0, min(x, picture[0] - width)), max(0, min(y, picture[1] - height))) for x, y in places]
+    return [(x, y, x + width, y + height) for x, y in kept]
+
+
 def place(
     boxes: Sequence[Rect], sizes: Sequence[tuple[int, int]], picture: tuple[int, int], position: str
-) -> list[Rect]:
-    """The labels' places, up to the first label that has no free one."""
-    placed: list[Rect] = []
-    for box, (width, height) in zip(boxes, sizes, strict=True):
-        labels = {pixel for label in placed for pixel in pixels(grown(label, GAP))}
+) -> dict[int, Rect]:
+    """The labels' places by the number of the box, up to the first label that has no free one."""
+    corners = [at_corner(box, *size, picture, position) for box, size in zip(boxes, sizes, strict=True)]
+    placed: dict[int, Rect] = {}
+
+    def covered(by: int) -> set[tuple[int, int]]:
+        return {pixel for label in placed.values() for pixel in pixels(grown(label, by))}
+
+    for number, corner in enumerate(corners):
+        if not pixels(corner[0]) & covered(0):
+            placed[number] = corner[0]
+    for number, corner in enumerate(corners):
+        clear = [spot for spot in corner[1:] if not pixels(spot) & covered(0)]
+        if number not in placed and clear:
+            placed[number] = clear[0]
+    for number, (box, (width, height)) in enumerate(zip(boxes, sizes, strict=True)):
+        if number in placed:
+            continue
         others = [other for other in boxes if not pixels(box) <= pixels(other)]
         foreign = {pixel for other in others for pixel in pixels(grown(other, LINE))}
         tried = [spot for line in lines(box, width, height, picture, position) for spot in line]
-        clear = [spot for spot in tried if not pixels(spot) & (labels | foreign)]
-        clear = clear or [spot for spot in tried if not pixels(spot) & labels]
+        clear = [spot for spot in tried if not pixels(spot) & (covered(GAP) | foreign)]
+        clear = clear or [spot for spot in tried if not pixels(spot) & covered(GAP)]
+        clear = clear or [spot for spot in tried if not pixels(spot) & covered(0)]
         if not clear:
             break
-        placed.append(clear[0])
+        placed[number] = clear[0]
     return placed

@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection
 from itertools import pairwise
 
 from lxml import etree
 
-from seeact_offline.pages.search import (
+from seeact_offline.pages.element_texts import ASKED_FOR, BROWSER_WORDS
+from seeact_offline.pages.element_types import (
     ASKED_TYPES,
     INPUT_TYPES,
     LOOK_ALIKES,
-    MAX_LENGTH,
-    MAX_WORDS,
     ROLE_TYPES,
     TAG_TYPES,
+    TYPE_WORDS,
 )
+from seeact_offline.pages.field_labels import MAX_CAPTION_WORDS, MAX_WRAPPERS
+from seeact_offline.pages.page_words import MAX_ICON_NODES
+from seeact_offline.pages.wording import MAX_LENGTH, MAX_WORDS
 
 Element = etree._Element
+PASSES = ("exact", "normalised", "contained", "bare", "contained bare", "fuzzy")
 
 
 def find(
-    html: str, candidates: Collection[str], kind: str, text: str, threshold: float
+    html: str,
+    candidates: Collection[str],
+    kind: str,
+    text: str,
+    threshold: float,
+    seen: Collection[str] | None = None,
 ) -> tuple[list[str], str | None]:
-    """Ids in document order and the tier."""
+    """Ids in document order and the tier. `seen`: of the candidates; None: all."""
     root = etree.fromstring(html)
     sought, wanted = squeezed(text), type_asked(kind)
     elements = [e for e in root.iter() if e.get("backend_node_id") in candidates]
     elements = [e for e in elements if e.tag not in ("option", "optgroup", "text", "html", "body")]
-    for tier in ("exact", "normalised", "contained", "fuzzy") if sought else ():
-        hits: dict[Element, int] = {}
-        for element in elements:
-            fitting = [plain(t) for t in texts(root, element) if matches(tier, t, sought, threshold)]
-            if fitting:
-                hits[element] = min(map(len, fitting))
-        for group in (lambda k: k and wanted in ("", k)), (lambda k: not k or k in LOOK_ALIKES.get(wanted, ())):
-            chosen = {e: size for e, size in hits.items() if group(type_of(e))}
-            if chosen:
-                return list(dict.fromkeys(e.get("backend_node_id") for e in innermost(chosen))), tier
+    shown = {e: texts(root, e) for e in elements} if sought else {}
+    visible = {e for e in shown if seen is None or any(is_seen(inner, candidates, seen) for inner in e.iter())}
+    for group in visible, shown.keys() - visible:
+        for way in PASSES:
+            hits: dict[Element, int] = {}
+            for element in (e for e in shown if e in group):
+                fitting = [plain(t) for t in shown[element] if matches(way, t, sought, threshold)]
+                if fitting:
+                    hits[element] = min(map(len, fitting))
+            for fits in (lambda k: k and wanted in ("", k)), (lambda k: not k or k in LOOK_ALIKES.get(wanted, ())):
+                chosen = {e: size for e, size in hits.items() if fits(type_of(e))}
+                if chosen:
+                    tier = "contained" if "bare" in way else way
+                    return list(dict.fromkeys(e.get("backend_node_id") for e in innermost(chosen))), tier
     return [], None
+
+
+def is_seen(element: Element, candidates: Collection[str], seen: Collection[str]) -> bool:
+    node = element.get("backend_node_id")
+    return node in seen and node in candidates and element.tag != "text"
 
 
 def innermost(hits: dict[Element, int]) -> list[Element]:
@@ -55,16 +74,34 @@ def innermost(hits: dict[Element, int]) -> list[Element]:
     return [e for e in kept if not any(inside(e, other) for other in kept)]
 
 
-def matches(tier: str, text: str, sought: str, threshold: float) -> bool:
-    key, asked = plain(text), plain(sought)
-    if tier == "exact":
+def matches(way: str, text: str, sought: str, threshold: float) -> bool:
+    key, asked, bare = plain(text), plain(sought), without_type(sought)
+    if way == "exact":
         return text == sought
-    if tier == "normalised":
+    if way == "normalised":
         return key == asked
-    if tier == "contained":
-        words, wanted = key.split(), asked.split()
-        return is_run(wanted, words) or (is_run(words, wanted) and len(words) >= len(wanted) / 2)
+    if way == "contained":
+        is_cut = sought[-1:] == "\u2026" or sought[-3:] == "..."
+        return shares(key, asked) or (is_cut and key[: len(asked)] == asked)
+    if way in ("bare", "contained bare"):
+        return bool(bare) and (key == bare if way == "bare" else shares(key, bare))
     return 200 * longest_common(key, asked) / (len(key) + len(asked)) >= threshold
+
+
+def shares(key: str, asked: str) -> bool:
+    words, wanted = key.split(), asked.split()
+    return is_run(wanted, words) or (is_run(words, wanted) and len(words) >= len(wanted) / 2)
+
+
+def without_type(text: str) -> str:
+    quoted = re.findall('["\u201c\u201d]([^"\u201c\u201d]+)["\u201c\u201d]', text)
+    if not quoted:
+        quoted = re.findall(r"(?:^|(?<=\W))['\u2018]([^'\u2018\u2019]+)['\u2019](?=\W|$)", text)
+    if len(quoted) == 1:
+        return plain(quoted[0])
+    words = plain(re.sub(r"\[[^\[\]]*\]|\([^()]*\)", " ", text)).split()
+    kept = [i for i, word in enumerate(words) if word not in TYPE_WORDS]
+    return " ".join(words[kept[0] : kept[-1] + 1]) if kept else ""
 
 
 def is_run(short: list[str], long: list[str]) -> bool:
@@ -93,7 +130,12 @@ def plain(text: str) -> str:
         if char in "'`\u2018\u2019\u02bc\u00b4\u00ad\u200b\u200c\u200d\ufeff":
             continue
         out += char if char.isalnum() or unicodedata.category(char).startswith("M") else " "
-    return " ".join(out.split()) or " ".join(unicodedata.normalize("NFKC", text).split())
+    if out.split():
+        return " ".join(out.split())
+    signs = unicodedata.normalize("NFKC", text)
+    for one, others in ("x", "×✕✖✗✘╳⨯"), (">", "›»→▶❯⟩▸"), ("<", "‹«←◀❮⟨◂"), ("-", "−–—‐‑"):
+        signs = "".join(one if sign in others else sign for sign in signs)
+    return " ".join(signs.split())
 
 
 def type_asked(kind: str) -> str:
@@ -118,14 +160,52 @@ def texts(root: Element, element: Element) -> list[str]:
     found = [" ".join(own_words(element)), short(words_below(element)), short(words_below(element, pictures=True))]
     found += [element.get(name, "") for name in ("alt", "aria_label", "placeholder")]
     options = list(element.iter("option")) if element.tag == "select" else []
-    if options or element.tag == "select":
+    kind = element.get("type", "") if element.tag == "input" else ""
+    if element.tag == "select":
         chosen = [o for o in options if o.get("option_selected")] or options[:1]
         found += [option_text(o) for o in chosen]
-    elif element.get("type", "") not in ("checkbox", "radio", "hidden", "image", "password", "file"):
-        found += [element.get(name, "") for name in ("input_value", "text_value", "value")]
+    else:
+        held = [element.get(name, "") for name in ("input_value", "text_value", "value")]
+        hidden = kind in ("checkbox", "radio", "hidden", "image", "password", "file")
+        found += held if any(held) and not hidden else [BROWSER_WORDS.get(kind, "")]
     found += [element.get("title", ""), element.get("label", ""), *label_texts(root, element)]
     found += [option_text(o) for o in options]
-    return [t for t in map(squeezed, found) if t]
+    shown = [t for t in map(squeezed, found) if t]
+    return shown or ([] if words_below(element) else [t for t in map(squeezed, names(element, kind)) if t])
+
+
+def names(element: Element, kind: str) -> list[str]:
+    value = telling(element.get("value", "")) if kind in ("checkbox", "radio") else ""
+    name = telling(element.get("name", "")) if type_of(element) else ""
+    parts = list(element.iter())
+    icons = [icon_name(e) for e in parts] if len(parts) <= MAX_ICON_NODES else []
+    return [value or name, " ".join(n for n in icons if n), ASKED_FOR.get(kind, "")]
+
+
+def telling(name: str) -> str:
+    words = in_words(name)
+    says_nothing = words.lower() in ("on", "off", "true", "false", "yes", "no")
+    return "" if says_nothing or not any(c.isalpha() for c in words) else words
+
+
+def in_words(name: str) -> str:
+    apart = "".join(
+        " " + c if "A" <= c <= "Z" and i and re.match("[a-z0-9]", name[i - 1]) else c for i, c in enumerate(name)
+    )
+    return " ".join("".join(" " if c == "_" or not re.match(r"\w", c) else c for c in apart).split())
+
+
+def icon_name(element: Element) -> str:
+    name = element.get("name", "") or (element.get("class", "") if element.tag == "svg" else "")
+    words = in_words(name).split() if is_icon(element) else []
+    return " ".join(w for w in words if w.lower() not in ("icon", "icons", "ico", "ic", "svg", "img", "image", "glyph"))
+
+
+def is_icon(element: Element) -> bool:
+    if element.tag in ("img", "svg", "image"):
+        return True
+    others = "text option optgroup input select textarea iframe frame embed object source param".split()
+    return not len(element) and not element.text and not type_of(element) and element.tag not in others
 
 
 def own_words(element: Element) -> list[str]:
@@ -143,7 +223,7 @@ def words_below(
         if not in_options and any(a.tag == "option" for a in chain):
             continue
         words += (e.text or "").split()
-        if pictures and e.tag in ("img", "svg", "image"):
+        if pictures and is_icon(e):
             words += (e.get("aria_label") or e.get("alt") or e.get("title") or "").split()
     return words
 
@@ -156,28 +236,81 @@ def option_text(option: Element) -> str:
     return short(words_below(option, in_options=True)) or option.get("label", "")
 
 
+# --- labels ---
+
+
 def label_texts(root: Element, element: Element) -> list[str]:
     by_id = {e.get("id"): e for e in reversed(list(root.iter())) if e.get("id")}
     named = [by_id[i] for i in element.get("aria_labelledby", "").split() if i in by_id]
     if named:
         return [" ".join(w for e in named for w in short(words_below(e)).split())]
-    found = []
-    for label in root.iter("label"):
-        if field_of(label, by_id) is element:
-            found += [" ".join(own_words(label)), short(words_below(label, less=element))]
-    return found
+    owners = {label: owner_of(label, by_id) for label in root.iter("label")}
+    labels = [label for label, owner in owners.items() if owner is element]
+    if not labels and is_field(element):
+        taken = {label for label, owner in owners.items() if owner is not None}
+        beside = beside_field(element, taken)
+        labels = [] if beside is None else [beside]
+    return [t for label in labels for t in (" ".join(own_words(label)), short(words_below(label, less=element)))]
 
 
-def field_of(label: Element, by_id: dict[str, Element]) -> Element | None:
-    if label.get("for"):
-        return by_id.get(label.get("for", ""))
+def owner_of(label: Element, by_id: dict[str, Element]) -> Element | None:
+    named = by_id.get(label.get("for", ""))
     inside = [e for e in label.iterdescendants() if is_field(e)]
-    if inside:
-        return inside[0]
-    before, after = label.getprevious(), label.getnext()
-    if before is not None and before.get("type") in ("checkbox", "radio"):
-        return before
-    return after if after is not None and is_field(after) else None
+    return named if named is not None else next(iter(inside), None)
+
+
+def beside_field(field: Element, taken: set[Element]) -> Element | None:
+    is_pressed = field.get("type", "") in ("checkbox", "radio")
+    inner = field
+    for _ in range(MAX_WRAPPERS):
+        wrapper = inner.getparent()
+        if wrapper is None:
+            return None
+        alone = [e for e in wrapper.iter() if is_field(e) and e is not wrapper] == [field]
+        alone = alone and not is_field(wrapper)
+        before, after = list(inner.itersiblings(preceding=True)), list(inner.itersiblings())
+        if is_pressed:
+            sides = [nearest(after, taken)] + ([nearest(before, taken)] if alone else [])
+        else:
+            floating = [
+                s for s in after[:1] if alone and s.tag == "label" and words_below(s) and not is_taken(s, taken)
+            ]
+            sides = [nearest(before, taken), *((label, True) for label in floating)]
+        for found, _ in sides:
+            if found is not None:
+                return found
+        if any(in_the_way for _, in_the_way in sides) or (is_pressed and not alone):
+            return None
+        inner = wrapper
+    return None
+
+
+def nearest(siblings: list[Element], taken: set[Element]) -> tuple[Element | None, bool]:
+    """The one that speaks for the field, and whether anything is in the way."""
+    upto = next((i for i, s in enumerate(siblings) if any(is_field(e) for e in s.iter())), len(siblings))
+    saying = [s for s in siblings[:upto] if words_below(s)]
+    label = next((s for s in saying if s.tag == "label" and not is_taken(s, taken)), None)
+    if label is not None:
+        return label, True
+    if saying and not is_taken(saying[0], taken) and is_caption(saying[0]):
+        return saying[0], True
+    return None, bool(saying) or upto < len(siblings)
+
+
+def is_taken(element: Element, taken: set[Element]) -> bool:
+    return any(e in taken for e in element.iter())
+
+
+def is_caption(element: Element) -> bool:
+    free = [e for e in element.iter() if (e.text or "").strip() and not any(type_of(a) for a in chain_to(e, element))]
+    return bool(free) and len(words_below(element)) <= MAX_CAPTION_WORDS
+
+
+def chain_to(inner: Element, outer: Element) -> list[Element]:
+    chain = [inner]
+    while chain[-1] is not outer:
+        chain.append(chain[-1].getparent())
+    return chain
 
 
 def is_field(element: Element) -> bool:

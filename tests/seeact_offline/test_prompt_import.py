@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, import_prompts
 from seeact_offline.prompt_import.text_code import Budget, module_names
+from seeact_offline.prompting import only_with
 from seeact_offline.records import PromptError
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
@@ -250,9 +251,21 @@ def test_each_grounding_has_its_own_question(tmp_path: Path) -> None:
 def test_the_written_files_are_returned_with_an_origin_that_holds_digests_only(tmp_path: Path) -> None:
     paths = import_prompts(write_checkout(tmp_path), tmp_path / "out")
     assert sorted(paths) == sorted((tmp_path / "out").iterdir())
-    assert len(paths) == 10
+    assert len(paths) == 11
     origin = (tmp_path / "out" / "ORIGIN.txt").read_text(encoding="utf-8")
     assert len(re.findall(r"^src/data_utils/\w+\.py sha256 [0-9a-f]{64}$", origin, re.M)) == 2
+
+
+def test_the_pack_says_what_its_wording_fits(tmp_path: Path) -> None:
+    import_prompts(write_checkout(tmp_path), tmp_path / "out")
+    expected = {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}
+    assert only_with(tmp_path / "out", "annotation") == expected
+    assert only_with(tmp_path / "out", "choice") == {}
+
+
+def test_the_first_reply_is_handed_back_after_two_line_feeds(tmp_path: Path) -> None:
+    import_prompts(write_checkout(tmp_path), tmp_path / "out")
+    assert open_pack(tmp_path / "out", "choice").reply_prefix == "\n\n"
 
 
 def test_nothing_of_the_checkout_is_executed(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Session, decision, noted, reply
+from seeact_offline.grounding.asking import Question, Session, noted, reply
+from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.prompting import PromptPack

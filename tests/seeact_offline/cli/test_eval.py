@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
 
 from tests.chat_server import COMPLETION_TOKENS, IMAGE_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.cli.conftest import KEY, RESULT_FILES, Cli, Outcome, Sample, contents, read_json, read_lines
@@ -138,15 +139,15 @@ def test_another_protocol_over_the_same_predictions_is_what_the_manifest_says(
 # --- HTTP ------------------------------------------------------------------------------------------------------------
 
 
-def test_turn_one_is_system_then_picture_then_text(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
+def test_turn_one_is_system_then_text_then_picture(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         assert ask(cli, tall_sample, server, tmp_path / "run").status == 0
     system, user = next(body["messages"] for body in server.requests if not is_second_turn(body))
     assert system["role"] == "system"
     assert isinstance(system["content"], str)
     assert user["role"] == "user"
-    assert [part["type"] for part in user["content"]] == ["image_url", "text"]
-    assert "Use the" in user["content"][1]["text"]
+    assert [part["type"] for part in user["content"]] == ["text", "image_url"]
+    assert "Use the" in user["content"][0]["text"]
 
 
 def test_turn_two_feeds_the_first_reply_back(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
@@ -159,17 +160,117 @@ def test_turn_two_feeds_the_first_reply_back(cli: Cli, tall_sample: Sample, tmp_
     assert "\nA. " in second["messages"][3]["content"]
 
 
-def test_the_picture_is_a_png_of_the_groups_crop(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
+def test_the_picture_is_the_file_that_show_writes(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         ask(cli, tall_sample, server, tmp_path / "run", "--concurrency", 1)
-    url = server.requests[0]["messages"][1]["content"][0]["image_url"]["url"]
-    kind, _, data = url.partition(",")
-    picture = Image.open(io.BytesIO(base64.b64decode(data)))
-    shown = json.loads(cli("show", *tall_sample.words, *SMALL, "--json").out)
-    x0, y0, x1, y1 = shown["groups"][0]["crop"]
-    assert kind == "data:image/png;base64"
-    assert picture.size == (x1 - x0, y1 - y0)
+    kind, data = sent_picture(server.requests[0])
+    shown = json.loads(cli("show", *tall_sample.words, *SMALL, "--json").out)["groups"][0]
+    x0, y0, x1, y1 = shown["crop"]
+    picture = Image.open(io.BytesIO(data))
+    assert (kind, data) == ("image/jpeg", Path(shown["image"]).read_bytes())
+    assert (picture.format, picture.size) == ("JPEG", (x1 - x0, y1 - y0))
     assert picture.height < 3000, "the sample must be taller than its crops"
+
+
+@pytest.mark.parametrize(("text", "kind"), [("png", "PNG"), ("jpeg:40", "JPEG"), ("webp:80", "WEBP")])
+def test_the_format_and_detail_asked_for_are_sent(
+    cli: Cli, tall_sample: Sample, tmp_path: Path, text: str, kind: str
+) -> None:
+    with ChatServer(answer) as server:
+        words = ("--image-format", text, "--image-detail", "low", "--max-tokens", 77, "--limit", 1)
+        assert ask(cli, tall_sample, server, tmp_path / "run", *words).status == 0
+    body = server.requests[0]
+    mime, data = sent_picture(body)
+    assert (mime, Image.open(io.BytesIO(data)).format) == (f"image/{kind.lower()}", kind)
+    assert (body["messages"][1]["content"][1]["image_url"]["detail"], body["max_tokens"]) == ("low", 77)
+    identity = read_json(tmp_path / "run" / "manifest.json")["identity"]
+    assert (identity["image_format"], identity["image_detail"]) == (text, "low")
+
+
+def test_the_request_for_the_real_step_is_as_released(cli: Cli, real: list[str], tmp_path: Path) -> None:
+    """All but the texts, which are the prompt pack's."""
+    with ChatServer(lambda body: FINAL.replace(" A", " ZZ") if is_second_turn(body) else "Plan.") as server:
+        words = ("--model", "openai/test", "--base-url", server.base_url, "--out", tmp_path / "run")
+        assert cli("eval", *real, *words, "--concurrency", 1).status == 0
+    assert len(server.requests) == 6
+    sizes = []
+    for body in server.requests:
+        assert {name: value for name, value in body.items() if name != "messages"} == {
+            "model": "test", "max_tokens": 4096, "temperature": 0.0, "seed": 0,
+        }  # fmt: skip
+        text, image = body["messages"][1]["content"]
+        assert (text["type"], image["type"], image["image_url"]["detail"]) == ("text", "image_url", "high")
+        mime, data = sent_picture(body)
+        picture = Image.open(io.BytesIO(data))
+        assert (mime, picture.format) == ("image/jpeg", "JPEG")
+        assert picture.quantization == quantization(95)
+        sizes.append(picture.size)
+    assert sizes == [size for size in ((1280, 2529), (1280, 5808), (1280, 3224)) for _ in range(2)]
+
+
+def sent_picture(body: dict[str, Any]) -> tuple[str, bytes]:
+    """The MIME type and the bytes of a request's first picture."""
+    url = next(part["image_url"]["url"] for part in body["messages"][1]["content"] if part["type"] == "image_url")
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return kind, base64.b64decode(data)
+
+
+def quantization(quality: int) -> dict[int, list[int]]:
+    """The tables of a JPEG of this quality."""
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(out, "JPEG", quality=quality)
+    picture = Image.open(out)
+    assert isinstance(picture, JpegImageFile)
+    return picture.quantization
+
+
+def test_another_format_or_detail_is_another_run(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    with ChatServer(answer) as server:
+        assert ask(cli, sample, server, tmp_path / "run", "--limit", 1).status == 0
+        calls, before = len(server.requests), contents(tmp_path / "run")
+        for words in (("--image-format", "png"), ("--image-detail", "low"), ("--max-tokens", "2048")):
+            outcome = ask(cli, sample, server, tmp_path / "run", "--limit", 1, *words)
+            assert (outcome.status, "another configuration" in outcome.err) == (2, True)
+            assert words[0].lstrip("-").replace("-", "_") in outcome.err
+    assert len(server.requests) == calls
+    assert contents(tmp_path / "run") == before
+
+
+def test_a_servers_run_from_before_there_were_formats_is_refused(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    """It was sent PNG before the text, which no options ask for now."""
+    with ChatServer(answer) as server:
+        ask(cli, sample, server, tmp_path / "run", "--limit", 1)
+        manifest = read_json(tmp_path / "run" / "manifest.json")
+        del manifest["identity"]["image_format"], manifest["identity"]["image_detail"]
+        (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+        for words in ((), ("--image-format", "png", "--image-detail", "auto")):
+            outcome = ask(cli, sample, server, tmp_path / "run", "--limit", 1, *words)
+            assert outcome.status == 2
+            assert "image_detail, image_format differ: image_detail was None" in outcome.err
+
+
+def test_models_that_see_no_picture_go_on_whatever_its_format(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    command = ("eval", *sample.words, *SMALL, "--out", tmp_path / "run")
+    assert cli(*command).status == 0
+    before = contents(tmp_path / "run")
+    outcome = cli(*command, "--image-format", "png", "--image-detail", "low", "--max-tokens", 99)
+    assert outcome.status == 0
+    assert "12 steps are done already" in outcome.err
+    assert "image_format is given, of which builtin/lexical takes no notice" in outcome.err
+    assert contents(tmp_path / "run") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--image-format gif", "--image-format: expected png, jpeg:Q or webp:Q"),
+        ("--image-format jpeg:0", "--image-format: expected png, jpeg:Q or webp:Q"),
+        ("--image-detail medium", "--image-detail"),
+        ("--image-format webp:90 --max-image-side 20000", "--max-image-side: expected at most 16383 with image_format webp:90"),
+    ],
+)  # fmt: skip
+def test_a_picture_that_cannot_be_sent_so_is_refused(cli: Cli, sample: Sample, words: str, sentence: str) -> None:
+    assert sentence in cli("eval", *sample.words, *words.split()).error
 
 
 def test_what_is_shown_is_what_is_sent(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
@@ -177,7 +278,7 @@ def test_what_is_shown_is_what_is_sent(cli: Cli, tall_sample: Sample, tmp_path: 
         ask(cli, tall_sample, server, tmp_path / "run", "--concurrency", 1)
     shown = json.loads(cli("show", *tall_sample.words, *SMALL, "--json").out)["groups"][0]
     messages = server.requests[1]["messages"]
-    sent = [messages[0]["content"], messages[1]["content"][1]["text"], messages[3]["content"]]
+    sent = [messages[0]["content"], messages[1]["content"][0]["text"], messages[3]["content"]]
     assert sent == [shown["system"], *shown["turns"]]
 
 

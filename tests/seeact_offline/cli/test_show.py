@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from seeact_offline.pages.outlines import BLUE, GREEN, RED
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample
 
@@ -85,7 +86,117 @@ def test_text_has_all_that_is_sent(cli: Cli, sample: Sample) -> None:
 
 def test_without_out_pictures_lie_below_runs(cli: Cli, sample: Sample) -> None:
     cli("show", *sample.words)
-    assert list(Path("runs/show").glob("*/group-0.png"))
+    assert list(Path("runs/show").glob("*/group-0.jpg"))
+
+
+# --- the pictures as files -------------------------------------------------------------------------------------------
+
+
+ONE_GROUP = ("--top-k", "6", "--merge", "single")
+SMALL = ("--top-k", "6", "--group-size", "3")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "name"), [((), "JPEG", "a.jpg"), (("--image-format", "png"), "PNG", "a.PNG"), (("--image-format", "webp:80"), "WEBP", "a.webp")]
+)  # fmt: skip
+def test_the_picture_of_one_group_is_the_file_named(
+    cli: Cli, sample: Sample, tmp_path: Path, words: tuple[str, ...], kind: str, name: str
+) -> None:
+    path = tmp_path / "new" / name
+    outcome = cli("show", *sample.words, *ONE_GROUP, *words, "--picture", path, "--json")
+    (group,) = json.loads(outcome.out)["groups"]
+    x0, y0, x1, y1 = group["crop"]
+    with Image.open(path) as picture:
+        assert (picture.format, picture.size) == (kind, (x1 - x0, y1 - y0))
+    assert group["image"] == str(path)
+    assert [file.name for file in path.parent.iterdir()] == [name]
+    assert not Path("runs").exists()
+
+
+def test_of_several_groups_the_files_are_numbered_as_the_groups_are(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    outcome = cli("show", *sample.words, *SMALL, "--picture", tmp_path / "new" / "a.jpg")
+    names = sorted(file.name for file in (tmp_path / "new").iterdir())
+    assert len(names) > 1
+    assert names == [f"a-{group}.jpg" for group in range(len(names))]
+    assert all(
+        f"group {n}: " in outcome.out and str(tmp_path / "new" / name) in outcome.out for n, name in enumerate(names)
+    )
+
+
+def test_a_marked_picture_of_turn_two_has_a_file_of_its_own(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    words = ("--grounding", "annotation", *ONE_GROUP, "--picture", tmp_path / "a.png", "--image-format", "png")
+    assert cli("show", *sample.words, *words).status == 0
+    with Image.open(tmp_path / "a.png") as plain, Image.open(tmp_path / "a-turn2.png") as marked:
+        assert plain.size == marked.size
+        assert plain.tobytes() != marked.tobytes()
+
+
+def test_a_picture_made_smaller_is_written_as_small(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    cli("show", *sample.words, *ONE_GROUP, "--max-image-side", 100, "--picture", tmp_path / "a.jpg")
+    assert max(picture_size(str(tmp_path / "a.jpg"))) == 100
+
+
+def test_the_folder_is_filled_too_where_it_is_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    cli("show", *sample.words, *ONE_GROUP, "--picture", tmp_path / "a.jpg", "--out", tmp_path / "folder")
+    assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "folder" / "group-0.jpg").read_bytes()
+
+
+def test_text_says_what_is_sent(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    words = ("--picture", tmp_path / "a.jpg", "--image-detail", "low")
+    out = cli("show", *sample.words, *ONE_GROUP, *words).out
+    width, height = picture_size(str(tmp_path / "a.jpg"))
+    assert f"picture {tmp_path / 'a.jpg'} ({width} x {height} px, jpeg:95, " in out
+    assert "detail low)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--picture a.png",
+            "--picture: expected a file ending in .jpg or .jpeg, as pictures are sent as jpeg:95 (--image-format png sends .png), got a.png",
+        ),
+        ("--picture a.jpg --image-format webp:80", "ending in .webp, as pictures are sent as webp:80 (--image-format jpeg:95 sends .jpg), got a.jpg"),
+        ("--picture a", "--picture: expected a file ending in .jpg or .jpeg, as pictures are sent as jpeg:95, got a"),
+        ("--picture a.jpg --no-image", "--picture: expected a picture that is sent, got none, by --no-image"),
+        ("--boxes a.gif", "--boxes: expected a file ending in one of .png, .jpg, .jpeg, got a.gif"),
+        ("--image-format jpg", "--image-format: expected png, jpeg:Q or webp:Q"),
+        ("--out taken", "--out: expected a place for pictures, got taken"),
+        ("--picture taken/a.jpg", "--picture: expected a place for pictures, got taken/a.jpg"),
+        ("--boxes taken/a.png", "--boxes: expected a place for pictures, got taken/a.png"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_is_refused_in_one_sentence(cli: Cli, sample: Sample, words: str, sentence: str) -> None:
+    Path("taken").write_text("a file")
+    assert sentence in cli("show", *sample.words, *words.split()).error
+
+
+@pytest.mark.parametrize("turn1", [(), ("--mark-turn1",)])
+def test_annotation_says_where_its_pictures_were_cut_from(
+    cli: Cli, step_words: list[str], turn1: tuple[str, ...]
+) -> None:
+    """With marks in turn 1 it was null once."""
+    shown = json.loads(cli("show", *step_words, "--grounding", "annotation", *turn1, "--json").out)
+    plain = json.loads(cli("show", *step_words, "--json").out)
+    assert [group["crop"] for group in shown["groups"]] == [group["crop"] for group in plain["groups"]]
+
+
+def test_boxes_are_drawn_in_the_colour_of_their_kind(cli: Cli, step_words: list[str], tmp_path: Path) -> None:
+    outcome = cli("show", *step_words, "--boxes", tmp_path / "boxes.png", "--json")
+    boxes = json.loads(outcome.out)["boxes"]
+    assert boxes.keys() == {"image", "unseen"}
+    assert boxes["image"] == str(tmp_path / "boxes.png")
+    with Image.open(tmp_path / "boxes.png") as picture:
+        assert (picture.format, picture.size) == ("PNG", (1280, 7412))
+        colours = {colour for _, colour in picture.getcolors(picture.width * picture.height) or ()}
+    assert {GREEN, RED, BLUE} <= colours
+
+
+def test_boxes_need_no_picture_to_be_sent_and_no_ranks(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    words = ("--grounding", "attributes", "--no-image", "--boxes", tmp_path / "boxes.jpg")
+    assert cli("show", *sample.words, *words).status == 0
+    with Image.open(tmp_path / "boxes.jpg") as picture:
+        assert picture.format == "JPEG"
 
 
 def test_page_text_cannot_steer_the_terminal(cli: Cli, tmp_path: Path) -> None:

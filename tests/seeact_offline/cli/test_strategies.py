@@ -294,7 +294,7 @@ def test_every_strategy_can_be_shown(cli: Cli, sample: Sample, tmp_path: Path, w
 
 def test_the_marked_picture_is_a_file_and_its_marks_are_listed(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     for group in show(cli, sample, tmp_path, "--grounding", "annotation"):
-        assert [label for _, label in group["choices"]] == ["1", "2", "3"]
+        assert [label for _, label in group["choices"]] == ["1", "2", "3"][: len(group["choices"])]
         with Image.open(group["image"]) as plain, Image.open(group["image_turn2"]) as marked:
             assert plain.size == marked.size
             assert plain.convert("RGB").tobytes() != marked.convert("RGB").tobytes()
@@ -304,3 +304,46 @@ def test_without_a_picture_none_is_written(cli: Cli, sample: Sample, tmp_path: P
     groups = show(cli, sample, tmp_path / "pictures", "--no-image")
     assert {(group["image"], group["crop"]) for group in groups} == {(None, None)}
     assert list((tmp_path / "pictures").iterdir()) == []
+
+
+# --- prompts that fit one way of marking ---
+
+
+@pytest.fixture
+def lettered(tmp_path: Path) -> Path:
+    """A pack whose words speak of letters at the bottom left, in turn 1 too."""
+    pack = tmp_path / "lettered"
+    pack.mkdir()
+    (pack / "system.txt").write_text("Be brief.\n")
+    (pack / "turn1.txt").write_text("{{task}} {{history}} Never mind the letters.\n")
+    (pack / "turn2.txt").write_text("Which letter of {{labels}}?\n")
+    only_with = {"annotation": {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}}
+    (pack / "pack.json").write_text(json.dumps({"only_with": only_with, "reply_prefix": "\n\n"}))
+    return pack
+
+
+def test_prompts_that_fit_one_way_of_marking_are_asked_that_way(
+    cli: Cli, sample: Sample, lettered: Path, tmp_path: Path
+) -> None:
+    run(cli, sample, tmp_path / "run", "--grounding", "annotation", "--prompts", lettered)
+    results = read_json(tmp_path / "run" / "results.json")
+    assert [results[name] for name in ("marks", "mark_position", "mark_turn1")] == ["letter", "bottom-left", True]
+
+
+def test_prompts_refuse_a_way_of_marking_that_they_do_not_fit(
+    cli: Cli, sample: Sample, lettered: Path, tmp_path: Path
+) -> None:
+    words = ("--grounding", "annotation", "--prompts", lettered, "--marks", "number")
+    outcome = run(cli, sample, tmp_path / "run", *words)
+    assert outcome.status == 2
+    assert "--marks: expected letter, the only one that the prompts of" in outcome.error
+
+
+def test_the_first_reply_is_handed_back_as_the_prompts_say(
+    cli: Cli, sample: Sample, lettered: Path, tmp_path: Path
+) -> None:
+    with ChatServer(lambda body: "I will click.") as server:
+        words = ("--grounding", "annotation", "--prompts", lettered, "--base-url", server.base_url, "--limit", 1)
+        run(cli, sample, tmp_path / "run", *words, model="openai/x")
+        second = next(body for body in server.requests if len(body["messages"]) == 4)
+    assert second["messages"][2]["content"] == "\n\nI will click."

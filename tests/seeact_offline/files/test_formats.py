@@ -71,7 +71,9 @@ def test_what_is_wrong_is_one_sentence(text: str, sentence: str) -> None:
 
 
 def test_a_field_too_many_is_told_with_those_that_are_expected() -> None:
-    with pytest.raises(FormatError, match=r"^expected exactly the fields number, got 'number, x\\n'$"):
+    with pytest.raises(
+        FormatError, match=r"^expected exactly the fields number, and perhaps texts, got 'number, x\\n'$"
+    ):
         typed({"number": 1, "x\n": 2}, Part)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -139,7 +140,7 @@ def test_a_box_that_nobody_can_see_is_not_drawn(box: Box) -> None:
     prepared = made_up(5, e1=box)
     grounded, _ = ground(prepared, [final("NA")])
     assert grounded.groups[0].offered == ("e0", "e2", "e3", "e4")
-    assert grounded.notes == (("box_not_drawn", 1),)
+    assert dict(grounded.notes)["box_not_drawn"] == 1
 
 
 def test_a_group_with_nothing_to_mark_is_not_asked() -> None:
@@ -228,7 +229,7 @@ def test_a_label_that_is_not_offered_is_a_named_failure() -> None:
 def test_several_picks_are_marked_once_more_with_labels_of_their_own() -> None:
     grounded, model = ground(made_up(34), [final("3"), final("5"), final("2")])
     last = grounded.groups[-1]
-    assert (last.is_final_round, last.offered, last.element_id) == (True, ("e2", "e21"), "e21")
+    assert (last.is_final_round, last.offered, last.element_id) == (True, ("e2", "e20"), "e20")
     assert model.requests[-1].messages[-1].picture.labels == ("1", "2")
 
 
@@ -236,6 +237,31 @@ def test_the_marked_picture_is_sent_with_the_second_question() -> None:
     _, model = ground(made_up(5), [final("1")])
     sent = [message.picture for message in model.requests[-1].messages]
     assert [type(one).__name__ for one in sent] == ["NoneType", "Crop", "NoneType", "MarkedCrop"]
+
+
+def test_a_label_off_its_position_is_counted() -> None:
+    """Five elements in one box: a corner has four sides."""
+    crowded = {f"e{i}": Box(400, 100, 60, 20) for i in range(5)}
+    grounded, _ = ground(made_up(5, **crowded), [final("NA")])
+    assert dict(grounded.notes)["label_off_position"] == 1
+
+
+def test_letters_that_a_server_makes_too_small_are_counted(real) -> None:
+    """Its crops are 2529, 5808 and 3224 pixels tall: letters of 11 pixels come to 7, 4 and 7."""
+    assert dict(ground(real, [final("NA")] * 3)[0].notes)["label_too_small"] == 3
+    smaller, _ = ground(real, [final("NA")] * 3, form=QuestionOptions(max_side=2048))
+    assert "label_too_small" not in dict(smaller.notes)
+
+
+def test_turn_1_of_a_marked_picture_speaks_of_the_marks() -> None:
+    pack = open_pack("seeact", "annotation", variant="marked")
+    asked = AnnotationGrounding(pack, marks=Marks("letter", "top-right", True)).questions(made_up(5))[0]
+    assert "each with a letter in white on black at the top right corner of its box" in asked.turns[0]
+
+
+def test_turn_2_says_what_labels_are_and_where() -> None:
+    turn2 = grounding(Marks("double-letter", "bottom-center")).questions(made_up(5))[0].turns[1]
+    assert "a pair of letters in white on black, at the middle of the bottom edge of its box" in turn2
 
 
 # --- what can be reached ----------------------------------------------------------------------------------------------
@@ -302,7 +328,7 @@ def test_a_candidate_without_a_box_is_a_named_failure() -> None:
 
 def test_the_marked_picture_differs_from_the_crop_around_marks_only() -> None:
     plain, marked = grounding().questions(made_up(5, e0=Box(600, 60, 30, 20)))[0].pictures
-    before, after = (np.asarray(Image.open(io.BytesIO(shown.png()))) for shown in (plain, marked))
+    before, after = (np.asarray(Image.open(io.BytesIO(shown.encoded()))) for shown in (plain, marked))
     changed = (before != after).any(axis=2)
     assert before.shape == after.shape
     assert changed[58:100, 598:640].any()
@@ -320,7 +346,7 @@ def test_equal_marks_on_equal_crops_have_equal_keys_and_no_others_do() -> None:
 
 
 def test_equal_pictures_are_equal_bytes() -> None:
-    first, second = (grounding().questions(made_up(5))[0].pictures[1].png() for _ in range(2))
+    first, second = (grounding().questions(made_up(5))[0].pictures[1].encoded() for _ in range(2))
     assert first == second
 
 
@@ -332,8 +358,11 @@ def test_a_picture_made_smaller_carries_marks_of_full_size_in_the_right_places()
     assert (large.size, small.size, small.resized) == ((1280, 510), (640, 255), True)
     for full, half in zip(large.rects, small.rects, strict=True):
         assert [abs(a - 2 * b) <= 2 for a, b in zip(full, half, strict=True)] == [True] * 4
-    assert small.spots[0][2] - small.spots[0][0] == large.spots[0][2] - large.spots[0][0]
-    assert Image.open(io.BytesIO(small.png())).size == (640, 255)
+    assert (
+        small.placement.spots[0][2] - small.placement.spots[0][0]
+        == large.placement.spots[0][2] - large.placement.spots[0][0]
+    )
+    assert Image.open(io.BytesIO(small.encoded())).size == (640, 255)
 
 
 def test_a_picture_made_smaller_is_counted() -> None:
@@ -345,7 +374,7 @@ def test_nothing_is_decoded_to_ask() -> None:
     prepared = made_up(5)
     marked = grounding().questions(prepared)[0].pictures[1]
     assert marked.key
-    assert marked.spots
+    assert marked.placement.spots
     assert "pixels" not in vars(prepared.picture)
 
 
@@ -385,4 +414,6 @@ def snapshot() -> str:
 
 
 def test_crops_marks_and_prompts_are_as_recorded() -> None:
+    if os.environ.get("SNAPSHOTS") == "write":
+        SNAPSHOT.write_text(snapshot(), encoding="utf-8")
     assert snapshot() == SNAPSHOT.read_text()

@@ -194,6 +194,43 @@ def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
     assert model.requests[2].messages[3].picture.box == (0, 0, 300, 4000)
 
 
+def placed(prepared: Prepared, boxes: dict[str, Box]) -> Prepared:
+    """With other boxes for some candidates."""
+    candidates = [replace(c, box=boxes.get(c.backend_node_id, c.box)) for c in prepared.step.candidates]
+    return replace(prepared, step=replace(prepared.step, candidates=tuple(candidates)))
+
+
+@pytest.mark.parametrize(
+    "box",
+    [Box(10, 20, 0, 15), Box(10, 20, 50, 0), Box(-60, 20, 50, 15), Box(10, 401, 50, 15), Box(300, 20, 50, 15)],
+    ids=["no width", "no height", "left of the page", "below it", "right of it"],
+)
+def test_a_match_that_cannot_be_seen_is_left_out_beside_one_that_can(box) -> None:
+    grounded, _ = ground(placed(prepare(TWO, 3, [2]), {"1": box}), ["Plan.", described("BUTTON", "Buy")])
+    assert (grounded.decision.element_id, dict(grounded.notes)) == ("2", {"found_exact": 1})
+
+
+def test_a_match_of_which_a_part_is_on_the_page_can_be_seen() -> None:
+    grounded, _ = ground(
+        placed(prepare(TWO, 3), {"1": Box(-40, -10, 50, 15)}), ["Plan.", described("BUTTON", "Buy"), chosen("A")]
+    )
+    assert grounded.decision.element_id == "1"
+
+
+def test_a_match_that_cannot_be_seen_is_taken_where_there_is_no_other_and_counted() -> None:
+    prepared = placed(prepare(TWO, 3), {"3": Box(0, 0, 0, 0)})
+    grounded, _ = ground(prepared, ["Plan.", described("LINK", "Help")])
+    assert (grounded.decision.element_id, dict(grounded.notes)) == ("3", {"found_exact": 1, "found_unseen": 1})
+
+
+def test_a_row_without_a_picture_is_asked_to_choose_all_the_same() -> None:
+    """The size of the picture, which nobody needed, made the step fail."""
+    prepared = prepare(TWO, 3, boxes=False)
+    missing = replace(prepared, picture=PagePicture(Stored(b"")))
+    grounded, _ = ground(missing, ["Plan.", described("BUTTON", "Buy"), chosen("B")], QuestionOptions(image=False))
+    assert (grounded.decision.element_id, grounded.ran) == ("2", True)
+
+
 def test_one_turn_models_get_both_turns_at_once_and_a_choice_of_its_own() -> None:
     grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), chosen("B")], QuestionOptions(turns=1))
     assert grounded.decision.element_id == "2"

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Order, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import merge, split_groups
 from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
+from seeact_offline.grounding.groups import split_groups
+from seeact_offline.grounding.merging import merge
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.pages.screenshots import PagePicture
@@ -79,12 +80,23 @@ def test_fifty_make_groups_of_16_17_17() -> None:
     assert [len(g) for g in split_groups([str(i) for i in range(50)], 17)] == [16, 17, 17]
 
 
+@pytest.mark.parametrize(
+    ("n", "size", "expected"),
+    [
+        (40, 17, [16, 17, 7]), (16, 17, [16]), (17, 17, [16]), (18, 17, [16, 2]), (34, 17, [16, 17]), (35, 17, [16, 17, 2]),
+        (1, 17, [1]), (3, 2, [1, 2]), (2, 2, [1]), (3, 1, [1, 1, 1]),
+    ],
+)  # fmt: skip
+def test_the_first_group_is_one_short_and_a_last_one_of_one_is_dropped(n: int, size: int, expected: list[int]) -> None:
+    assert [len(group) for group in split_groups([str(i) for i in range(n)], size)] == expected
+
+
 @given(st.integers(1, 200), st.integers(1, 60))
-def test_groups_keep_all_in_order_and_only_the_first_is_short(n: int, size: int) -> None:
+def test_groups_keep_order_and_lose_one_element_at_most(n: int, size: int) -> None:
     groups = split_groups([str(i) for i in range(n)], size)
-    assert [node for group in groups for node in group] == [str(i) for i in range(n)]
-    assert all(len(group) == size for group in groups[1:])
-    assert 1 <= len(groups[0]) <= size
+    kept = [node for group in groups for node in group]
+    assert kept in ([str(i) for i in range(n)], [str(i) for i in range(n - 1)])
+    assert all(len(group) == size for group in groups[1:-1])
 
 
 def test_each_group_is_asked_two_turns_with_the_first_reply_fed_back(prepared) -> None:
@@ -326,10 +338,11 @@ def test_a_picture_beyond_the_limit_is_made_smaller_and_counted(prepared) -> Non
     assert sizes[0] == (1280, 2529)
     assert [max(size) for size in sizes[1:]] == [2600, 2600]
     grounded = asyncio.run(grounding.ground(step, Scripted(*["plan", final("R")] * 3)))
-    assert dict(grounded.notes) == {"picture_resized": 2}
+    assert dict(grounded.notes) == {"picture_resized": 2, "tie_at_group_cut": 1}
 
 
-def test_the_usual_form_leaves_no_note(prepared) -> None:
+def test_the_usual_form_leaves_no_note_but_of_the_groups(prepared) -> None:
+    """Two elements of the real page are of one height, one on either side of a cut."""
     grounding, step = in_form(prepared)
     grounded = asyncio.run(grounding.ground(step, Scripted(*["plan", final("R")] * 3)))
-    assert (grounded.notes, grounded.reachable, grounded.point) == ((), None, None)
+    assert (dict(grounded.notes), grounded.reachable, grounded.point) == ({"tie_at_group_cut": 1}, None, None)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seeact_offline.files import redaction
 from seeact_offline.grounding import Grounded
-from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer, read_answers
+from seeact_offline.grounding.asking import Conversation
+from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer, read_answers, read_turn1, turn1_sha256
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import CallError, InputError, StepKey
 from tests.scripted import Scripted
@@ -26,8 +29,8 @@ def written(folder: Path, *lines: Any) -> Path:
     return path
 
 
-def grounded(answers: dict[StepKey, PersonAnswer], model: Scripted, positives=("20",)) -> Grounded:
-    grounding = OracleGrounding(open_pack("seeact", "oracle"), None, answers)
+def grounded(answers: dict[StepKey, PersonAnswer], model: Scripted, positives=("20",), turn1=None) -> Grounded:
+    grounding = OracleGrounding(open_pack("seeact", "oracle"), None, answers, turn1)
     return asyncio.run(grounding.ground(prepared(a_step(positives)), model))
 
 
@@ -48,9 +51,9 @@ def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
         ("[1]", r"expected an object, got \[1\] in line 2 of .*"),
         (
             {"annotation_id": "task"},
-            "expected exactly the fields annotation_id, .*, value, got 'annotation_id' in line 2 of .*",
+            "expected exactly the fields annotation_id, .*, value, and perhaps turn1_sha256, got 'annotation_id' in line 2 of .*",
         ),
-        (ROW | {"note": "x"}, "expected exactly the fields .* in line 2 of .*"),
+        (ROW | {"note": "x"}, "expected exactly the fields .*, and perhaps turn1_sha256, got .* in line 2 of .*"),
         (ROW | {"action_uid": "b", "element_id": 20}, "expected element_id to be a text .*, got 20 in line 2 of .*"),
         (ROW | {"action_uid": ""}, "expected action_uid to be a text .* in line 2 of .*"),
         (
@@ -63,6 +66,10 @@ def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
         ),
         (ROW | {"op": None}, "expected op to be a text, got None in line 2 of .*, step task_step"),
         (ROW | {"op": "\ud83d"}, "expected op to be CLICK, .* or empty, got .* in line 2 of .*, step task_step"),
+        (
+            ROW | {"turn1_sha256": "E3B0"},
+            "expected turn1_sha256 to be 64 digits from 0 to 9 and a to f, got 'E3B0' in line 2 of .*, step task_step",
+        ),
         (ROW, "expected each step once, got task_step again in line 2 of .*, after line 1"),
     ],
 )
@@ -99,7 +106,7 @@ def test_no_element_is_an_answer_too() -> None:
 def test_a_step_without_a_usable_answer_is_not_asked(answers, failure: str) -> None:
     model = Scripted()
     found = grounded(answers, model)
-    assert (found.ran, found.decision.failure, found.reachable, model.requests) == (False, failure, None, [])
+    assert (found.ran, found.decision.failure, model.requests) == (False, failure, [])
 
 
 def test_a_model_that_says_nothing_leaves_nothing_to_ground() -> None:
@@ -115,3 +122,115 @@ def test_a_call_without_an_answer_is_not_run() -> None:
 @pytest.mark.parametrize(("positives", "reachable"), [(("20",), True), ((), False)])
 def test_a_person_can_name_any_right_element_that_there_is(positives, reachable: bool) -> None:
     assert grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted("plan"), positives).reachable is reachable
+
+
+@pytest.mark.parametrize(("positives", "reachable"), [(("20",), True), ((), False)])
+def test_a_step_without_an_answer_counts_in_the_ceiling_too(positives, reachable: bool) -> None:
+    assert grounded({}, Scripted(), positives).reachable is reachable
+
+
+# --- bound to the text that was judged -------------------------------------------------------------------------------
+
+
+def test_an_answer_to_the_same_text_is_taken() -> None:
+    said = " I would press Go.\n\nNow. "
+    digest = hashlib.sha256(said.encode("utf-8")).hexdigest()
+    found = grounded({KEY: PersonAnswer("20", "CLICK", turn1_sha256=digest)}, Scripted(said))
+    assert (found.decision.element_id, found.ran, found.notes) == ("20", True, ())
+
+
+def test_an_answer_to_another_text_is_refused_by_name_and_the_text_is_kept() -> None:
+    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("I would press Go."))
+    found = grounded({KEY: answer}, Scripted("I would press Go!"))
+    assert (found.ran, found.decision.failure, found.decision.element_id) == (False, "oracle_of_another_text", None)
+    assert [(group.replies, group.element_id) for group in found.groups] == [(("I would press Go!",), None)]
+    assert found.usage.calls == 1
+    assert turn1_sha256("I would press Go!") in found.decision.detail
+
+
+def test_an_answer_without_a_digest_is_taken_and_counted() -> None:
+    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted("plan"))
+    assert (found.decision.element_id, found.notes) == ("20", (("oracle_unbound", 1),))
+
+
+def test_a_digest_is_read(tmp_path: Path) -> None:
+    digest = turn1_sha256("plan")
+    assert read_answers(written(tmp_path, ROW | {"turn1_sha256": digest}))[KEY].turn1_sha256 == digest
+
+
+def test_half_of_a_surrogate_pair_has_a_digest() -> None:
+    assert turn1_sha256("\ud83d") == hashlib.sha256(b"\xed\xa0\xbd").hexdigest()
+
+
+def test_the_digest_is_that_of_the_text_as_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_hidden", set())
+    redaction.hide("a-secret-key")
+    assert turn1_sha256("Type a-secret-key here.") == turn1_sha256("Type *** here.")
+
+
+# --- the texts of a finished run -------------------------------------------------------------------------------------
+
+
+def recorded(folder: Path, *groups: dict[str, Any]) -> Path:
+    row = {"annotation_id": "task", "action_uid": "step", "groups": groups}
+    (folder / "predictions.jsonl").write_text(json.dumps(row) + "\n")
+    return folder
+
+
+def test_the_recorded_text_is_judged_and_no_model_is_asked() -> None:
+    model = Scripted()
+    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("plan"))
+    found = grounded({KEY: answer}, model, turn1={KEY: Conversation(("plan",))})
+    assert (found.decision.element_id, found.usage.calls, model.requests) == ("20", 0, [])
+    assert [group.replies for group in found.groups] == [("plan",)]
+
+
+def test_another_recorded_text_is_refused_by_name() -> None:
+    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("plan"))
+    found = grounded({KEY: answer}, Scripted(), turn1={KEY: Conversation(("another",))})
+    assert (found.ran, found.decision.failure) == (False, "oracle_of_another_text")
+
+
+def test_a_step_that_was_not_recorded_is_not_run() -> None:
+    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(), turn1={})
+    assert (found.ran, found.decision.failure) == (False, "no_recorded_reply")
+
+
+def test_a_model_that_declined_stays_declined() -> None:
+    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(), turn1={KEY: Conversation((), "refused")})
+    assert (found.ran, found.decision.failure, found.decision.element_id) == (True, "refused", None)
+
+
+def test_nothing_is_shown_where_nothing_is_asked() -> None:
+    grounding = OracleGrounding(open_pack("seeact", "oracle"), None, {}, {})
+    assert (grounding.questions(prepared(a_step())), grounding.form.image) == ([], False)
+
+
+def test_groups_that_share_a_turn_1_have_one_text(tmp_path: Path) -> None:
+    run = recorded(tmp_path, *({"group": n, "offered": [f"{n}"], "replies": ["plan", f"A{n}"]} for n in (0, 1)))
+    assert read_turn1(run) == {KEY: Conversation(("plan",))}
+
+
+def test_groups_with_a_turn_1_each_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    run = recorded(tmp_path, *({"group": n, "replies": [f"plan {n}", "A"]} for n in (0, 1)))
+    with pytest.raises(
+        InputError, match=r"^replay_turn1: expected a run that asked turn 1 once a step \(.*\), got 2 .*"
+    ):
+        read_turn1(run)
+
+
+@pytest.mark.parametrize(
+    ("group", "read"),
+    [
+        ({"replies": [], "failure": "refused"}, {KEY: Conversation((), "refused")}),
+        ({"replies": [], "failure": None}, {}),
+        ({"replies": ["plan"], "failure": "truncated"}, {KEY: Conversation(("plan",))}),
+    ],
+)
+def test_a_reply_to_turn_1_counts_whatever_came_of_turn_2(tmp_path: Path, group: dict[str, Any], read: object) -> None:
+    assert read_turn1(recorded(tmp_path, {"group": 0, **group})) == read
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^replay_turn1: expected a readable file, got .*predictions.jsonl: No such"):
+        read_turn1(tmp_path)

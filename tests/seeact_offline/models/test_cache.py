@@ -13,7 +13,18 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
 from seeact_offline.models.cache import CachedModel, request_key
-from seeact_offline.records import CallError, Completion, InputError, Message, Operation, Request, Step, Usage
+from seeact_offline.records import (
+    PNG,
+    CallError,
+    Completion,
+    ImageFormat,
+    InputError,
+    Message,
+    Operation,
+    Request,
+    Step,
+    Usage,
+)
 from tests.chat_server import Answer, ChatServer, script
 
 STEP = Step("task", "step", "Buy tea", (), "shop", "Shopping", "<html/>", Operation("CLICK"), (), None)
@@ -43,7 +54,7 @@ class EchoModel:
 class KeyOnly:
     key: str
 
-    def png(self) -> bytes:
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
         raise AssertionError("a saved reply needs no picture")
 
 
@@ -166,9 +177,15 @@ def test_what_was_offered_is_no_part_of_the_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"max_tokens": 5}, {"temperature": 1.0}, {"temperature": None}, {"seed": 9}, {"price": Price(1, 1)}]
+    "change",
+    [
+        *({"max_tokens": 5}, {"temperature": 1.0}, {"temperature": None}, {"seed": 9}, {"price": Price(1, 1)}),
+        *({"image_detail": "low"}, {"image_format": PNG}, {"image_format": ImageFormat("jpeg", 94)}),
+    ],
 )
-def test_other_sampling_is_another_reply_but_another_price_is_not(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_another_way_of_asking_is_another_reply_but_another_price_is_not(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
     async def run(options: ModelOptions) -> None:
         model = open_model("openai/m", options)
         await model.complete(asking("text"))

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
-from seeact_offline.models.openai import DETAIL_CHARS, DataUrls, OpenAIModel
+from seeact_offline.models.data_urls import DataUrls
+from seeact_offline.models.openai import DETAIL_CHARS, OpenAIModel
 from seeact_offline.records import (
+    JPEG_95,
+    PNG,
     CallError,
     Completion,
+    ImageFormat,
     Message,
     ModelSpecError,
     Operation,
@@ -37,17 +42,17 @@ class FakePicture:
 
     key: str
     content: bytes = b"pixels"
-    encoded: int = 0
+    n_encoded: int = 0
 
-    def png(self) -> bytes:
-        self.encoded += 1
-        return self.content
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+        self.n_encoded += 1
+        return f"{image_format} ".encode() + self.content
 
 
 class BrokenPicture:
     key = "broken"
 
-    def png(self) -> bytes:
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
         raise RowError("bad_screenshot", "not an image")
 
 
@@ -88,13 +93,43 @@ def test_text_messages_are_sent_as_plain_strings() -> None:
     ]
 
 
-def test_a_picture_is_sent_before_its_text() -> None:
+def test_the_request_that_leaves_is_as_released() -> None:
+    """Text before picture, JPEG of quality 95 looked at closely, at most 4,096 new tokens, temperature 0."""
     with ChatServer(script("Hi.")) as server:
-        ask(server, (Message("user", "Look", FakePicture("p")),))
-    image, text = server.requests[0]["messages"][0]["content"]
-    assert image["type"] == "image_url"
-    assert image["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(b"pixels").decode()
-    assert text == {"type": "text", "text": "Look"}
+        ask(server, (Message("system", "Be brief."), Message("user", "Look", FakePicture("p"))))
+    content = base64.b64encode(b"jpeg:95 pixels").decode()
+    assert server.requests == [
+        {
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "Look"},
+                        {
+                            "type": "image_url",
+                            "image_url": {"url": f"data:image/jpeg;base64,{content}", "detail": "high"},
+                        },
+                    ],
+                },
+            ],
+            "max_tokens": 4096,
+            "temperature": 0.0,
+            "seed": 0,
+        }
+    ]
+
+
+@pytest.mark.parametrize("detail", ["auto", "low", "high"])
+@pytest.mark.parametrize(("text", "kind"), [("png", "image/png"), ("jpeg:60", "image/jpeg"), ("webp:90", "image/webp")])
+def test_a_picture_is_sent_in_the_format_and_detail_asked_for(text: str, kind: str, detail: Any) -> None:
+    with ChatServer(script("Hi.")) as server:
+        picture = Message("user", "Look", FakePicture("p"))
+        ask(server, (picture,), image_format=ImageFormat.read(text), image_detail=detail)
+    (image,) = (part["image_url"] for part in server.requests[0]["messages"][0]["content"] if "image_url" in part)
+    content = base64.b64encode(f"{text} pixels".encode()).decode()
+    assert image == {"url": f"data:{kind};base64,{content}", "detail": detail}
 
 
 def test_the_second_turn_does_not_encode_the_picture_again() -> None:
@@ -102,30 +137,72 @@ def test_the_second_turn_does_not_encode_the_picture_again() -> None:
     first = (Message("user", "Look", picture),)
     with ChatServer(script("Hi.")) as server:
         ask(server, first, (*first, Message("assistant", "Hi."), Message("user", "Choose")))
-    assert picture.encoded == 1
+    assert picture.n_encoded == 1
 
 
 def test_pictures_are_encoded_off_the_event_loop() -> None:
     class LoopSeeing(FakePicture):
-        def png(self) -> bytes:
+        def encoded(self, image_format: ImageFormat = PNG) -> bytes:
             with pytest.raises(RuntimeError):
                 asyncio.get_running_loop()
-            return super().png()
+            return super().encoded(image_format)
 
     with ChatServer(script("Hi.")) as server:
         assert ask(server, (Message("user", "Look", LoopSeeing("p")),))
+
+
+def test_equal_pictures_asked_for_at_once_are_encoded_once() -> None:
+    pictures = [FakePicture("same") for _ in range(5)]
+
+    async def run() -> list[str]:
+        urls = DataUrls(JPEG_95)
+        return await asyncio.gather(*(urls.get(picture) for picture in pictures))
+
+    assert len(set(asyncio.run(run()))) == 1
+    assert sum(picture.n_encoded for picture in pictures) == 1
+
+
+def test_who_gives_up_on_a_picture_does_not_fail_who_still_waits_for_it() -> None:
+    class Slow(FakePicture):
+        def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+            started.set()
+            assert go_on.wait(10)
+            return super().encoded(image_format)
+
+    async def run() -> str:
+        urls = DataUrls(JPEG_95)
+        first, second = (asyncio.create_task(urls.get(picture)) for _ in range(2))
+        await asyncio.to_thread(started.wait, 10)
+        first.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        return await second
+
+    started, go_on, picture = threading.Event(), threading.Event(), Slow("p")
+    assert asyncio.run(run()).startswith("data:image/jpeg;base64,")
+    assert picture.n_encoded == 1
 
 
 def test_kept_pictures_stay_within_their_budget() -> None:
     first, second = FakePicture("1", b"x" * 300), FakePicture("2", b"y" * 300)
 
     async def run() -> None:
-        urls = DataUrls(budget=600)
+        urls = DataUrls(JPEG_95, budget=600)
         for picture in (first, second, second, first):
             await urls.get(picture)
 
     asyncio.run(run())
-    assert (first.encoded, second.encoded) == (2, 1)
+    assert (first.n_encoded, second.n_encoded) == (2, 1)
+
+
+def test_a_picture_beyond_the_budget_is_sent_all_the_same() -> None:
+    with ChatServer(script("Hi.")) as server:
+        ask(server, (Message("user", "Look", FakePicture("p", b"x" * 100)),))
+
+    async def run() -> str:
+        return await DataUrls(JPEG_95, budget=10).get(FakePicture("p", b"x" * 100))
+
+    assert asyncio.run(run()) == server.requests[0]["messages"][0]["content"][1]["image_url"]["url"]
 
 
 def test_a_picture_that_cannot_be_encoded_is_the_rows_failure() -> None:

@@ -22,6 +22,7 @@ WORDS = [
     "\u00a0", "\u2028", "\r", "\t", ">", "/>", "</text>", "x" * 14, "y" * 15, "🙂", "http://x.y", "HIDDEN", "none", "undefined", "a=b", "'", "$", "/$",
 ]  # fmt: skip
 TAGS = ["div", "span", "a", "button", "input", "li", "svg"]
+TEXT_ATTRIBUTES = ["role", "title", "id", "data-id", "meta", "name", "value"]
 ATTRIBUTES = ["role", "type", "alt", "aria_label", "title", "value", "class", "option_selected", "href", "onclick"]
 
 
@@ -41,6 +42,10 @@ def build_page(rng: random.Random, n_nodes: int, spread: float, repeat_ids: floa
     def gap() -> str:
         return rng.choice(["", "", "\n  ", " ", "<!-- note -->", "<?php x ?>", " <!-- a --> "])
 
+    def of_text() -> str:
+        names = rng.sample(TEXT_ATTRIBUTES, rng.choice([0, 0, 0, 1, 2]))
+        return "".join(f" {name}={quoteattr(words(rng.randint(0, 3)))}" for name in names)
+
     def attributes() -> str:
         names = rng.sample(ATTRIBUTES, rng.choice([0, 0, 0, 1, 2, 4]))
         own = "" if rng.random() < 0.03 else f" backend_node_id={quoteattr(node_id())}"
@@ -51,9 +56,8 @@ def build_page(rng: random.Random, n_nodes: int, spread: float, repeat_ids: floa
         parts.append(gap())
         kind = rng.random()
         if kind < 0.25:
-            parts.append(
-                f'<text backend_node_id="t{rng.randint(0, 9)}">{escape(words(rng.choice([0, 1, 3, 25])))}</text>'
-            )
+            text = escape(words(rng.choice([0, 1, 3, 25])))
+            parts.append(f'<text backend_node_id="t{rng.randint(0, 9)}"{of_text()}>{text}</text>')
         elif kind < 0.27:
             parts.append(escape(words(2)))
         elif kind < 0.45:
@@ -192,6 +196,27 @@ def test_repeated_ids_are_reported() -> None:
 def test_namespaces_are_dropped() -> None:
     page = Page('<a backend_node_id="1" xmlns="urn:x"><b backend_node_id="2" title="t"/></a>')
     assert page.describe_group(["2"]).html == "<a> <b id=0 t /> </a>".replace("> <", "><")
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        ("brackets", "<html><a id=0><text role= Tab title= Go on>to</text></a><b>x</b></html>"),
+        ("parentheses", "(html(a id=0(text role= Tab title= Go onto))(bx))"),
+    ],
+)
+def test_a_text_node_with_attributes_is_written_as_an_element(style: str, expected: str) -> None:
+    """They were left out. Upstream writes names and whole values, and takes out bare `<text>` tags only."""
+    body = '<a backend_node_id="2"><text backend_node_id="3" role="Tab" title="Go on">to</text></a>'
+    html = f'<html backend_node_id="1">{body}<b backend_node_id="4"><text backend_node_id="5">x</text></b></html>'
+    assert Page(html).describe_group(["2"], style).html == expected
+
+
+def test_the_mark_of_a_closed_tag_is_a_text_like_any_other_between_brackets() -> None:
+    """It became a parenthesis there too, which upstream does in the other style only."""
+    html = '<a backend_node_id="1"><text backend_node_id="2">5 $/$ 6</text></a>'
+    assert Page(html).describe_group(["1"], "brackets").html == "<a id=0>5 $/$ 6</a>"
+    assert Page(html).describe_group(["1"], "parentheses").html == "(a id=05 ) 6)"
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from PIL import Image
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.lint import BLANK_BYTES
 from seeact_offline.pages.screenshots import PagePicture, group_crop
-from seeact_offline.records import Box, CropBox, RowError
+from seeact_offline.records import PNG, Box, CropBox, ImageFormat, InputError, RowError
 
 
 class Stored:
@@ -57,7 +57,7 @@ def test_a_crop_is_never_empty_and_lies_in_the_picture(group: list[Box], width: 
 
 def test_a_crop_holds_the_pixels_of_its_rectangle() -> None:
     crop = PagePicture(Stored(png(4, 600))).crop(CropBox(0, 100, 4, 300))
-    picture = Image.open(io.BytesIO(crop.png()))
+    picture = Image.open(io.BytesIO(crop.encoded()))
     assert picture.size == (4, 200)
     assert (picture.getpixel((0, 0)), picture.getpixel((3, 199))) == ((100, 0, 7), (299 % 256, 1, 7))
 
@@ -77,7 +77,7 @@ def test_a_picture_cut_short_is_a_named_failure_when_its_pixels_are_needed() -> 
     picture = PagePicture(Stored(png(400, 900)[:-200]))
     assert picture.size == (400, 900)
     with pytest.raises(RowError, match="bad_screenshot"):
-        picture.crop(CropBox(0, 0, 10, 10)).png()
+        picture.crop(CropBox(0, 0, 10, 10)).encoded()
 
 
 def test_size_is_known_without_decoding() -> None:
@@ -113,7 +113,7 @@ def test_a_picture_of_one_colour_is_small_enough_to_be_looked_at(
 def test_a_crop_larger_than_allowed_is_made_smaller_in_proportion() -> None:
     crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 500), max_side=100)
     assert (crop.scale, crop.size, crop.resized) == (0.25, (10, 100), True)
-    assert Image.open(io.BytesIO(crop.png())).size == (10, 100)
+    assert Image.open(io.BytesIO(crop.encoded())).size == (10, 100)
 
 
 def test_a_crop_made_smaller_shows_the_pixels_of_its_rectangle() -> None:
@@ -159,3 +159,68 @@ def test_the_corners_of_what_is_shown_are_those_of_the_rectangle(box: CropBox, m
     assert crop.to_page(0, 0) == pytest.approx((box.x0, box.y0))
     assert crop.to_page(*crop.size) == pytest.approx((box.x1, box.y1))
     assert max(crop.size) <= (max_side or 9000)
+
+
+# --- as files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "mime", "endings"),
+    [
+        ("png", "image/png", (".png",)),
+        ("jpeg:95", "image/jpeg", (".jpg", ".jpeg")),
+        ("jpeg:1", "image/jpeg", (".jpg", ".jpeg")),
+        ("webp:100", "image/webp", (".webp",)),
+    ],
+)
+def test_a_format_is_written_as_it_is_read(text: str, mime: str, endings: tuple[str, ...]) -> None:
+    found = ImageFormat.read(text)
+    assert (str(found), found.mime, found.endings) == (text, mime, endings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "jpeg", "jpg:95", "JPEG:95", "png:9", "jpeg:0", "jpeg:101", "jpeg:-5", "jpeg:9.5", "webp:", "gif", "jpeg:٩"],
+)
+def test_what_is_no_format_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"^image_format: expected png, jpeg:Q or webp:Q with Q from 1 to 100.*, got '"
+    ):
+        ImageFormat.read(text)
+
+
+@pytest.mark.parametrize(("text", "kind"), [("png", "PNG"), ("jpeg:95", "JPEG"), ("webp:90", "WEBP")])
+def test_a_crop_is_encoded_in_the_format_asked_for(text: str, kind: str) -> None:
+    crop = PagePicture(Stored(png(40, 600))).crop(CropBox(0, 100, 40, 300))
+    picture = Image.open(io.BytesIO(crop.encoded(ImageFormat.read(text))))
+    assert (picture.format, picture.size, picture.mode) == (kind, (40, 200), "RGB")
+
+
+def test_png_loses_nothing_and_the_quality_of_others_is_heeded() -> None:
+    noise = Image.effect_noise((64, 64), 80).convert("RGB")
+    out = io.BytesIO()
+    noise.save(out, "PNG")
+    crop = PagePicture(Stored(out.getvalue())).crop(CropBox(0, 0, 64, 64))
+    assert Image.open(io.BytesIO(crop.encoded())).tobytes() == noise.tobytes()
+    for kind in ("jpeg", "webp"):
+        sizes = [len(crop.encoded(ImageFormat.read(f"{kind}:{quality}"))) for quality in (20, 60, 95)]
+        assert sizes == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("text", ["png", "jpeg:95", "webp:90"])
+def test_the_same_picture_gives_the_same_bytes(text: str) -> None:
+    first, second = (
+        PagePicture(Stored(png(40, 600))).crop(CropBox(0, 0, 40, 600)).encoded(ImageFormat.read(text)) for _ in range(2)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(("text", "rows"), [("jpeg:5", 65_500), ("webp:1", 16_383)])
+def test_a_format_holds_a_picture_of_its_longest_side_and_none_beyond(text: str, rows: int) -> None:
+    image_format = ImageFormat.read(text)
+    assert image_format.longest_side == rows
+    assert PNG.longest_side is None
+    page = PagePicture(Stored(png(1, rows + 1)))
+    assert Image.open(io.BytesIO(page.crop(CropBox(0, 0, 1, rows)).encoded(image_format))).height == rows
+    with pytest.raises((OSError, ValueError)):
+        page.crop(CropBox(0, 0, 1, rows + 1)).encoded(image_format)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.records import Completion, InputError, Message, ModelSpecError, Request
+from seeact_offline.records import JPEG_95, Completion, InputError, Message, ModelSpecError, Request
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, cli, make_sample
@@ -112,6 +112,18 @@ def test_a_function_sees_what_any_model_sees(sample: Sample, tmp_path: Path) -> 
     assert [message.role for message in asked[0]] == ["system", "user"]
     assert [message.role for message in asked[1]] == ["system", "user", "assistant", "user"]
     assert asked[0][1].picture is not None
+
+
+def test_a_function_encodes_the_pictures_as_it_likes(sample: Sample, tmp_path: Path) -> None:
+    heads: list[bytes] = []
+
+    def looking(messages: Sequence[Message]) -> str:
+        if messages[1].picture is not None:
+            heads.extend((messages[1].picture.encoded()[:4], messages[1].picture.encoded(JPEG_95)[:2]))
+        return FINAL
+
+    assert run(sample, tmp_path / "run", model=looking, concurrency=1, limit=1).n_failed == 0
+    assert heads[:2] == [b"\x89PNG", b"\xff\xd8"]
 
 
 def test_a_function_that_fails_is_a_counted_failure(sample: Sample, tmp_path: Path) -> None:

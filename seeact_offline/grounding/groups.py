@@ -1,0 +1,207 @@
+"""A page's candidates in groups: which are asked about together, in which order, and how their answers become one.
+
+The split is the released one (PROTOCOLS, section 4): the ranked candidates from the top of the page down, the first group one
+element short, then full groups, then what is left; a last group of one element is dropped. A group of which nothing lies on
+the picture is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding.asking import (
+    Conversation,
+    Question,
+    Reader,
+    Session,
+    count_resized,
+    noted,
+    reply,
+)
+from seeact_offline.grounding.merging import decision, merge
+from seeact_offline.records import (
+    Box,
+    GroundingReply,
+    MergeRule,
+    Model,
+    RankedCandidate,
+    Reply,
+    RowError,
+    Step,
+    StepError,
+    Usage,
+)
+from seeact_offline.tokens import count_words, visual_tokens
+
+NOTES = {
+    "last_group_dropped": "a last group of one element, which is not asked about",
+    "tie_at_group_cut": "two elements of one height on either side of a cut between groups, where document order decides",
+    "group_off_picture": "a group that is not asked about, as all of its boxes lie outside of the picture",
+}
+"""What is counted of a step's groups, and what each count means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """A step's ranked candidates as they are asked about."""
+
+    groups: tuple[tuple[str, ...], ...]
+    """Ids, in the order in which the groups are asked."""
+    notes: tuple[tuple[str, int], ...]
+
+
+def grouping(prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions) -> Grouping:
+    """The ranked candidates from the top of the page down, split. Raises RowError `bad_screenshot`, `nothing_to_show`."""
+    ordered = by_height(prepared, boxes)
+    split = [tuple(ordered)] if rule == "single" else split_groups(ordered, size)
+    shown = [ids for ids in split if not form.image or any(_is_on(boxes[node], prepared.picture.size) for node in ids)]
+    if not shown:
+        raise RowError("nothing_to_show", f"none of the {len(boxes)} ranked candidates has a box on the picture")
+    notes = noted(
+        last_group_dropped=len(ordered) - sum(map(len, split)),
+        tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
+        group_off_picture=len(split) - len(shown),
+    )
+    return Grouping(
+        tuple(shown if form.order is None else form.order.shuffled(shown, prepared.step.key, "groups")), notes
+    )
+
+
+def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Groups of `size`, the first one shorter: 50 in groups of 17 are 16, 17 and 17, 40 are 16, 17 and 7.
+
+    A last group of one is dropped, unless it is the only one.
+    """
+    cuts = [0, *range(max(size - 1, 1), len(ids), size), len(ids)]
+    groups = [tuple(ids[begin:end]) for begin, end in pairwise(cuts)]
+    return groups[:-1] if len(groups) > 1 and size > 1 and len(groups[-1]) == 1 else groups
+
+
+def by_height(prepared: Prepared, boxes: dict[str, Box]) -> list[str]:
+    """Ids by the top of their boxes; equal ones in document order, so that the row's order gives nothing away."""
+    return sorted(boxes, key=lambda node: (boxes[node].y, prepared.page.position(node)))
+
+
+def boxes_of(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
+    """Of the ranked candidates. Raises RowError `missing_box`."""
+    wanted = {candidate.backend_node_id for candidate in ranked}
+    boxes = {c.backend_node_id: c.box for c in step.candidates if c.backend_node_id in wanted}
+    missing = next((node for node, box in boxes.items() if box is None), None)
+    if missing is not None:
+        raise RowError("missing_box", f"candidate {missing} has no bounding_box_rect")
+    return {node: box for node, box in boxes.items() if box is not None}
+
+
+def _is_on(box: Box, picture: tuple[int, int]) -> bool:
+    """Whether any of it, or the point or line that it is, lies on the picture."""
+    return box.right >= 0 and box.bottom >= 0 and box.x < picture[0] and box.y < picture[1]
+
+
+# --- asking ---
+
+
+class GroupStrategy(Protocol):
+    """A strategy that offers the ranked candidates group by group."""
+
+    @property
+    def form(self) -> QuestionOptions: ...
+
+    @property
+    def merge_rule(self) -> MergeRule: ...
+
+    def grouping(self, prepared: Prepared) -> Grouping:
+        """Which elements are asked about together. Raises RowError."""
+
+    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
+        """What is worth saying of a step's groups and questions, by the names of the strategy's notes."""
+
+    def questions(self, prepared: Prepared) -> list[Question]:
+        """One a group."""
+
+    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
+        """The groups' picks among themselves."""
+
+    def read(self, question: Question) -> Reader:
+        """How the question's last reply is read."""
+
+
+def offered_nodes(strategy: GroupStrategy, prepared: Prepared) -> frozenset[str] | None:
+    """The elements that are in a group; None for a step that has none."""
+    try:
+        return frozenset(node for ids in strategy.grouping(prepared).groups for node in ids)
+    except StepError:
+        return None
+
+
+async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: Model) -> Grounded:
+    """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
+    session, rule = Session(model, prepared.step.key), strategy.merge_rule
+    try:
+        questions = strategy.questions(prepared)
+        opening = await _opening(strategy.form, questions, session)
+        if opening.failure is not None:
+            return _declined(questions[0], opening, session.usage)
+        for question in questions:
+            await session.ask(question, strategy.read(question), opening.texts)
+        picks = [r.element_id for r in session.replies if r.element_id is not None]
+        if rule == "final-round" and len(picks) > 1:
+            questions.append(strategy.final_round(prepared, picks, len(session.replies)))
+            await session.ask(questions[-1], strategy.read(questions[-1]), opening.texts)
+    except StepError as error:
+        return session.failed(error)
+    ranked = [candidate.backend_node_id for candidate in prepared.ranked]
+    counts = strategy.counts(prepared, questions) | _price_of_sharing(questions, session.replies)
+    notes = noted(picture_resized=count_resized(questions), **counts)
+    return Grounded(tuple(session.replies), merge(session.replies, rule, ranked), session.usage, notes=notes)
+
+
+async def _opening(form: QuestionOptions, questions: Sequence[Question], session: Session) -> Conversation:
+    """What all groups go on from: nothing, or the reply to the one turn 1 of the step."""
+    if not form.shared_turn1 or not questions:
+        return Conversation(())
+    return await session.converse(questions[0], until=1)
+
+
+def _declined(question: Question, opening: Conversation, usage: Usage) -> Grounded:
+    """The model would not say anything of the page: that is its answer to every group."""
+    only = reply(question, (), GroundingReply(None, failure=opening.failure), opening.detail)
+    return Grounded((only,), decision(only), usage)
+
+
+# --- what a shared turn 1 saves ---
+
+
+def _price_of_sharing(questions: Sequence[Question], replies: Sequence[Reply]) -> dict[str, int]:
+    """What the calls of a shared turn 1 come to, and those that a turn 1 a group would have taken.
+
+    Prompt tokens are estimates by the rules of `tokens`, on both sides, with the shared reply standing for those of the
+    groups; they are left out where a picture's size is not known. Empty where nothing was shared.
+    """
+    alone = [question.alone for question in questions if question.alone is not None]
+    if not alone:
+        return {}
+    calls = {"shared_turn1": 1, "calls_if_per_group": sum(len(question.turns) for question in alone)}
+    said = [one.replies for one in replies]
+    shared = [prompt_tokens(questions[0], 1, said[0])]
+    shared += [prompt_tokens(q, 2, texts) for q, texts in zip(questions, said, strict=True)]
+    single = [prompt_tokens(q, turn, texts) for q, texts in zip(alone, said, strict=True) for turn in (1, 2)]
+    if None in shared or None in single:
+        return calls
+    return calls | {
+        "estimated_prompt_tokens": sum(filter(None, shared)),
+        "estimated_prompt_tokens_if_per_group": sum(filter(None, single)),
+    }
+
+
+def prompt_tokens(question: Question, turn: int, said: Sequence[str]) -> int | None:
+    """About how many tokens the request of this turn is, given the replies so far. None: a picture of unknown size."""
+    texts = [question.system, *question.turns[:turn], *said[: turn - 1]]
+    pictures = [picture for picture in question.pictures[:turn] if picture is not None]
+    sizes = [getattr(picture, "size", None) for picture in pictures]
+    if None in sizes:
+        return None
+    return sum(map(count_words, texts)) + sum(visual_tokens(size) for size in sizes if size is not None)

@@ -1,0 +1,197 @@
+"""What stands on a page for each of its form fields: its label, or the words beside it.
+
+**A label** is what `aria_labelledby` names, else the `<label>` whose `for` names the field, else the `<label>` around it, less
+the field's own words. Cleaned pages keep neither `id` nor `for`, so most fields have none of these.
+
+**Else the words beside it**: of the wrappers around the field, up to MAX_WRAPPERS, the innermost that says anything before the
+field (behind it, for boxes to tick). There the nearest `<label>` is meant, else the nearest words, up to MAX_CAPTION_WORDS, that
+are not all on links and buttons. What stands beyond another field belongs to that one. Where one side says nothing, the other
+counts if the wrapper has no other field: words before a box, a `<label>` right behind a text field (it floats over it).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from itertools import islice
+
+from seeact_offline.pages.element_types import SELECTBOX, TEXTBOX
+from seeact_offline.pages.page_words import PageWords
+
+MAX_WRAPPERS = 3
+MAX_CAPTION_WORDS = 12
+
+PRESSED = frozenset({"checkbox", "radio"})
+"""Input types of boxes to tick."""
+_FIELDS = frozenset({"select", "textarea"})
+_UNLABELLED_INPUTS = frozenset({"hidden", "button", "submit", "reset", "image"})
+
+
+class _Side(Enum):
+    """What there is on a side of a field that has no words for it."""
+
+    SILENT = "nothing at all"
+    FOREIGN = "something else"
+
+
+class FieldLabels:
+    """The labels of one page's fields."""
+
+    def __init__(self, page: PageWords) -> None:
+        self._page = page
+        self._nodes = page.nodes
+        self._fields = [n for n in range(len(page.nodes)) if self._is_field(n)]
+        self._by_id = {a["id"]: n for n, a in reversed(list(enumerate(page.attributes))) if a.get("id")}
+        self._before = self._siblings_before()
+        self._taken: list[int] = []
+        # labels of fields, in document order
+
+    def texts(self) -> dict[int, list[str]]:
+        """Field -> what its label says; the label's own words and all its words."""
+        found = self._labelled()
+        for field in self._fields:
+            beside = None if field in found else self._beside(field)
+            if beside is not None:
+                found[field] = self._said(beside)
+        return found | self._named()
+
+    def _is_field(self, node: int) -> bool:
+        if self._nodes[node].tag == "input":
+            return self._page.attributes[node].get("type", "").strip().lower() not in _UNLABELLED_INPUTS
+        return self._nodes[node].tag in _FIELDS or self._page.types[node] in (TEXTBOX, SELECTBOX)
+
+    # --- labels that say whose they are ---
+
+    def _named(self) -> dict[int, list[str]]:
+        named = {}
+        for field, attributes in enumerate(self._page.attributes):
+            if "aria_labelledby" in attributes:
+                places = [self._by_id[i] for i in attributes["aria_labelledby"].split() if i in self._by_id]
+                words = [word for n in places for word in self._page.inside(n, self._nodes[n].end) or ()]
+                if places:
+                    named[field] = [" ".join(words)]
+        return named
+
+    def _labelled(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for label, node in enumerate(self._nodes):
+            field = self._field_of(label) if node.tag == "label" else None
+            if field is not None:
+                self._taken.append(label)
+                found.setdefault(field, []).extend(self._said(label, field))
+        return found
+
+    def _field_of(self, label: int) -> int | None:
+        attributes = self._page.attributes[label]
+        named = self._by_id.get(attributes.get("for") or attributes.get("html_for") or "")
+        return self._first_field(label + 1, self._nodes[label].end) if named is None else named
+
+    def _said(self, label: int, field: int = -1) -> list[str]:
+        """A label's own words, and all its words less those of the field inside it."""
+        end = self._nodes[label].end
+        whole = self._page.inside(label, end)
+        if label < field < end:
+            parts = self._page.inside(label, field), self._page.inside(self._nodes[field].end, end)
+            whole = None if None in parts else [word for part in parts for word in part or ()]
+        own = self._page.own(label)
+        return [own, " ".join(whole or ())]
+
+    # --- words beside a field ---
+
+    def _beside(self, field: int) -> int | None:
+        """The node whose words stand for the field."""
+        is_pressed = self._page.attributes[field].get("type", "").strip().lower() in PRESSED
+        inner = field
+        for _ in range(MAX_WRAPPERS):
+            wrapper = self._nodes[inner].parent
+            if wrapper < 0:
+                return None
+            is_only = self._is_only_field(wrapper, field)
+            sides = self._pressed_sides(inner, is_only) if is_pressed else self._written_sides(inner, is_only)
+            found = next((side for side in sides if isinstance(side, int)), None)
+            if found is not None:
+                return found
+            if _Side.FOREIGN in sides or (is_pressed and not is_only):
+                return None
+            inner = wrapper
+        return None
+
+    def _pressed_sides(self, inner: int, is_only: bool) -> list[int | _Side]:
+        return [self._nearest(self._after(inner)), *([self._nearest(self._previous(inner))] if is_only else [])]
+
+    def _written_sides(self, inner: int, is_only: bool) -> list[int | _Side]:
+        behind = [sibling for sibling in islice(self._after(inner), 1) if is_only and self._floats(sibling)]
+        return [self._nearest(self._previous(inner)), *behind]
+
+    def _floats(self, node: int) -> bool:
+        return self._nodes[node].tag == "label" and not self._page.says_nothing(node) and not self._is_taken(node)
+
+    def _nearest(self, siblings: Iterable[int]) -> int | _Side:
+        """Of siblings, nearest first, the one that speaks for the field."""
+        found: int | _Side = _Side.SILENT
+        for sibling in siblings:
+            if self._first_field(sibling, self._nodes[sibling].end) is not None:
+                return found if isinstance(found, int) else _Side.FOREIGN
+            if self._page.says_nothing(sibling):
+                continue
+            if self._nodes[sibling].tag == "label" and not self._is_taken(sibling):
+                return sibling
+            if found is _Side.SILENT:
+                found = sibling if self._is_caption(sibling) else _Side.FOREIGN
+        return found
+
+    def _is_caption(self, node: int) -> bool:
+        words = self._page.inside(node, self._nodes[node].end)
+        return (
+            words is not None and len(words) <= MAX_CAPTION_WORDS and self._is_free(node) and not self._is_taken(node)
+        )
+
+    def _is_free(self, node: int) -> bool:
+        """Whether some of its words are not on a link or a button."""
+        place = node
+        while place < self._nodes[node].end:
+            if self._page.types[place]:
+                place = self._nodes[place].end
+            elif self._nodes[place].text.strip():
+                return True
+            else:
+                place += 1
+        return False
+
+    # --- where things are ---
+
+    def _first_field(self, begin: int, end: int) -> int | None:
+        """Of the nodes from `begin` to before `end`."""
+        place = bisect_left(self._fields, begin)
+        return self._fields[place] if place < len(self._fields) and self._fields[place] < end else None
+
+    def _is_only_field(self, wrapper: int, field: int) -> bool:
+        place = bisect_left(self._fields, field)
+        is_first = place == 0 or self._fields[place - 1] < wrapper
+        following = place + 1
+        return is_first and (following == len(self._fields) or self._fields[following] >= self._nodes[wrapper].end)
+
+    def _is_taken(self, node: int) -> bool:
+        place = bisect_left(self._taken, node)
+        return place < len(self._taken) and self._taken[place] < self._nodes[node].end
+
+    def _previous(self, node: int) -> Iterator[int]:
+        """Siblings before it, nearest first."""
+        while (node := self._before[node]) >= 0:
+            yield node
+
+    def _after(self, node: int) -> Iterator[int]:
+        """Siblings behind it, nearest first."""
+        parent_end = self._nodes[self._nodes[node].parent].end
+        while (node := self._nodes[node].end) < parent_end:
+            yield node
+
+    def _siblings_before(self) -> list[int]:
+        """The sibling right before each node, or -1."""
+        before = [-1] * len(self._nodes)
+        for number, node in enumerate(self._nodes):
+            parent_end = self._nodes[node.parent].end if node.parent >= 0 else number
+            if node.end < parent_end:
+                before[node.end] = number
+        return before
