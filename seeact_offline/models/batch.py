@@ -54,12 +54,12 @@ class Wire:
     @property
     def url(self) -> str:
         """What every line says that it is for."""
-        return f"/v1{self._model._api.path}"
+        return f"/v1{self._model.api.path}"
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of those that are sent now."""
-        return (*self._model._parameters.sent, *([DETAIL] if self._model._parameters.sends_detail else []))
+        return (*self._model.parameters.sent, *([DETAIL] if self._model.parameters.sends_detail else []))
 
     async def line(self, key: str, request: Request) -> bytes:
         """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be encoded."""
@@ -69,13 +69,13 @@ class Wire:
     async def _body(self, request: Request) -> bytes:
         model = self._model
         urls = [
-            await model._pictures.get(message.picture) for message in request.messages if message.picture is not None
+            await model.pictures.get(message.picture) for message in request.messages if message.picture is not None
         ]
-        return model._body(request, urls, model._parameters.sent, model._parameters.sends_detail)
+        return model.body(request, urls, model.parameters.sent, model.parameters.sends_detail)
 
     def read(self, body: object) -> Completion | Failure:
         """What the body of a success says."""
-        return self._model._read(json.dumps(body).encode(), {})
+        return self._model.read(json.dumps(body).encode(), {})
 
     def give_way(self, sent: Collection[str], failure: Failure) -> bool:
         """Whether it refuses one of our own parameters among those that were `sent`, which is left out from now on."""
@@ -86,7 +86,7 @@ class Wire:
         said = Failure(
             "bad_request", str(refusal.get("detail")), status=refusal.get("status"), body=refusal.get("body")
         )
-        given = self._model._parameters.give_way(sent, said)
+        given = self._model.parameters.give_way(sent, said)
         if self._model.dropped != before:
             self.refusals.append(refusal)
         return given

@@ -74,6 +74,12 @@ def malformed(what: str) -> Failure:
     return Failure("api_error", scrubbed(what), "ask_again", MALFORMED_RETRIES)
 
 
+def truncated(text: object, limit: str) -> str:
+    """The detail of a reply that was cut off, with how it began."""
+    begun = " ".join(text[:_LONGEST].split()) if isinstance(text, str) else ""
+    return scrubbed(f"the reply did not fit in {limit}" + (f"; it began: {begun}" if begun else ""))
+
+
 def blank(finish: object, usage: Usage) -> Failure:
     """A reply without text, which is the model's own when it keeps saying so."""
     detail = scrubbed(f"the server sent no text (finish reason {finish})")

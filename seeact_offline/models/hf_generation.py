@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models import hf_folder
+from seeact_offline.models.failures import truncated
 from seeact_offline.records import CallError, Completion, ModelSpecError, Usage
 
 if TYPE_CHECKING:
@@ -190,10 +191,10 @@ class Generator:
         return (row, False) if end is None else (row[:end], True)
 
     def _read(self, tokens: list[int], ended: bool, room: int, usage: Usage) -> Answer:
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True)
         if not ended:
             of_what = f"max_tokens {room}" if room == self._max_tokens else f"the {room} tokens that the model has left"
-            return CallError("truncated", f"the reply did not fit in {of_what}", usage)
-        text = self._tokenizer.decode(tokens, skip_special_tokens=True)
+            return CallError("truncated", truncated(text, of_what), usage)
         if not text.strip():
             return CallError("empty_reply", "the model ended its reply before it said anything", usage)
         return Completion(text, usage)

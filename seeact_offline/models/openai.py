@@ -54,10 +54,10 @@ class OpenAIModel:
         self._options = options
         self._server = find_server(options.base_url)
         self._key = _api_key(self._server)
-        self._api = find_api(options, self._server.is_openai)
-        self._parameters = _parameters(options, self._server)
-        self._asked_with = dict(self._parameters.sent)
-        self._pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
+        self.api = find_api(options, self._server.is_openai)
+        self.parameters = _parameters(options, self._server)
+        self._asked_with = dict(self.parameters.sent)
+        self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
         self._gate = Gate(options.concurrency, options.rpm, options.tpm)
         self._calls = Retrying(
             self._gate,
@@ -80,7 +80,7 @@ class OpenAIModel:
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters of ours that the server refused, and that were left out from then on."""
-        return self._parameters.dropped
+        return self.parameters.dropped
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -94,9 +94,7 @@ class OpenAIModel:
 
         Raises CallError, ModelStopped, and the RowError of a picture that cannot be encoded.
         """
-        urls = [
-            await self._pictures.get(message.picture) for message in request.messages if message.picture is not None
-        ]
+        urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
         texts = sum(len(message.text) for message in request.messages)
         tokens = texts // _CHARS_PER_TOKEN + _PICTURE_TOKENS * len(urls)
         seed = f"{request.key} {request.group} {request.turn}"
@@ -110,11 +108,11 @@ class OpenAIModel:
     async def _attempt(self, request: Request, urls: list[str]) -> Completion | Failure:
         """One attempt; one more for each parameter that the server makes us leave out."""
         while True:
-            sent = self._parameters.sent
-            with_detail = self._parameters.sends_detail
-            outcome = await self._post(self._body(request, urls, sent, with_detail))
+            sent = self.parameters.sent
+            with_detail = self.parameters.sends_detail
+            outcome = await self._post(self.body(request, urls, sent, with_detail))
             refusable = [*sent, DETAIL] if with_detail and urls else [*sent]
-            if not (isinstance(outcome, Failure) and self._parameters.give_way(refusable, outcome)):
+            if not (isinstance(outcome, Failure) and self.parameters.give_way(refusable, outcome)):
                 return outcome
 
     async def _post(self, body: bytes) -> Completion | Failure:
@@ -124,28 +122,29 @@ class OpenAIModel:
         try:
             async with asyncio.timeout(self._options.timeout_s):
                 response = await client.post(
-                    self._api.path, cast_to=response_class(), content=body, options={"headers": self._headers}
+                    self.api.path, cast_to=response_class(), content=body, options={"headers": self._headers}
                 )
         except APIStatusError as error:
             return failures.of_status(error.status_code, error.response.headers, error.response.content)
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
             return failures.of_exception(error)
-        return self._read(response.content, response.headers)
+        return self.read(response.content, response.headers)
 
-    def _body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
+    def body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
+        """The JSON of a request, `urls` in the place of its pictures."""
         look = {DETAIL: str(self._options.image_detail)} if with_detail else {}
         messages = [
-            self._api.message(message, None if message.picture is None else _PICTURE, look)
+            self.api.message(message, None if message.picture is None else _PICTURE, look)
             for message in request.messages
         ]
-        text = json.dumps({"model": self._name, self._api.conversation: messages, **sent})
+        text = json.dumps({"model": self._name, self.api.conversation: messages, **sent})
         first, *others = text.encode("ascii").split(_PICTURE.encode("ascii"))
         return b"".join(
             [first, *(part for url, rest in zip(urls, others, strict=True) for part in (url.encode(), rest))]
         )
 
-    def _read(self, content: bytes, headers: Mapping[str, str]) -> Completion | Failure:
+    def read(self, content: bytes, headers: Mapping[str, str]) -> Completion | Failure:
         """What a success says. Nothing of it is sure to be as documented."""
         who = self._server.address
         try:
@@ -153,7 +152,7 @@ class OpenAIModel:
         except (ValueError, RecursionError) as error:
             found = content[:80].decode("utf-8", "replace")
             return failures.malformed(f"{who} answered with something that is not JSON: {error}: {found}")
-        said = self._api.read(body)
+        said = self.api.read(body)
         if said is None:
             detail = f"{who} answered with something that is not a chat completion: {content[:200].decode('utf-8', 'replace')}"
             return failures.of_body(body, headers) or failures.malformed(detail)
@@ -165,7 +164,8 @@ class OpenAIModel:
             detail = failures.scrubbed(said.refusal or "stopped by the server's content filter")
             return Failure("refused", detail, usage=usage)
         if said.stopped_by == "length":
-            return Failure("truncated", "the reply did not fit in the limit of new tokens (max_tokens)", usage=usage)
+            detail = failures.truncated(said.text, "the limit of new tokens (max_tokens)")
+            return Failure("truncated", detail, usage=usage)
         if said.text is None or (isinstance(said.text, str) and not said.text.strip()):
             return failures.blank(said.stopped_by, usage)
         if not isinstance(said.text, str):

@@ -251,7 +251,8 @@ def test_a_picture_for_a_model_of_texts_stops_the_run(folders: dict[str, Path]) 
 def test_a_reply_that_does_not_end_in_time_is_truncated(folders: dict[str, Path]) -> None:
     (answer,) = ask(folders["llama"], [request(0)], replace(OPTIONS, max_tokens=2))
     assert isinstance(answer, CallError)
-    assert (answer.name, answer.detail) == ("truncated", "the reply did not fit in max_tokens 2")
+    assert answer.name == "truncated"
+    assert answer.detail.startswith("the reply did not fit in max_tokens 2")
     assert answer.usage == Usage(1, answer.usage.prompt_tokens, 2, 0, 0.0)
 
 
@@ -272,7 +273,8 @@ def test_a_prompt_near_the_end_of_the_context_does_not_cut_the_others_short(tmp_
     together = ask(folder, asked)
     assert [isinstance(answer, Completion) for answer in together] == [True, True, False]
     assert said(together) == said(one_by_one(folder, asked))
-    assert said(together)[2][:2] == ("truncated", "the reply did not fit in the 2 tokens that the model has left")
+    assert said(together)[2][0] == "truncated"
+    assert said(together)[2][1].startswith("the reply did not fit in the 2 tokens that the model has left")
 
 
 def test_closing_ends_a_reply_that_goes_on(copied: Path) -> None:

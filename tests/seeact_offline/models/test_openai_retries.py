@@ -97,6 +97,12 @@ def test_what_the_model_declines_is_its_answer(name: str) -> None:
     assert len(server.requests) == 1
 
 
+def test_a_reply_that_is_cut_off_is_quoted() -> None:
+    with ChatServer(script(DECLINED["truncated"])) as server, pytest.raises(CallError) as caught:
+        ask_one(opened(server))
+    assert caught.value.detail.endswith("it began: I would")
+
+
 @pytest.mark.parametrize("text", [None, "", " \n"])
 def test_blank_text_is_asked_again_twice_and_then_the_models_own(text: str | None) -> None:
     with ChatServer(script(Answer(text))) as server, pytest.raises(CallError) as caught:
