@@ -61,6 +61,7 @@ def calls(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_killed_worker_changes_no_byte(connected: RayEngine, split: Split, tmp_path: Path) -> None:
     found = score_file(mortal(connected, tmp_path, dies_at=5), split, tmp_path / "ray.parquet")
     assert found == score_file(LocalEngine(LexicalRanker()), split, tmp_path / "local.parquet")

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -376,21 +375,6 @@ def test_nothing_is_decoded_to_ask() -> None:
     assert marked.key
     assert marked.placement.spots
     assert "pixels" not in vars(prepared.picture)
-
-
-def test_the_largest_group_of_the_real_page_is_marked_in_little_time(real) -> None:
-    _ = real.picture.pixels
-    marked = max((q.pictures[1] for q in grounding().questions(real)), key=lambda shown: shown.size[1])
-    assert marked.size == (1280, 5808)
-    marked.image()
-    best = min(_seconds(marked.image) for _ in range(5))
-    assert best < 0.15
-
-
-def _seconds(work) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 # --- snapshot ---------------------------------------------------------------------------------------------------------
