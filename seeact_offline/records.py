@@ -253,6 +253,10 @@ class Fault:
     detail: str
 
 
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
 class Screenshot(Protocol):
     """A page's picture, as stored. Opening it is the business of `screenshots`."""
 
@@ -290,6 +294,14 @@ class Step:
     """Action texts that the row lists for its task."""
     faults: tuple[Fault, ...] = ()
     """What the row itself gets wrong; a step with faults is not asked, but counted."""
+    split: str = field(default="", compare=False)
+    """The split it was read from; empty where it was read from none."""
+
+    def __repr__(self) -> str:
+        """One line: the pages and texts of a step fill many."""
+        place = f"{self.index + 1} of {self.n_actions}" if self.n_actions else f"{self.index + 1}"
+        done, task = _short(self.operation.text, 24), _short(self.task, 40)
+        return f"<Step {place} on {_short(self.website, 16)}: {done!r} for {task!r}, {len(self.candidates)} candidates>"
 
     @property
     def key(self) -> StepKey:
@@ -310,6 +322,9 @@ class Step:
             n_actions=self.n_actions,
             n_before=len(self.history),
             n_candidates=len(self.candidates),
+            task=self.task,
+            index=self.index,
+            split=self.split,
         )
 
 
@@ -337,6 +352,13 @@ class Truth:
     """Elements that the row lists."""
     kin: Mapping[Kinship, frozenset[str]] = field(default_factory=dict)
     """How other elements are like a positive: kinship -> their backend_node_ids. Empty where the page was not read."""
+    task: str = ""
+    """What the person wanted; empty in runs from before this was kept, as are the following."""
+    index: int | None = None
+    """Position in the task, from 0."""
+    split: str = ""
+    element_text: str = ""
+    """What the page says of `target`; empty where the page was not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,6 +536,15 @@ class Prediction:
     """Whether a perfect model could have got the element right under this grounding; None where that is not known."""
     calls: tuple[Call, ...] = ()
     """What its answers took, in order of asking. Kept in a file of its own, as it differs from run to run."""
+    element_text: str = ""
+    """What the page says of the element; empty for none, and in runs from before this was kept."""
+
+    def __repr__(self) -> str:
+        """One line: what a model said fills many."""
+        said = f"{_short(self.operation.text, 24)!r} on {self.element_id or 'no element'}"
+        problem = f", {self.failure}" if self.failure else ""
+        key = f"{_short(self.key.annotation_id, 12)}_{_short(self.key.action_uid, 12)}"
+        return f"<Prediction {key}: {said}, {len(self.groups)} groups, {self.usage.calls} calls{problem}>"
 
     @property
     def operation(self) -> Operation:

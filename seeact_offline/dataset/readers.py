@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -149,7 +150,9 @@ class JsonlFiles:
                 yield {name: row.get(name) for name in columns}
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
-        index = self._offsets()
+        with _naming(self.paths[0]):
+            version = f"{self.version()} {self.sizes()}"
+        index = _line_offsets(self.paths, version)
         for position in order:
             file, number, start = index[3 * position : 3 * position + 3]
             path = self.paths[file]
@@ -159,21 +162,23 @@ class JsonlFiles:
             row = _json_row(line, path, number)
             yield {name: row.get(name) for name in columns}
 
-    def _offsets(self) -> array[int]:
-        """Three numbers per row: file, line and byte."""
-        index = array("q")
-        for file, path in enumerate(self.paths):
-            start = 0
-            with _naming(path), path.open("rb") as stream:
-                for number, line in enumerate(stream, 1):
-                    if line.strip():
-                        index.extend((file, number, start))
-                    start += len(line)
-        return index
-
     def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         with _naming(path), path.open("rb") as stream:
             yield from ((number, line) for number, line in enumerate(stream, 1) if line.strip())
+
+
+@lru_cache(maxsize=8)
+def _line_offsets(paths: tuple[Path, ...], version: str) -> array[int]:
+    """Three numbers per row: file, line and byte. Kept while the files are as in `version`, so that steps are opened one by one."""
+    index = array("q")
+    for file, path in enumerate(paths):
+        start = 0
+        with _naming(path), path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    index.extend((file, number, start))
+                start += len(line)
+    return index
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,23 @@ class StoredScreenshot:
         if isinstance(self.content, bytes):
             return _of_fair_size(self.content)
         return self._read_path() if self.content is None else _of_fair_size(_from_base64(self.content))
+
+    def _repr_jpeg_(self) -> bytes | None:
+        """Shows itself in a notebook, as it is."""
+        content = self.read()
+        return content if content.startswith(b"\xff\xd8") else None
+
+    def _repr_png_(self) -> bytes | None:
+        """Shows itself in a notebook, as PNG where it is no JPEG."""
+        content = self.read()
+        if content.startswith(b"\xff\xd8"):
+            return None
+        from PIL import Image
+
+        buffer = io.BytesIO()
+        with Image.open(io.BytesIO(content)) as picture:
+            picture.save(buffer, format="PNG")
+        return buffer.getvalue()
 
     @cached_property
     def digest(self) -> str:

@@ -21,18 +21,20 @@ class Shard:
     """In the order in which `steps` gives them."""
     start: int = 0
     """Position of the source's first row, in the numbering of `places`."""
+    split: str = ""
+    """What its steps are of."""
 
     def steps(self) -> Iterator[Step]:
         """Raises DatasetError when a file cannot be read, or no longer has the rows that `places` names."""
         rows = self.source.rows(self.columns, [place.position - self.start for place in self.places])
         for place, row in zip(self.places, rows, strict=True):
             _check_same(place, row, self.source)
-            yield read_step(row, place, self.source.folder, RAW_HTML in self.columns)
+            yield replace(read_step(row, place, self.source.folder, RAW_HTML in self.columns), split=self.split)
 
 
-def whole(source: Source, places: Sequence[RowPosition], raw_html: bool = False) -> Shard:
+def whole(source: Source, places: Sequence[RowPosition], raw_html: bool = False, split: str = "") -> Shard:
     """All these rows, in this order."""
-    return Shard(source, tuple(wanted_columns(source, raw_html)), tuple(places))
+    return Shard(source, tuple(wanted_columns(source, raw_html)), tuple(places), split=split)
 
 
 def by_file(part: Shard) -> list[Shard]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from ..records import DatasetError
@@ -20,6 +22,8 @@ SPLITS = {
 }
 """What people type -> the name of the split's files on the hub."""
 
+ANSWER_S = 4.0
+"""Seconds in which the hub has to answer."""
 TEST_SPLITS = ("cross_task", "cross_website", "cross_domain")
 ALL = "all"
 
@@ -137,9 +141,44 @@ def _pick(tables: Mapping[str, Any], split: str) -> Any:
 
 
 def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
-    """Downloads the files of this one split; without `data_files` the library would fetch and convert every split."""
+    """Downloads the files of this one split; without `data_files` the library would fetch and convert every split.
+
+    Where the hub does not answer, what was downloaded before serves, and nothing is tried again and again.
+    """
     import datasets
 
+    with _as_reachable() as answers:
+        return _from_hub(datasets, hub_id, split, raw_html, answers)
+
+
+@contextmanager
+def _as_reachable() -> Iterator[bool]:
+    """Tells the hub's libraries not to ask it inside where it does not answer in ANSWER_S. Gives whether it does."""
+    import datasets
+    from huggingface_hub import constants, get_session
+
+    said: list[bool] = []
+
+    def ask() -> None:
+        # whatever keeps it from answering: that it does not is all there is to know
+        with suppress(Exception):
+            get_session().head(constants.ENDPOINT, timeout=ANSWER_S)
+            said.append(True)
+
+    # in a thread, because looking up a name has no timeout
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWER_S)
+    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    if not said:
+        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield bool(said)
+    finally:
+        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+
+
+def _from_hub(datasets: Any, hub_id: str, split: str, raw_html: bool, answers: bool) -> Source:
     hub_split = SPLITS[split]
     columns = [*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS, *([RAW_HTML] if raw_html else [])]
     try:
@@ -154,9 +193,16 @@ def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
     except datasets.exceptions.DataFilesNotFoundError as error:
         raise _no_split(split, hub_id, _hub_splits(hub_id)) from error
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        if not answers:
+            raise _silent(hub_id) from error
         found = f"{hub_id!r}: there is no such folder, and the hub gave no such data set: {first_line(error)}"
         raise DatasetError("dataset", "a folder or a data set of the hub", found) from error
     return _table(table, f"{split} of {hub_id}", None)
+
+
+def _silent(hub_id: str) -> DatasetError:
+    found = f"{hub_id!r}: there is no such folder, it was not downloaded before, and the hub does not answer"
+    return DatasetError("dataset", "a folder or a data set of the hub", found)
 
 
 def _hub_splits(hub_id: str) -> list[str]:

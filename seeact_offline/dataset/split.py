@@ -15,7 +15,7 @@ from .order import plan_rows
 from .readers import Source
 from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition
 from .shards import Shard, by_file, whole, without_pictures
-from .sources import ALL, SPLITS, open_sources
+from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Split:
 
     def steps(self) -> Iterator[Step]:
         """Lazily, with one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""
-        for source, plan in self._plans:
-            yield from whole(source, plan, self.raw_html).steps()
+        for (source, plan), split in zip(self._plans, self._names, strict=False):
+            yield from whole(source, plan, self.raw_html, split).steps()
 
     def steps_by_task(self) -> Iterator[list[Step]]:
         return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))
@@ -84,7 +84,12 @@ class Split:
 
         No picture is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
         """
-        return [part for source, plan in self._plans for part in by_file(without_pictures(whole(source, plan)))]
+        named = zip(self._plans, self._names, strict=False)
+        return [
+            part
+            for (source, plan), split in named
+            for part in by_file(without_pictures(whole(source, plan, split=split)))
+        ]
 
     def only(self, tasks: Collection[str]) -> Split:
         """The same split with only these tasks."""
@@ -99,6 +104,11 @@ class Split:
             positions |= {place.step_key: start + place.position for place in plan}
             start += source.count()
         return positions
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The split of each source; a file that is taken as all of them says of no row which."""
+        return TEST_SPLITS if len(self.sources) == len(TEST_SPLITS) else (self.name,)
 
     @cached_property
     def _plans(self) -> list[tuple[Source, list[RowPosition]]]:

@@ -28,6 +28,7 @@ from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, w
 from seeact_offline.pages.marks import (
     FONT_SIZE,
     MARK_KINDS,
+    MARK_PLACES,
     MARK_POSITIONS,
     NO_MARK,
     PADDING,
@@ -42,6 +43,7 @@ from seeact_offline.pages.marks import (
     mark_labels,
     pixel_rect,
     place_labels,
+    place_outside,
     visible,
 )
 from seeact_offline.pages.screenshots import Crop, encode
@@ -53,7 +55,9 @@ from seeact_offline.tokens import fitted_scale
 if TYPE_CHECKING:
     from PIL import Image
 
-USUAL = {"mark_text_size": FONT_SIZE, "mark_padding": PADDING}
+USUAL = {
+    "mark_text_size": FONT_SIZE, "mark_padding": PADDING, "mark_place": MARK_PLACES[0], "mark_outline": False,
+}  # fmt: skip
 """Options that are left out of a run's identity where they are as usual, so that nothing depends on when they came."""
 LEGIBLE = 8
 """Pixels of a letter's height under which models misread it."""
@@ -72,7 +76,9 @@ class MarkedCrop:
     @property
     def key(self) -> str:
         labelled = [(label, *box) for label, box in zip(self.labels, self._boxes, strict=True)]
-        marks = repr((STYLE, self._marks.position, self._marks.text_size, self._marks.padding, labelled))
+        drawn = (STYLE, self._marks.position, self._marks.text_size, self._marks.padding, labelled)
+        other = (self._marks.placing, self._marks.outlined)
+        marks = repr(drawn if other == (MARK_PLACES[0], False) else (*drawn, *other))
         return f"{self.crop.key}+marks:{hashlib.sha256(marks.encode()).hexdigest()[:16]}"
 
     @property
@@ -94,7 +100,8 @@ class MarkedCrop:
     def placement(self) -> Placement:
         """Where the labels are, in pixels of the picture as shown."""
         sizes = [label_size(text, self._marks) for text in self.labels]
-        return place_labels(self.rects, sizes, self.size, self._marks.position)
+        place = place_outside if self._marks.placing == "outside" else place_labels
+        return place(self.rects, sizes, self.size, self._marks.position)
 
     def image(self) -> Image.Image:
         return draw_marks(self.crop.image(), self.rects, self.labels, self.placement.spots, self._marks)
@@ -237,7 +244,8 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
 
 def _open(asked: Asked) -> Opened:
     own = asked.own
-    marks = Marks(*(own[name] for name in ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding")))
+    names = ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding", "mark_place", "mark_outline")
+    marks = Marks(*(own[name] for name in names))
     identity = {name: value for name, value in own.items() if value != USUAL.get(name)} | {"mark_style": STYLE}
     return Opened(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), identity)
 
@@ -261,6 +269,13 @@ STRATEGY = Strategy(
             "mark_text_size", f"pixels of a label's font (default: {FONT_SIZE})", FONT_SIZE, read=whole, metavar="N"
         ),
         Option("mark_padding", f"pixels around a label's text (default: {PADDING})", PADDING, read=whole, metavar="N"),
+        Option(
+            "mark_place",
+            "corner: at its corner as released; outside: beside its element, wherever there is room (default: corner)",
+            MARK_PLACES[0],
+            choices=MARK_PLACES,
+        ),
+        Option("mark_outline", "a white line around boxes and labels, for dark pages", False, read=bool),
     ),
     is_grouped=True,
     needs_picture=True,

@@ -1,12 +1,13 @@
 """Grounding by a person: for each step's turn-1 text somebody has said which element it means, and how it is operated.
 
-The answers are read from a file, one JSON object a line with these fields, of which only the last may be left out::
+The answers are read from a file, one JSON object a line with these fields, of which the last three may be left out::
 
     {"annotation_id": "...", "action_uid": "...", "element_id": "123", "op": "TYPE", "value": "New York",
-     "turn1_sha256": "e3b0c442..."}
+     "turn1_sha256": "e3b0c442...", "annotator": "Ann", "seconds": 12.5}
 
 `element_id` is null where the text means no element of the page; `op` is CLICK, TYPE, SELECT, or empty where the text
-names none; `value` is empty or null where there is none.
+names none; `value` is empty or null where there is none. `annotator` is who says so, and `seconds` how long it took; neither
+changes a figure.
 
 `turn1_sha256` binds the answer to the text that was judged. It is the SHA-256, as 64 lower-case hexadecimal digits, of the
 model's reply to turn 1 exactly as `predictions.jsonl` holds it (`groups[].replies[0]` after JSON decoding, nothing stripped),
@@ -24,9 +25,10 @@ Source: SeeAct (arXiv 2401.01614v2) section 4.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +77,13 @@ class PersonAnswer:
     value: str = ""
     turn1_sha256: str | None = None
     """The digest of the text that was judged; None: not known."""
+    annotator: str = ""
+    """Whose answer it is; empty: not known."""
+    seconds: float | None = None
+    """How long the person took; None: not known."""
+
+
+NO_ANSWER = PersonAnswer(None, "")
 
 
 class OracleGrounding:
@@ -104,12 +113,12 @@ class OracleGrounding:
         session, reachable = Session(model, prepared.step.key), bool(prepared.step.truth.positives)
         question = NOTHING_ASKED
         try:
-            answer = self._answer(prepared.step)
-            if self._turn1 is None:
+            talk = None if self._turn1 is None else _recorded(self._turn1, prepared.step.key)
+            # what the model declined to say nobody was asked about
+            answer = NO_ANSWER if talk is not None and talk.failure is not None else self._answer(prepared.step)
+            if talk is None:
                 (question,) = await aside(self.questions, prepared)
                 talk = await session.converse(question)
-            else:
-                talk = _recorded(self._turn1, prepared.step.key)
         except StepError as error:
             return session.failed(error, reachable)
         resized = count_resized([question])
@@ -240,12 +249,24 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     op: str
     value: str | None
     turn1_sha256: str | None = None
+    annotator: str = ""
+    seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
         if self.op not in (*OPERATIONS, ""):
             raise FormatError(f"op to be {', '.join(OPERATIONS)} or empty", short(self.op))
         if self.turn1_sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.turn1_sha256):
             raise FormatError("turn1_sha256 to be 64 digits from 0 to 9 and a to f", short(self.turn1_sha256))
+
+
+def answer_line(key: StepKey, answer: PersonAnswer) -> str:
+    """The JSON of one line of an oracle file; `read_answers` is its reverse."""
+    row = asdict(answer)
+    known = {name: row.pop(name) for name in ("turn1_sha256", "annotator", "seconds")}
+    # ASCII only, as half of a surrogate pair has no UTF-8
+    return json.dumps(
+        {**key._asdict(), **row, **{name: value for name, value in known.items() if value not in (None, "")}}
+    )
 
 
 def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
@@ -255,7 +276,9 @@ def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
         found = typed(row, _Line)
     except FormatError as error:
         raise InputError("oracle_file", error.expected, f"{error.got} in {where}{_step_named(row)}") from None
-    answer = PersonAnswer(found.element_id, found.op, found.value or "", found.turn1_sha256)
+    answer = PersonAnswer(
+        found.element_id, found.op, found.value or "", found.turn1_sha256, found.annotator, found.seconds
+    )
     return StepKey(found.annotation_id, found.action_uid), answer
 
 

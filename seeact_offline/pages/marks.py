@@ -31,6 +31,9 @@ MarkKind = Literal["number", "letter", "double-letter"]
 MARK_KINDS: tuple[MarkKind, ...] = get_args(MarkKind)
 MarkPosition = Literal["bottom-left", "bottom-center", "bottom-right", "top-left", "top-center", "top-right", "center"]
 MARK_POSITIONS: tuple[MarkPosition, ...] = get_args(MarkPosition)
+MarkPlace = Literal["corner", "outside"]
+MARK_PLACES: tuple[MarkPlace, ...] = get_args(MarkPlace)
+"""corner: as released, over the element where its corner lies so; outside: beside the element as long as there is room."""
 
 NO_MARK = "NA"
 """The answer for "no marked element", and so never a label."""
@@ -38,6 +41,7 @@ STYLE = 2
 """Goes up whenever the same marks are drawn in another way, so that no cached answer is taken for a new picture."""
 LINE = 2
 """Thickness of a box as supervision counts it: OpenCV's lines of 2 are 3 px wide, one on either side of the edge."""
+OUTLINE = "white"
 REACH = 1
 """Pixels by which a box's line lies outside the box, and as many inside of the edge pixel."""
 FONT_SIZE = 16
@@ -64,11 +68,15 @@ class Marks:
     """Pixels, as fonts count them."""
     padding: int = PADDING
     """Pixels around a label's text."""
+    placing: MarkPlace = "corner"
+    outlined: bool = False
+    """Whether a white line goes around boxes and labels, which are red and black, so that they stand out on a dark page."""
 
     @property
     def place(self) -> str:
         """Where labels stand, in words for a prompt."""
-        return _PLACES[self.position]
+        corner = _PLACES[self.position]
+        return corner if self.placing == "corner" else f"outside its box, {corner} where there is room"
 
     @property
     def look(self) -> str:
@@ -206,6 +214,26 @@ class Placement:
     """How many do not stand where they were asked to, as they would cover another label there."""
 
 
+def place_outside(
+    boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
+) -> Placement:
+    """No label covers its own box as long as there is room beside or near it; else it goes where `place_labels` would put it.
+
+    A label takes the place nearest to its corner on the first line outside that has one clear of the labels before it and of
+    other boxes, but for those around its own; where there is none, of the labels.
+    """
+    spots: list[Rect] = []
+    moved = 0
+    for box, size in zip(boxes, sizes, strict=True):
+        rails, labels = _outer_rails(box, size, picture, position), [_grown(other, GAP) for other in spots]
+        foreign = [_grown(other, REACH) for other in boxes if not other.contains(box)]
+        tried = (_free_spot(rail, size, [box, *some]) for some in ([*labels, *foreign], labels) for rail in rails)
+        spot = next((one for one in tried if one is not None), None)
+        spots.append(_place(_rails(box, size, picture, position), size, spots, foreign) if spot is None else spot)
+        moved += spots[-1] != _at_corner(box, size, picture, position)[0]
+    return Placement(tuple(spots), moved)
+
+
 def place_labels(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
 ) -> Placement:
@@ -285,9 +313,16 @@ def _rails(box: Rect, size: Size, picture: tuple[int, int], position: MarkPositi
     edge, opposite = ("top", "bottom") if position.startswith("top") else ("bottom", "top")
     first = [lines.middle()] if position == "center" else []
     inner = [lines.inside(edge), lines.inside(opposite), lines.middle()]
-    near = [lines.outside(edge), *inner[: int(tall)], *(lines.outside(side) for side in (opposite, "right", "left"))]
-    far = [lines.outside(side, k) for k in range(1, AWAY + 1) for side in (edge, opposite, "right", "left")]
-    return [*first, *near, *inner[int(tall) :], *far]
+    outer = _outer_rails(box, size, picture, position)
+    near = [outer[0], *inner[: int(tall)], *outer[1:4]]
+    return [*first, *near, *inner[int(tall) :], *outer[4:]]
+
+
+def _outer_rails(box: Rect, size: Size, picture: tuple[int, int], position: MarkPosition) -> list[_Rail]:
+    """The lines outside of the box: along its four sides, that of the position first, then in steps of a label's height."""
+    lines = _Lines(box, size, picture, position)
+    edge, opposite = ("top", "bottom") if position.startswith("top") else ("bottom", "top")
+    return [lines.outside(side, k) for k in range(AWAY + 1) for side in (edge, opposite, "right", "left")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,16 +386,30 @@ def draw_marks(
     """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label."""
     from PIL import ImageDraw
 
-    marked = _draw_boxes(image, boxes)
+    marked = _draw_boxes(_with_outlines(image, boxes) if marks.outlined else image, boxes)
     pen, font = ImageDraw.Draw(marked), _font(marks.text_size)
     for box, spot in zip(boxes, spots, strict=True):
         if not _grown(box, LINE).meets(spot):
+            if marks.outlined:
+                pen.line(_leader(box, spot), fill=OUTLINE, width=3)
             pen.line(_leader(box, spot), fill="red", width=1)
     for label, spot in zip(labels, spots, strict=True):
-        pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), fill="black")
+        pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), "black", OUTLINE if marks.outlined else None)
         left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
         pen.text((left, spot.y1 - marks.padding), label, fill="white", font=font, anchor="ls")
     return marked
+
+
+def _with_outlines(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
+    """A copy with a line around where each red one will be, drawn before them all so that it crosses none."""
+    from PIL import ImageDraw
+
+    copy = image.copy()
+    pen = ImageDraw.Draw(copy)
+    for box in boxes:
+        x0, y0, x1, y1 = _grown(box, LINE)
+        pen.rectangle((x0, y0, x1 - 1, y1 - 1), outline=OUTLINE)
+    return copy
 
 
 def _leader(box: Rect, spot: Rect) -> tuple[tuple[int, int], tuple[int, int]]:

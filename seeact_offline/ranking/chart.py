@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from seeact_offline.ranking.recall import CUT, CurvePoint
@@ -34,33 +34,81 @@ LINES = (
 )
 
 
-def curve_png(points: Sequence[CurvePoint], title: str) -> bytes:
-    """The curve as PNG; the same points and title give the same bytes."""
+COLOURS = ("#1f6feb", "#d9730d", "#12825b", "#8250df", "#c2255c", "#0b7285", "#846a00", "#475467")
+DASHES = ("-", "--", ":", "-.")
+"""Of several rankers, so that a print without colours tells them apart."""
+ENDINGS = (".png", ".pdf", ".svg")
+_NAMELESS: Mapping[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    ".svg": {"Date": None, "Creator": None},
+}
+"""Dates and matplotlib's version must not get into a file."""
+
+
+def curve_picture(curves: Mapping[str, Sequence[CurvePoint]], title: str, ending: str = ".png") -> bytes:
+    """The curves by ranker as a file with this ending, one of ENDINGS; the same curves and title give the same bytes.
+
+    Of one ranker all lines; of several the recall of all steps, a line each.
+    """
+    import matplotlib
+
     buffer = io.BytesIO()
-    # matplotlib's version must not get into the file
-    draw_curve(points, title).savefig(buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    with matplotlib.rc_context({"svg.hashsalt": "curve", "pdf.fonttype": 42}):
+        figure = draw_curve(next(iter(curves.values())), title) if len(curves) == 1 else draw_curves(curves, title)
+        figure.savefig(buffer, format=ending[1:], dpi=DOTS_PER_INCH, metadata=_NAMELESS[ending])
     return buffer.getvalue()
 
 
-def draw_curve(points: Sequence[CurvePoint], title: str) -> Figure:
-    # not pyplot, which keeps every figure and may look for a screen
-    from matplotlib.figure import Figure
+def draw_curves(curves: Mapping[str, Sequence[CurvePoint]], title: str) -> Figure:
+    """The recall of all steps of several rankers."""
+    figure, axes = _new(title)
+    for number, (name, points) in enumerate(curves.items()):
+        shares = [100 * point.recall for point in points]
+        cut = f": {shares[CUT - 1]:.1f} % at k = {CUT}" if len(shares) >= CUT else ""
+        style, colour = DASHES[number % len(DASHES)], COLOURS[number % len(COLOURS)]
+        axes.plot(
+            [p.k for p in points], shares, style, color=colour, linewidth=2, label=_drawable(name) + cut, clip_on=False
+        )
+    axes.axvline(CUT, color="#b8c7e6", linewidth=1, zorder=1)
+    legend = axes.legend(
+        loc="lower right", bbox_to_anchor=(0.98, 0.05), labelcolor=INK, edgecolor="none", framealpha=0.9
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    _style_axes(axes, max(points[-1].k for points in curves.values()))
+    axes.set_ylabel("recall of all steps = ceiling of Step SR, micro", color=FAINT)
+    return figure
 
-    figure = Figure(INCHES, facecolor="white")
-    figure.subplots_adjust(left=0.08, right=0.96, top=0.88, bottom=0.13)
-    axes = figure.subplots()
+
+def draw_curve(points: Sequence[CurvePoint], title: str) -> Figure:
+    figure, axes = _new(title)
     for line in LINES:
         shares = [100 * line.value(point) for point in points]
         axes.plot(
             [point.k for point in points], shares, color=line.colour, linewidth=2, label=line.label, clip_on=False
         )
     _mark_the_cut(axes, points)
-    # a file's name may hold anything: halves of surrogate pairs cannot be drawn, and a dollar sign must not begin a formula
-    title = title.encode(errors="replace").decode()
-    axes.set_title(title, loc="left", fontsize=14, color=INK, pad=18, parse_math=False)
     axes.legend(loc="lower right", bbox_to_anchor=(0.98, 0.18), reverse=True, frameon=False, labelcolor=INK)
     _style_axes(axes, points[-1].k)
     return figure
+
+
+def _new(title: str) -> tuple[Figure, Axes]:
+    # not pyplot, which keeps every figure and may look for a screen
+    from matplotlib.figure import Figure
+
+    figure = Figure(INCHES, facecolor="white")
+    figure.subplots_adjust(left=0.08, right=0.96, top=0.88, bottom=0.13)
+    axes = figure.subplots()
+    # a dollar sign must not begin a formula
+    axes.set_title(_drawable(title), loc="left", fontsize=14, color=INK, pad=18, parse_math=False)
+    return figure, axes
+
+
+def _drawable(text: str) -> str:
+    """A file's name may hold anything; halves of surrogate pairs cannot be drawn."""
+    return text.encode(errors="replace").decode()
 
 
 def _mark_the_cut(axes: Axes, points: Sequence[CurvePoint]) -> None:

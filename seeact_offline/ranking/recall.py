@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ CURVE_TO = 100
 PUBLISHED_RECALL_AT_50 = {"cross_task": 0.889, "cross_website": 0.853, "cross_domain": 0.857}
 """Of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
 paper, section 4.1."""
+PUBLISHED_RANKERS = frozenset({"osunlp/MindAct_CandidateGeneration_deberta-v3-base"})
+"""Those that the published figures are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,19 @@ def curve(ranks: Sequence[StepRank]) -> list[CurvePoint]:
     for k in range(1, CURVE_TO + 1):
         macro = sum(recall_at_k(steps, k) for steps in tasks) / max(1, len(tasks))
         points.append(CurvePoint(k, recall_at_k(everything, k), recall_at_k(possible, k), macro))
+    return points
+
+
+def read_curve(text: str) -> list[CurvePoint]:
+    """The reverse of `curve_csv`. Raises ValueError for a file that is none."""
+    try:
+        rows = list(csv.DictReader(text.splitlines()))
+        names = ("recall", "recall_with_positive", "step_sr_ceiling_macro")
+        points = [CurvePoint(int(row["k"]), *(float(row[name]) for name in names)) for row in rows]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no column {error}") from None
+    if not points or [point.k for point in points] != list(range(1, len(points) + 1)):
+        raise ValueError("not k = 1, 2, ...")
     return points
 
 

@@ -35,8 +35,10 @@ from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.markup_ablation import Cell, cell_result, check_cells, markup_table
 from seeact_offline.runs.runner import answer, preparing
 from seeact_offline.runs.runner import run as run_steps
+from seeact_offline.runs.selection import extent
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Steps, Watch
+from seeact_offline.scoring.report import counted
 
 NAME = "ablate-markup"
 _OF_A_CELL = ("marks", "mark_position", "mark_turn1")
@@ -120,9 +122,9 @@ def _opened(config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirec
     # replies are kept by SharedReplies, whatever the model
     budget = budget_of(config, sum(run.state.cost for run in runs))
     model = open_model(config.model, model_options(config, budget=budget))
-    out.claim(_common(first.identity) | {"ablation": NAME}, _common(first.settings))
+    out.claim(_common(first.identity) | {"ablation": NAME}, _common(first.settings), first.made)
     for run in runs:
-        run.folder.claim(run.job.identity, run.job.settings)
+        run.folder.claim(run.job.identity, run.job.settings, first.made)
     return runs, model
 
 
@@ -147,8 +149,8 @@ def _cell_run(config: EvalConfig, first: Job, cell: Cell, out: RunDirectory, tru
 def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunDirectory, watch: Watch) -> None:
     watch.begun(config.dataset)
     job, done = runs[0].job, sum(len(run.state.done) for run in runs)
-    of, model = f"{job.settings['dataset']} ({job.settings['split']})", job.settings["model"]
-    watch.note(f"{len(runs)} ways of marking, {len(job.split.keys)} steps of {of} each, model {model}, out {out.path}")
+    of, model = extent(job.split, job.settings["dataset"]), job.settings["model"]
+    watch.note(f"{counted(len(runs), 'way')} of marking, {of} each, model {model}, out {out.path}")
     if done:
         watch.note(f"{done} of {len(runs) * len(job.split.keys)} are done already and are not asked again")
 

@@ -186,7 +186,7 @@ def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: Shar
     with out.alone():
         # as a live run names them, and those that a live run has named in this folder
         job = with_dropped(job, [*out.settings().get("dropped_parameters", ()), *wire.dropped])
-        out.claim(job.identity, job.settings)
+        out.claim(job.identity, job.settings, job.made)
         replies = Replies(reply_store(config, out), str(wire.identity["model"]))
         writer = batches.writer(_next(batches), limits)
         try:

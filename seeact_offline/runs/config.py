@@ -164,6 +164,8 @@ class EvalConfig:
     """So many more runs with groups and choices in a random order; `shuffle_groups` is an older name."""
     out: Path | None = None
     """The run directory; None: one below `runs/` in the working folder."""
+    command: str | None = None
+    """The command line that asks for all this, for the manifest; None: it is asked for in Python."""
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""

@@ -21,10 +21,12 @@ from filelock import FileLock, Timeout
 
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
+from seeact_offline.files.markdown import printable
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import Call, CallRecord, InputError, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.runs.targets import read_target, target_line
+from seeact_offline.scoring.report import how_it_was_run
 
 FLAGGED = "flagged.jsonl"
 LOCK = ".lock"
@@ -38,6 +40,8 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_ours = False
+        # whether `check` has made the folder
         self._journal = Journal(path / "predictions.jsonl")
         self._targets = Journal(path / "targets.jsonl")
         self._timings = Journal(path / "calls.jsonl")
@@ -64,6 +68,7 @@ class RunDirectory:
     def check(self, identity: Mapping[str, Any]) -> None:
         """Makes the folder; raises InputError where that cannot be, or where it holds a run of another configuration."""
         try:
+            self._is_ours = self._is_ours or not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError("out", "a folder that can be made", f"{self.path}: {error.strerror}") from None
@@ -73,16 +78,22 @@ class RunDirectory:
             got = f"none beside the predictions in {self.path}; name another folder"
             raise InputError("out", "a manifest.json", got)
 
-    def claim(self, identity: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    def claim(
+        self, identity: Mapping[str, Any], settings: Mapping[str, Any], made: Mapping[str, Any] | None = None
+    ) -> None:
         """Writes the manifest; where one of the same configuration is there, only settings that have changed.
 
-        `identity`: everything that predictions depend on. `settings`: what else is worth recording. Raises InputError.
+        `identity`: everything that predictions depend on. `settings`: what else is worth recording. `made`: when and by which
+        command the run was begun, and how it asks; that of the beginning stays. Raises InputError.
         """
         self.check(identity)
         if self.manifest.exists():
             _write_json(self.manifest, {**_read_manifest(self.manifest), "settings": settings})
         else:
-            _write_json(self.manifest, {"schema": 1, "identity": identity, "settings": settings, **_environment()})
+            begun = {"made": made} if made else {}
+            _write_json(
+                self.manifest, {"schema": 1, "identity": identity, "settings": settings, **begun, **_environment()}
+            )
 
     def settings(self) -> dict[str, Any]:
         """Those of the manifest; empty where there is none yet. Raises InputError."""
@@ -90,7 +101,10 @@ class RunDirectory:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keeps other runs out of this folder inside. Raises InputError where one is at work in it."""
+        """Keeps other runs out of this folder inside. Raises InputError where one is at work in it.
+
+        A folder that was made for a run and has nothing in it at the end, as the run could not begin, goes again.
+        """
         lock = FileLock(self.path / LOCK)
         try:
             lock.acquire(blocking=False)
@@ -104,6 +118,13 @@ class RunDirectory:
             yield
         finally:
             lock.release()
+            if self._is_ours:
+                self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        if all(path.name == LOCK for path in self.path.iterdir()):
+            (self.path / LOCK).unlink(missing_ok=True)
+            self.path.rmdir()
 
     def load(self) -> dict[StepKey, Prediction]:
         """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
@@ -174,7 +195,8 @@ class RunDirectory:
     def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
         replace_text(self.path / "steps.jsonl", _lines(map(_line, steps)))
         _write_json(self.path / "results.json", results)
-        replace_text(self.path / "report.md", redact(report))
+        how = how_it_was_run(_read_manifest(self.manifest)) if self.manifest.exists() else ""
+        replace_text(self.path / "report.md", redact(report + printable(how)))
 
     def remember_flagged(self, keys: frozenset[StepKey] | None) -> None:
         """Notes the steps without which the figures were given too, so that scoring again gives them too."""
@@ -242,6 +264,8 @@ def _where_set(prediction: Prediction) -> dict[str, Any]:
         fields["notes"] = dict(prediction.notes)
     if prediction.reachable is not None:
         fields["reachable"] = prediction.reachable
+    if prediction.element_text:
+        fields["element_text"] = prediction.element_text
     return fields
 
 
@@ -308,6 +332,7 @@ class _PredictionLine(_KeyLine):
     point: tuple[float, float] | None = None
     notes: dict[str, int] = {}
     reachable: bool | None = None
+    element_text: str = ""
 
 
 class _Manifest(msgspec.Struct):
@@ -347,6 +372,7 @@ def read_prediction(text: str) -> Prediction:
         point=line.point,
         notes=tuple(sorted(line.notes.items())),
         reachable=line.reachable,
+        element_text=line.element_text,
     )
 
 

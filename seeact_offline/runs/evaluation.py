@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,12 +36,12 @@ from seeact_offline.runs.ranking import RankConfig
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.scores import RankingStage, ranking_stage
-from seeact_offline.runs.selection import asked_of
+from seeact_offline.runs.selection import asked_of, extent
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.turn1 import Author
 from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
-from seeact_offline.scoring.report import report
+from seeact_offline.scoring.report import counted, report
 from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.steps import score_step
 
@@ -74,13 +75,12 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, watch: Watch) -> 
     model = open_model(config.model, options)
     job = with_dropped(job, out.settings().get("dropped_parameters", ()))
     # not before the model is known to be usable: a mistyped one must not claim the folder
-    out.claim(job.identity, job.settings)
+    out.claim(job.identity, job.settings, job.made)
     watch.begun(config.dataset)
-    watch.note(
-        f"{len(job.split.keys)} steps of {job.settings['dataset']} ({job.settings['split']}), model {job.settings['model']}, out {out.path}"
-    )
+    watch.note(f"{extent(job.split, job.settings['dataset'])}, model {job.settings['model']}, out {out.path}")
     if state.done:
-        watch.note(f"{len(state.done)} steps are done already and are not asked again")
+        done = "step is done already and is not", "steps are done already and are not"
+        watch.note(f"{counted(len(state.done), *done)} asked again")
     for remark in getattr(model, "remarks", ()):
         watch.note(remark)
     for name in unheeded(config.model, model_options(config)):
@@ -97,7 +97,7 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, watch: Watch) -> 
     if dropped:
         watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
         job = with_dropped(job, dropped)
-        out.claim(job.identity, job.settings)
+        out.claim(job.identity, job.settings, job.made)
     complete = complete and state.done.keys() >= frozenset(job.split.keys)
     reached = write_predictions(job, out, state) if config.predict_only else write_results(job, out, state, complete)
     return Run(out.path, failed_repeats=failed_repeats, n_left=len(job.split.keys) - reached)
@@ -133,6 +133,8 @@ class Job:
     """What the results name."""
     flagged: frozenset[StepKey] | None = None
     """Steps without which the figures are given too; None where that was not asked for."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    """When and by which command it was begun, and how it asks."""
 
 
 @dataclass
@@ -179,7 +181,19 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint, **selected, **opened.shown, **_own_words(config),
     }  # fmt: skip
-    return Job(split, ranking, opened.grounding, protocol, identity, settings, flagged)
+    return Job(
+        split, ranking, opened.grounding, protocol, identity, settings, flagged, _made(config, asked.get("base_url"))
+    )
+
+
+def _made(config: EvalConfig, base_url: str | None) -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": config.command,
+        "temperature": config.temperature,
+        "max_tokens": config.max_tokens,
+        "base_url": base_url,
+    }
 
 
 def _own_words(config: EvalConfig) -> dict[str, Any]:
@@ -375,11 +389,11 @@ def _ask_repeats(
     failed = 0
     for number in range(1, config.shuffle_groups + 1):
         again, folder = _repeat(config, job, number), RunDirectory(repeat_folder(out.path, number))
-        folder.claim(again.identity, again.settings)
+        folder.claim(again.identity, again.settings, again.made)
         known = State(done=done_before(again, folder, config))
         asked = asked_of(config, job.split, known.done)
         known.done = {key: prediction for key, prediction in known.done.items() if key not in asked}
-        watch.note(f"order {number} of {config.shuffle_groups}: {len(asked)} steps to ask")
+        watch.note(f"order {number} of {config.shuffle_groups}: {counted(len(asked), 'step')} to ask")
         if budget is not None:
             budget.spent += known.cost
         # replies are kept in the run's own file, whichever order they were for

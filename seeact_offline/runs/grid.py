@@ -20,7 +20,7 @@ from seeact_offline.models import model_name, open_model
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluation import default_out, evaluate, model_options, run_coroutine
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.groundings import heeded, open_strategy
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
@@ -120,9 +120,9 @@ def _of_cell(config: EvalConfig, cell: Cell, model: Any, out: Path) -> EvalConfi
     """Without the options that this grounding does not have. Raises InputError."""
     others = [name for name, (_, owners) in own_options().items() if cell.grounding not in owners]
     dropped = {name: None for name in others if config.own(name) is not None}
-    return config.changed(
-        **dropped, model=model, grounding=cell.grounding, split=cell.split, out=out / cell.folder
-    )  # fmt: skip
+    return heeded(
+        config.changed(**dropped, model=model, grounding=cell.grounding, split=cell.split, out=out / cell.folder)
+    )
 
 
 def _write_index(path: Path, cells: Sequence[Cell]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
@@ -12,6 +12,11 @@ from seeact_offline.prompting import PromptPack, only_with
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import BATCHINGS, UNGROUNDED, EvalConfig
 from seeact_offline.runs.turn1 import Author, author_of
+
+GROUPING: dict[str, Any] = {
+    field.name: field.default for field in fields(EvalConfig) if field.name in ("top_k", "group_size", "merge")
+}
+"""Options of which a strategy without groups takes no notice, and their usual values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,27 @@ def name_of(config: EvalConfig) -> str:
 
 
 def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrategy:
-    """Raises InputError for an option that the strategy does not have, or that another one rules out."""
+    """Raises InputError for an option that the strategy does not have or takes no notice of, or that another one rules out."""
+    opened = _opened(config, order)
+    named = next((name for name in _unheeded(opened) if getattr(config, name) != GROUPING[name]), None)
+    if named is not None:
+        expected = f"the usual {GROUPING[named]} with grounding {name_of(config)}, which takes no notice of it"
+        raise InputError(named, expected, str(getattr(config, named)))
+    return opened
+
+
+def heeded(config: EvalConfig) -> EvalConfig:
+    """The configuration, with those options as usual of which its strategy takes no notice. Raises InputError as `open_strategy`."""
+    return replace(config, **{name: GROUPING[name] for name in _unheeded(_opened(config, None))})
+
+
+def _unheeded(opened: OpenedStrategy) -> list[str]:
+    """Of GROUPING: all where nothing is ranked, else what the strategy says that it has none of."""
+    ranks = opened.grounding.needs_ranking
+    return [name for name in GROUPING if not ranks or opened.identity.get(name, GROUPING[name]) is None]
+
+
+def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
     strategy = STRATEGIES[name_of(config)]
     _check_own_options(config, strategy)
     _check_form(config, strategy)

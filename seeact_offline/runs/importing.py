@@ -24,6 +24,7 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.importers import IMPORTERS, looks_like, read
 from seeact_offline.scoring.importers.importer import Found, Importer, Problem, Source
 from seeact_offline.scoring.protocols import find_protocol
+from seeact_offline.scoring.report import counted
 
 SHOWN = 3
 """Problems of a name that are told one by one."""
@@ -82,7 +83,9 @@ def import_run(
     }
     _tell(problems, watch or Watch())
     if joined.n_missing and watch:
-        watch.note(f"{joined.n_missing} steps of {joined.dataset} ({joined.split}) have no answer and are left out")
+        watch.note(
+            f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: left out"
+        )
     finished = Finished(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
     made = finished.score(finished.protocol(rules.name))
     folder = RunDirectory(out)

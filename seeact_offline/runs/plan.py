@@ -7,6 +7,7 @@ from typing import Any
 
 from seeact_offline.files.table import Table
 from seeact_offline.models.prices import Quote
+from seeact_offline.scoring.report import counted
 
 MILLION = 1_000_000
 
@@ -124,7 +125,7 @@ class Plan:
             ["completion tokens", *(f"{amount.completion_tokens:,.0f}" for amount in amounts)],
             ["USD", *(_usd(amount.cost(self.quote)) for amount in amounts)],
         ]
-        title = f"What {self.model} would be asked: {self.n_asked} of {self.n_steps} steps, {self.n_tasks} tasks"
+        title = f"What {self.model} would be asked: {self.n_asked} of {counted(self.n_steps, 'step')}, {counted(self.n_tasks, 'task')}"
         return Table(title=title, header=["", "least", "expected", "most"], rows=rows, notes=self._notes())
 
     def report(self) -> str:
@@ -136,7 +137,7 @@ class Plan:
 
     def _left(self) -> str:
         return (
-            f"{self.n_done} steps are done already, {self.n_not_askable} cannot be asked; kept replies answer {self.n_kept} calls "
+            f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer {self.n_kept} calls "
             "that are not counted above. Nothing was sent."
         )
 
@@ -160,7 +161,7 @@ class Plan:
         assumed = self.assumed
         turns = " and ".join(f"{tokens:.0f}" for tokens in assumed.replies)
         thought = f" and {assumed.thought:.0f} more a call that are not shown" if assumed.thought else ""
-        source = f"Measured in {assumed.measured_in} steps of this run" if assumed.measured_in else "Assumed"
+        source = f"Measured in {counted(assumed.measured_in, 'step')} of this run" if assumed.measured_in else "Assumed"
         return (
             f"{source}: replies of {turns} tokens by turn{thought}; {100 * assumed.picks:.0f} % of groups name an element, and two that "
             "do make a final round. The least has none, the most all that there can be."
@@ -175,7 +176,7 @@ class Plan:
         if self.detectable is None or self.detectable > 1:
             return f"So few tasks show no difference in Step SR between two runs, {basis}."
         return (
-            f"{self.n_tasks} tasks show a difference in Step SR of {100 * self.detectable:.1f} points or more with a power of 80 % at 5 %, "
+            f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {100 * self.detectable:.1f} points or more with a power of 80 % at 5 %, "
             f"{basis}."
         )
 

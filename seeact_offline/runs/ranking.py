@@ -24,11 +24,13 @@ from seeact_offline.ranking import (
     write_scores,
 )
 from seeact_offline.ranking.files import ParquetScores
-from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
+from seeact_offline.ranking.recall import CUT, PUBLISHED_RANKERS, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.splits import Engine, LocalEngine, RankedStep, ScoreJournal, reread_steps
 from seeact_offline.records import InputError, ScoreFileError, StepKey
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
@@ -79,9 +81,7 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     split = open_split(config.dataset, config.split, limit=config.limit)
     with open_engine(config, watch) as engine:
         origin = origin_of(config, split, engine)
-        watch.note(
-            f"{len(split.keys)} steps of {config.dataset} ({split.name}), ranker {config.ranker_name}, out {out}"
-        )
+        watch.note(f"{extent(split, config.dataset)}, ranker {config.ranker_name}, out {out}")
         finished = _finished(out, origin, watch)
         if finished is None:
             ranks, written = rank_into(out, split, engine, origin, watch, format=format)
@@ -124,7 +124,8 @@ def rank_into(
     with ScoreJournal(path, origin) as journal:
         resumed = sum(key in journal for key in split.keys)
         if resumed:
-            watch.note(f"{resumed} steps are done already and are not scored again")
+            done = "step is done already and is not", "steps are done already and are not"
+            watch.note(f"{counted(resumed, *done)} scored again")
         ranks, found = _rank_all(split, engine, journal, watch)
         left_out = {**(old.origin.left_out if old and old.origin else {}), **found.left_out}
         left_out = {key: left_out[key] for key in sorted(left_out) if key not in found.ranked}
@@ -232,6 +233,8 @@ def _results(config: RankConfig, out: Path, origin: Origin, ranks: Sequence[Step
         "out": str(out),
         **summary(ranks),
         "texts_truncated": origin.texts_truncated or 0,
-        "published_recall_at_50": PUBLISHED_RECALL_AT_50.get(origin.split),
+        "published_recall_at_50": (
+            PUBLISHED_RECALL_AT_50.get(origin.split) if config.ranker_name in PUBLISHED_RANKERS else None
+        ),
         "steps_left_out": [str(one.key) for one in ranks if one.failure],
     }

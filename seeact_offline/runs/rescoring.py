@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
+from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.comparing import read_scored
@@ -21,8 +22,10 @@ from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.directory import RunDirectory, read_manifest
 from seeact_offline.runs.orders import finished_repeats
 from seeact_offline.runs.run import Run
+from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.causes import Judged, PersonCause, read_causes
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from seeact_offline.scoring.protocols import Protocol, find_protocol
@@ -61,6 +64,8 @@ class Finished:
     orders: Sequence[Sequence[Prediction]] = ()
     oracle: Mapping[StepKey, bool] | None = None
     """Whether the oracle grounding gets each step's element right, where a run of it was named."""
+    causes: Mapping[Judged, PersonCause] | None = None
+    """What a person says that steps were lost to, where a file of it was named."""
 
     @cached_property
     def answers(self) -> Answers:
@@ -82,6 +87,7 @@ class Finished:
             orders=self.orders,
             oracle=self.oracle,
             answers=self.answers,
+            causes=self.causes,
         )
         left_out = self.settings.get(IMPORT_NOTES) or {}
         made.results["notes"] = dict(sorted((made.results["notes"] | left_out).items()))
@@ -104,11 +110,13 @@ def rescore(
     protocol: str | None = None,
     dataset: Any = None,
     oracle: Path | None = None,
+    causes: Path | None = None,
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
-    of the oracle grounding over the same steps; the errors of annotation are counted where it is right.
+    of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
+    what a person says that steps were lost to, which takes the place of the computed cause.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
@@ -117,6 +125,8 @@ def rescore(
         finished = open_finished(run, dataset, watch)
         if oracle is not None:
             finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
+        if causes is not None:
+            finished = replace(finished, causes=read_causes(causes))
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made)
 
@@ -211,7 +221,7 @@ def _truths(run: Path, settings: Mapping[str, Any], dataset: Any) -> list[Truth]
     split = open_split(dataset, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
     if split.fingerprint != settings["dataset_fingerprint"]:
         raise InputError("dataset", f"the data that {run} was run on", f"other rows in {dataset}")
-    return [step.truth for step in split.steps()]
+    return [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()]
 
 
 def _says_complete(run: Path) -> bool:

@@ -69,7 +69,10 @@ class Run:
         return pd.DataFrame(list(makers[level]()))
 
     def to_dataset(self) -> datasets.Dataset:
-        """The steps with their scores, as `to_pandas("steps")`, for the hub's own tools."""
+        """The steps with their scores, as `to_pandas("steps")`, for the hub's own tools.
+
+        It holds tasks and typed values, which must not be published of a benchmark's test sets: see `export`.
+        """
         from datasets import Dataset
 
         return Dataset.from_pandas(self.to_pandas("steps"), preserve_index=False)

@@ -21,6 +21,7 @@ from seeact_offline.records import (
     Step,
     StepError,
 )
+from seeact_offline.runs.targets import element_text
 
 OF_PICTURES = frozenset({"no_screenshot", "bad_screenshot"})
 """Faults of a row that do no harm where no picture is shown."""
@@ -86,6 +87,7 @@ async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding
         notes=grounded.notes,
         reachable=grounded.reachable,
         calls=grounded.calls,
+        element_text=element_text(prepared.page, decision.element_id),
     )
 
 

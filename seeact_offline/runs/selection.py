@@ -8,6 +8,13 @@ from pathlib import Path
 from seeact_offline.dataset import Split
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.scoring.report import counted, first_tasks
+
+
+def extent(split: Split, dataset: object) -> str:
+    """How much of a data set is taken, in words: its steps, and its tasks, which is what a limit counts."""
+    n = len(split.tasks)
+    return f"{counted(len(split.keys), 'step')} of {dataset} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
 
 
 def asked_of(config: EvalConfig, split: Split, known: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:

@@ -65,6 +65,7 @@ class _Results(msgspec.Struct):
     task_success_rate: dict[str, float | None]
     usage: dict[str, Any]
     notes: dict[str, int] = {}
+    reply_failures: dict[str, int] = {}
     complete: bool = True
     left_out: int = 0
     n_not_run: int = 0
@@ -439,6 +440,7 @@ def _markup_row(run: _Run, turn1: str, paper: Mapping[str, float] | None) -> dic
         "replies_reused": results.notes.get("reply_reused", 0),
         "labels_off_position": results.notes.get("label_off_position", 0),
         "failed_steps": results.n_not_run,
+        "unreadable_replies": sum(results.reply_failures.values()),
     }
 
 

@@ -16,16 +16,30 @@ from seeact_offline.pages.kin import kin
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Kinship, Operation, RowError, Step, StepKey, Truth
 
+LONGEST = 80
+"""Characters of an element's text."""
+
 
 def target_of(step: Step, read: Callable[[], Page]) -> Truth:
     """`step.truth` with what its picture and page add, as far as they can be read; `read` gives the page."""
     size = _picture_size(step)
+    truth = step.truth
     try:
         near = kin(read(), step.candidates, size)
+        words = element_text(read(), truth.target)
     except Exception:
         # a page that we never met must not end a run; that this step could not be asked is said in its prediction
-        near = {}
-    return replace(step.truth, picture_size=size, kin=near)
+        near, words = {}, ""
+    return replace(truth, picture_size=size, kin=near, element_text=words)
+
+
+def element_text(page: Page, node: str | None) -> str:
+    """What the page says of an element, in at most LONGEST characters; empty for none and for one that is not on it."""
+    if node is None or node not in page.ids:
+        return ""
+    written = page.ranker_text(node).split("\ntarget: ", 1)[-1].replace(" id=0", "", 1)
+    words = " ".join(written.removeprefix("(").removesuffix(")").split())
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 3]}..."
 
 
 def _picture_size(step: Step) -> tuple[int, int] | None:
@@ -53,6 +67,10 @@ def target_line(truth: Truth) -> str:
         "n_before": truth.n_before,
         "n_candidates": truth.n_candidates,
         "kin": {kinship: sorted(ids) for kinship, ids in truth.kin.items()},
+        "task": truth.task,
+        "index": truth.index,
+        "split": truth.split,
+        "element_text": truth.element_text,
     }
     return json.dumps(redact_values(row))
 
@@ -75,6 +93,10 @@ class _TargetLine(msgspec.Struct):
     n_before: int = 0
     n_candidates: int = 0
     kin: dict[str, frozenset[str]] = {}
+    task: str = ""
+    index: int | None = None
+    split: str = ""
+    element_text: str = ""
 
 
 def read_target(text: str) -> Truth:
@@ -93,4 +115,8 @@ def read_target(text: str) -> Truth:
         n_before=line.n_before,
         n_candidates=line.n_candidates,
         kin=cast("dict[Kinship, frozenset[str]]", line.kin),
+        task=line.task,
+        index=line.index,
+        split=line.split,
+        element_text=line.element_text,
     )

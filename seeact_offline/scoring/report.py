@@ -14,7 +14,7 @@ from seeact_offline.records import Summary
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.rules import sentence
 from seeact_offline.scoring.statistics import FEW_TASKS
-from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
+from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
 
 METRICS = (
     ("element_accuracy", "Element Accuracy"),
@@ -33,7 +33,8 @@ NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
 the last is a digest beside `prompts`, meant for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
-    "left_out", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
+    "by_split", "left_out", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
+    "causes_by_person",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -69,6 +70,21 @@ UNKNOWN: Mapping[str, str] = {}
 """No meanings: each note is printed by its name alone."""
 LISTED = 50
 """Failed steps that the report lists."""
+VERY_FEW_TASKS = 10
+NOT_THE_PAPERS = (
+    "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
+)
+NOT_REPORTED = "not reported"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 step`, `1,234 steps`. `many`: the plural, where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def first_tasks(limit: int) -> str:
+    """What a limit counts."""
+    return "the first task" if limit == 1 else f"the first {limit:,} tasks"
 
 
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
@@ -76,6 +92,7 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     tables = [
         _settings(results),
         _figures(results),
+        _by_split(results),
         _without_flagged(results),
         _whole_tasks(results),
         _recall(results),
@@ -94,15 +111,38 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _failed_steps(steps),
     ]
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
-    paragraphs = [title, *(one.markdown() for one in tables if one is not None), *_not_listed(steps)]
+    remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
+    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *_not_listed(steps)]
     return "\n\n".join(paragraphs) + "\n"
+
+
+def how_it_was_run(manifest: Mapping[str, Any]) -> str:
+    """The end of `report.md`, from `manifest.json`; empty for a run from before this was kept."""
+    made = manifest.get("made")
+    if not made:
+        return ""
+    limit = (manifest.get("settings") or {}).get("limit")
+    rows = [
+        ("date", made["date"]),
+        ("command", made["command"] or "none: asked for in Python"),
+        ("temperature", made["temperature"]),
+        ("max tokens of a reply", made["max_tokens"]),
+        ("base URL", made["base_url"] or "the provider's own"),
+        ("limit", "none" if limit is None else first_tasks(limit)),
+        ("Python", manifest.get("python", "not known")),
+        ("seeact-offline", (manifest.get("packages") or {}).get("seeact-offline", "not known")),
+        ("git commit", manifest.get("git_commit") or "not known"),
+    ]
+    return "\n" + Table(title="How it was run", header=("what", "value"), rows=rows).markdown() + "\n"
 
 
 def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str:
     """What `eval` and `score` print: the figures, where steps are lost, and failures. `notes`: what each note means."""
-    head = f"{results['grounding']} on {results['split']}: {results['n_steps']} steps of {results['n_tasks']} tasks, protocol {results['protocol']}"
+    size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
+    head = f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}"
     tables = [
         _figures(results),
+        _by_split(results),
         _without_flagged(results),
         _whole_tasks(results),
         _recall(results),
@@ -135,10 +175,41 @@ def _figures(results: Mapping[str, Any]) -> Table:
     note = "Percent. Macro: mean over tasks of the task's mean, with its 95 % interval. Micro: mean over steps."
     note += _averaging(results["protocol"]) + _intervals(results, named)
     if results["left_out"]:
-        note += f" The protocol leaves out {results['left_out']} steps: they are in no figure."
+        left_out = counted(results["left_out"], "step: it is", "steps: they are")
+        note += f" The protocol leaves out {left_out} in no figure."
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
-    return Table(header=("metric", "macro", "95 % interval", "micro"), rows=rows, notes=[note, *_ceiling(results)])
+    notes = [*_caution(results["n_tasks"]), note, *_ceiling(results)]
+    return Table(header=("metric", "macro", "95 % interval", "micro"), rows=rows, notes=notes)
+
+
+def _caution(n_tasks: int) -> list[str]:
+    if n_tasks >= VERY_FEW_TASKS:
+        return []
+    return [
+        f"Caution: {counted(n_tasks, 'task')} only. Too few to tell methods apart: another draw may well give other figures."
+    ]
+
+
+def _by_split(results: Mapping[str, Any]) -> Table | None:
+    """The macro averages of each split, of a run over several."""
+    parts = results.get("by_split")
+    if not parts:
+        return None
+    named = [(name, title) for name, title in METRICS if results[name] is not None]
+    rows = [
+        (
+            split,
+            part["n_tasks"],
+            part["n_steps"],
+            *(f"{percent(part[name]['macro'])} ({_interval(part[name]['ci95'])})" for name, _ in named),
+        )
+        for split, part in parts.items()
+    ]
+    header = ("split", "tasks", "steps", *(title for _, title in named))
+    return Table(
+        title="Each split", header=header, rows=rows, notes=["Percent. Macro averages with their 95 % intervals."]
+    )
 
 
 def _averaging(name: str) -> str:
@@ -192,7 +263,8 @@ def _without_flagged(results: Mapping[str, Any]) -> Table | None:
     if rest is None:
         return None
     rows = [(title, cells[0], cells[2]) for name, title in METRICS for cells in [_cells(rest[name])]]
-    note = f"Without the {rest['n_flagged']} flagged steps: {rest['n_steps']} steps of {rest['n_tasks']} tasks."
+    size = f"{counted(rest['n_steps'], 'step')} of {counted(rest['n_tasks'], 'task')}"
+    note = f"Without the {counted(rest['n_flagged'], 'flagged step')}: {size}."
     return Table(header=("metric", "macro", "micro"), rows=rows, notes=[note])
 
 
@@ -209,7 +281,10 @@ def _recall(results: Mapping[str, Any]) -> Table | None:
     recall = results["recall_at_k"]
     if all(value is None for value in recall.values()):
         return None
-    return Table(header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]])
+    note = f"Recall is over {counted(results['n_steps'], 'step')}: where no right element was ranked, it counts as not found."
+    return Table(
+        header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]], notes=[note]
+    )
 
 
 def _waterfall(results: Mapping[str, Any]) -> Table | None:
@@ -218,7 +293,7 @@ def _waterfall(results: Mapping[str, Any]) -> Table | None:
     n_lost = sum(one["steps"] for one in lost.values())
     if not n_lost + results["n_succeeded"]:
         return None
-    meanings = CAUSES if done else CAUSES_WITHOUT_ELEMENT
+    meanings = {**(CAUSES if done else CAUSES_WITHOUT_ELEMENT), **BY_EYE}
     causes = [*(cause for cause in meanings if cause in lost), *sorted(lost.keys() - meanings.keys())]
     columns = [_points([lost[c][kind] for c in causes], done and done[kind]) for kind in ("macro", "micro")]
     n_steps = [n_lost + results["n_succeeded"], *(lost[cause]["steps"] for cause in causes), results["n_succeeded"]]
@@ -228,7 +303,20 @@ def _waterfall(results: Mapping[str, Any]) -> Table | None:
     note = "Points of Step SR" if done else "Points of the share of steps with the right operation"
     note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above."
     header = ("cause", "steps", "macro", "micro", "meaning")
-    return Table(title="Where steps are lost", header=header, rows=rows, notes=[note])
+    return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
+
+
+def _by_person(results: Mapping[str, Any]) -> list[str]:
+    """How many of the causes a person gave."""
+    said = results.get("causes_by_person")
+    if said is None:
+        return []
+    note = (
+        f"{counted(said['used'], 'cause is', 'causes are')} a person's, {said['changed']} of them other than computed."
+    )
+    unused = {"not_lost": "of steps that were not lost", "of_other_answers": "about other answers than this run's"}
+    left = [f"{said[name]} {words}" for name, words in unused.items() if said[name]]
+    return [note + (f" Of the file not used: {', '.join(left)}." if left else "")]
 
 
 def _points(shares: Sequence[float], end: float | None) -> list[str]:
@@ -267,7 +355,7 @@ def _annotation_errors(results: Mapping[str, Any]) -> Table | None:
     if errors is None or not errors["n_groups"]:
         return None
     rows = [(name, errors[name], meaning) for name, meaning in ANNOTATION_ERRORS.items()]
-    note = f"Pictures of {errors['n_steps']} steps ({POPULATIONS[errors['population']]}), each by itself, before any merging."
+    note = f"Pictures of {counted(errors['n_steps'], 'step')} ({POPULATIONS[errors['population']]}), each by itself, before any merging."
     return Table(title="Errors of annotation", header=("error", "pictures", "meaning"), rows=rows, notes=[note])
 
 
@@ -281,7 +369,8 @@ def _budget(results: Mapping[str, Any]) -> Table | None:
             percent(one["bound"]["macro"]),
             percent(one["bound"]["micro"]),
             one["groups"],
-            *(f"{one[name]:,.0f}" for name in ("calls", "prompt_tokens")),
+            f"{one['calls']:,.0f}",
+            f"{one['prompt_tokens']:,.0f}" if one["prompt_tokens"] else NOT_REPORTED,
             _usd(one["cost_usd"]),
         )
         for one in budget
@@ -330,7 +419,8 @@ def _orders(results: Mapping[str, Any]) -> Table | None:
         for name, title in METRICS
         if (value := spread.get(name)) and results[name]
     ]
-    note = f"Macro averages. Lowest, highest and standard deviation are of {spread['n_orders']} runs, each with groups and choices in a random order of its own."
+    runs = counted(spread["n_orders"], "run")
+    note = f"Macro averages. Lowest, highest and standard deviation are of {runs}, each with groups and choices in a random order of its own."
     header = ("metric", "page order", "lowest", "highest", "sd")
     return Table(title="Order of groups and choices", header=header, rows=rows, notes=[note])
 
@@ -344,7 +434,7 @@ def _batching(results: Mapping[str, Any]) -> Table | None:
         for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group"))
     ]
     note = (
-        f"Means over {price['n_steps']} steps. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
+        f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
         " the pictures), with the shared reply in the place of each group's own."
     )
     header = ("protocol", "calls a step", "prompt tokens a step, about")
@@ -358,12 +448,17 @@ def _amount(value: float | None) -> str:
 def _usage(usage: Mapping[str, Any]) -> Table:
     rows = [
         ("calls", usage["calls"]),
-        ("prompt tokens", usage["prompt_tokens"]),
-        ("completion tokens", usage["completion_tokens"]),
-        ("image tokens", usage["image_tokens"]),
+        *((f"{kind} tokens", _tokens(usage, f"{kind}_tokens")) for kind in ("prompt", "completion", "image")),
         ("cost, USD", _usd(usage["cost_usd"])),
     ]
-    return Table(title="Usage", header=("what", "amount"), rows=rows)
+    unreported = usage.get("unreported", 0)
+    silent = f"Of {counted(unreported, 'call')} the server did not say what was used."
+    return Table(title="Usage", header=("what", "amount"), rows=rows, notes=[silent] if unreported else [])
+
+
+def _tokens(usage: Mapping[str, Any], name: str) -> object:
+    """No call is without tokens: a sum of 0 is one that nobody told."""
+    return usage[name] if usage[name] or not usage["calls"] else NOT_REPORTED
 
 
 def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
@@ -373,8 +468,8 @@ def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
             f"{s['annotation_id']}_{s['action_uid']}",
             s["outcome"],
             s["failure"] or "-",
-            _said(s["predicted"]),
-            _wanted(s["target"]),
+            _element(s["predicted"], [s["predicted"]["element_id"] or "none"]),
+            _element(s["target"], s["target"]["element_ids"][:3] or ["none"]),
         )
         for s in _failed(steps)[:LISTED]
     ]
@@ -391,9 +486,8 @@ def _failed(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
 
 
-def _said(predicted: Mapping[str, Any]) -> str:
-    return f"{predicted['element_id'] or 'none'} {predicted['op']} {predicted['value']}"[:LONGEST]
-
-
-def _wanted(target: Mapping[str, Any]) -> str:
-    return f"{' or '.join(target['element_ids'][:3]) or 'none'} {target['op']} {target['value']}"[:LONGEST]
+def _element(answer: Mapping[str, Any], ids: Sequence[str]) -> str:
+    """The operation, and the element in its own words where the run has kept them, else by its ids alone."""
+    done = f"{answer['op']} {answer['value']}".strip()[:LONGEST]
+    words = " ".join(answer.get("element_text", "").split())
+    return f"{done}: {words[:LONGEST]} ({' or '.join(ids)})" if words else f"{' or '.join(ids)} {done}"

@@ -10,6 +10,7 @@ from typing import Any
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.budget import budget
+from seeact_offline.scoring.causes import Judged, PersonCause, relabelled
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.statistics import wilson
 from seeact_offline.scoring.steps import merge_spread, rows, summarise, summarise_answers
@@ -47,18 +48,22 @@ def assemble(
     orders: Sequence[Sequence[Prediction]] = (),
     oracle: Mapping[StepKey, bool] | None = None,
     answers: Answers | None = None,
+    causes: Mapping[Judged, PersonCause] | None = None,
 ) -> Assembled:
     """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`.
 
     `answers`: predictions and truths once more, where they are scored under several protocols.
 
     `flagged`: figures are also given without these steps; None: not asked for. `orders`: the same steps asked in other
-    orders of groups and choices, one list per repeat. `oracle`: see `waterfall.annotation_errors`.
+    orders of groups and choices, one list per repeat. `oracle`: see `waterfall.annotation_errors`. `causes`: what a person
+    says that steps were lost to.
     """
-    scores, results = _scored(answers or Answers(predictions, truths), protocol, settings)
+    scores, results = _scored(answers or Answers(predictions, truths), protocol, settings, causes)
     if settings.get("marks") is not None:
         results["annotation_errors"] = annotation_errors(predictions, truths, oracle)
     results["complete"] = complete
+    if settings.get("split") == "all":
+        results["by_split"] = _by_split(predictions, truths, protocol, settings)
     spread = shuffle_spread(orders, truths, protocol)
     if spread is not None:
         results["shuffle_spread"] = spread
@@ -71,14 +76,36 @@ def assemble(
     return Assembled(results, rows(scores, predictions, truths))
 
 
+def _by_split(
+    predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """FIGURES of each split by itself; empty for a run from before steps said of which they are."""
+    found = {}
+    for split in dict.fromkeys(truth.split for truth in truths if truth.split):
+        mine = [i for i, truth in enumerate(truths) if truth.split == split]
+        some = [predictions[i] for i in mine], [truths[i] for i in mine]
+        _, summary = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
+        figures = results_json(summary, {}, {})
+        found[split] = {name: figures[name] for name in FIGURES}
+    return found
+
+
 def _scored(
-    answers: Answers, protocol: Protocol, settings: Mapping[str, Any]
+    answers: Answers,
+    protocol: Protocol,
+    settings: Mapping[str, Any],
+    causes: Mapping[Judged, PersonCause] | None,
 ) -> tuple[list[StepScore], dict[str, Any]]:
     predictions, truths = answers.predictions, answers.truths
     scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
+    judged = None if causes is None else relabelled(scores, predictions, causes)
+    scores = scores if judged is None else judged.scores
     named = {name: value for name, value in settings.items() if name != "tasks"}
     losses = lost(scores, predictions, truths, protocol, settings)
     results = results_json(summary, {**named, "protocol": protocol.name}, losses)
+    if judged is not None and causes is not None:
+        unused = len(causes) - judged.counts["used"] - judged.counts["not_lost"]
+        results["causes_by_person"] = {**judged.counts, "of_other_answers": unused}
     results["merge_spread"] = merge_spread(answers, protocol, settings["merge"])
     price = price_of_batching(predictions)
     if price is not None:

@@ -90,6 +90,9 @@ def rows(
         {
             "annotation_id": score.key.annotation_id,
             "action_uid": score.key.action_uid,
+            "split": truth.split,
+            "task": truth.task,
+            "index": truth.index,
             "website": truth.website,
             "domain": truth.domain,
             "n_actions": truth.n_actions,
@@ -104,11 +107,17 @@ def rows(
             "detail": prediction.detail,
             **({} if score.point is None else {"point_in_box": score.point, "point": prediction.point}),
             **({} if score.reachable is None else {"reachable": score.reachable}),
-            "predicted": {"element_id": prediction.element_id, "op": prediction.op, "value": prediction.value},
+            "predicted": {
+                "element_id": prediction.element_id,
+                "op": prediction.op,
+                "value": prediction.value,
+                "element_text": prediction.element_text,
+            },
             "target": {
                 "element_ids": sorted(truth.positives),
                 "op": truth.operation.op,
                 "value": truth.operation.value,
+                "element_text": truth.element_text,
             },
         }
         for score, prediction, truth in zip(scores, predictions, truths, strict=True)

@@ -31,6 +31,12 @@ CAUSES: Mapping[str, str] = {
     NO_ROW: "an action of the task of which the data have no row",
 }
 """In the order in which they are looked for, each with its meaning."""
+BY_EYE: Mapping[str, str] = {
+    "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
+}
+"""Causes that nothing but a person can see."""
+PERSONS_CAUSES: Mapping[str, str] = {name: said for name, said in CAUSES.items() if name != NO_ROW} | BY_EYE
+"""What a person may say that a step was lost to (`scoring.causes`)."""
 DATA_FAULTS = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
     "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
@@ -96,7 +102,7 @@ def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[s
     """
     lost: dict[str, dict[str, Any]] = {}
     counts = Counter(score.outcome for score in scores)
-    for cause in CAUSES:
+    for cause in (*CAUSES, *BY_EYE):
         if counts[cause]:
             share = average([float(score.outcome == cause) for score in scores])
             lost[cause] = {"steps": counts[cause], "macro": share.macro, "micro": share.micro}

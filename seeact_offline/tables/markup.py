@@ -76,22 +76,29 @@ def _costs(results: Mapping[str, Any]) -> Table:
     reused = sum(row["replies_reused"] for row in results["rows"])
     failed = sum(row["failed_steps"] for row in results["rows"])
     moved = sum(row["labels_off_position"] for row in results["rows"])
+    unreadable = sum(row.get("unreadable_replies", 0) for row in results["rows"])
     rows = [
         (
             *_place(row),
             *_cost(row["usage"], row["replies_reused"], row["failed_steps"]),
             f"{row['labels_off_position']:,}",
+            _unreadable(row),
         )
         for row in results["rows"]
     ]
-    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{moved:,}"))
+    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{moved:,}", f"{unreadable:,}"))
     spent = ("calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
-    header = (*PLACE, *spent, "labels off position")
+    header = (*PLACE, *spent, "labels off position", "unreadable replies")
     note = (
         "Equal questions of a step are asked once: the row and group that came first paid, the others reused the reply."
         " A label is off its position where it would have covered another one there."
     )
     return Table(title="Calls and cost", header=header, rows=rows, notes=[note])
+
+
+def _unreadable(row: Mapping[str, Any]) -> str:
+    """Those of a group count each; a table from before they were counted has none."""
+    return f"{row['unreadable_replies']:,}" if "unreadable_replies" in row else "not known"
 
 
 def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -170,7 +171,7 @@ def test_jsonl_and_parquet_give_equal_steps(tmp_path: Path, rows: list[Row]) -> 
 
 
 def _without_picture(step: Step) -> tuple[object, ...]:
-    names = [name for name in Step.__slots__ if name != "screenshot"]
+    names = [name for name in Step.__slots__ if name not in ("screenshot", "split")]
     return (*(getattr(step, name) for name in names), step.screenshot and step.screenshot.read())
 
 
@@ -240,6 +241,16 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Ro
     monkeypatch.setattr(datasets, "load_dataset", local_load)
     monkeypatch.setattr(datasets, "get_dataset_split_names", lambda path: split_names(str(tmp_path / Path(path).name)))
     return lambda: calls
+
+
+def test_a_hub_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It takes connections and never answers, as behind some firewalls; its own client would try for minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+        monkeypatch.setattr("seeact_offline.dataset.sources.ANSWER_S", 0.1)
+        with pytest.raises(DatasetError, match=r"'nobody/nothing': .* and the hub does not answer$"):
+            open_split("nobody/nothing", "train")
 
 
 def test_a_hub_id_gives_the_steps_of_the_split(hub: Callable[[], list[Row]]) -> None:

@@ -13,7 +13,14 @@ import pytest
 from seeact_offline.files import redaction
 from seeact_offline.grounding import Grounded
 from seeact_offline.grounding.asking import Conversation
-from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer, read_answers, read_turn1, turn1_sha256
+from seeact_offline.grounding.oracle import (
+    OracleGrounding,
+    PersonAnswer,
+    answer_line,
+    read_answers,
+    read_turn1,
+    turn1_sha256,
+)
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import CallError, InputError, StepKey
 from tests.scripted import Scripted
@@ -40,6 +47,18 @@ def test_answers_are_read_by_step(tmp_path: Path) -> None:
     assert answers == {KEY: PersonAnswer("20", "TYPE", "New York"), StepKey("task", "other"): PersonAnswer(None, "")}
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PersonAnswer("20", "TYPE", "half \ud83d of a pair"),
+        PersonAnswer(None, "", "", turn1_sha256("the text"), "Ann", 12.5),
+        PersonAnswer("20", "CLICK", seconds=0.0),
+    ],
+)
+def test_an_answer_that_is_written_reads_back(tmp_path: Path, answer: PersonAnswer) -> None:
+    assert read_answers(written(tmp_path, answer_line(KEY, answer))) == {KEY: answer}
+
+
 def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
     assert read_answers(written(tmp_path, ROW | {"value": "\ud83d"}))[KEY].value == "\ud83d"
 
@@ -51,9 +70,12 @@ def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
         ("[1]", r"expected an object, got \[1\] in line 2 of .*"),
         (
             {"annotation_id": "task"},
-            "expected exactly the fields annotation_id, .*, value, and perhaps turn1_sha256, got 'annotation_id' in line 2 of .*",
+            "expected exactly the fields annotation_id, .*, value, and perhaps turn1_sha256, annotator, seconds, got 'annotation_id' in line 2 of .*",
         ),
-        (ROW | {"note": "x"}, "expected exactly the fields .*, and perhaps turn1_sha256, got .* in line 2 of .*"),
+        (
+            ROW | {"note": "x"},
+            "expected exactly the fields .*, and perhaps turn1_sha256, annotator, seconds, got .* in line 2 of .*",
+        ),
         (ROW | {"action_uid": "b", "element_id": 20}, "expected element_id to be a text .*, got 20 in line 2 of .*"),
         (ROW | {"action_uid": ""}, "expected action_uid to be a text .* in line 2 of .*"),
         (
@@ -69,6 +91,10 @@ def test_a_value_may_hold_half_of_a_surrogate_pair(tmp_path: Path) -> None:
         (
             ROW | {"turn1_sha256": "E3B0"},
             "expected turn1_sha256 to be 64 digits from 0 to 9 and a to f, got 'E3B0' in line 2 of .*, step task_step",
+        ),
+        (
+            ROW | {"action_uid": "b", "seconds": -1},
+            "expected seconds to be a number .*, got -1 in line 2 of .*, step task_b",
         ),
         (ROW, "expected each step once, got task_step again in line 2 of .*, after line 1"),
     ],
@@ -209,6 +235,11 @@ def test_nothing_is_shown_where_nothing_is_asked() -> None:
 def test_groups_that_share_a_turn_1_have_one_text(tmp_path: Path) -> None:
     run = recorded(tmp_path, *({"group": n, "offered": [f"{n}"], "replies": ["plan", f"A{n}"]} for n in (0, 1)))
     assert read_turn1(run) == {KEY: Conversation(("plan",))}
+
+
+def test_nobody_need_judge_what_a_model_declined_to_say() -> None:
+    found = grounded({}, Scripted(), turn1={KEY: Conversation((), "refused")})
+    assert (found.ran, found.decision.failure) == (True, "refused")
 
 
 def test_groups_with_a_turn_1_each_are_refused_in_one_sentence(tmp_path: Path) -> None:

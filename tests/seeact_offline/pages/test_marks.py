@@ -31,6 +31,7 @@ from seeact_offline.pages.marks import (
     mark_labels,
     pixel_rect,
     place_labels,
+    place_outside,
     visible,
 )
 from seeact_offline.pages.screenshots import PagePicture
@@ -184,6 +185,57 @@ def test_labels_lie_in_the_picture_and_near_their_boxes(marks: list[tuple[Rect, 
         assert Rect(box.x0 - away, box.y0 - away, box.x1 + away, box.y1 + away).meets(spot)
 
 
+# --- beside the element ----------------------------------------------------------------------------------------------
+
+
+def test_a_lone_label_outside_stands_where_it_stood() -> None:
+    spots = [
+        place([Rect(100, 100, 200, 150)], [NARROW], PICTURE, "bottom-left") for place in (place_labels, place_outside)
+    ]
+    assert spots[0] == spots[1]
+
+
+def test_a_label_for_which_there_is_no_room_below_goes_above_and_never_inside() -> None:
+    placed = place_outside([Rect(0, 250, 50, 300)], [NARROW], PICTURE, "bottom-left")
+    assert (placed.spots[0][:2], placed.n_off_position) == ((0, 230), 1)
+
+
+def test_a_label_outside_leaves_the_next_row_free() -> None:
+    """At its corner it would cover the row below it."""
+    rows = [Rect(100, 100, 200, 130), Rect(100, 131, 200, 161)]
+    placed = place_outside(rows, [NARROW, NARROW], PICTURE, "bottom-left")
+    assert not any(spot.meets(row) for spot in placed.spots for row in rows)
+
+
+def test_where_there_is_no_room_at_all_a_label_goes_inside() -> None:
+    assert place_outside([Rect(0, 0, 400, 300)], [NARROW], PICTURE, "bottom-left").spots[0][:2] == (0, 281)
+
+
+@given(crowds, st.sampled_from(MARK_POSITIONS))
+def test_a_label_covers_its_box_only_where_each_line_outside_is_taken(
+    marks: list[tuple[Rect, Size]], position: MarkPosition
+) -> None:
+    boxes, sizes = zip(*marks, strict=True)
+    spots = place_outside(boxes, sizes, (80, 60), position).spots
+    for number, (box, size) in enumerate(marks):
+        if spots[number].meets(box):
+            beside = [Rect(x, y, x + size.width, y + size.height) for x, y in right_beside(box, size)]
+            free = [spot for spot in beside if spot.x0 >= 0 <= spot.y0 and spot.x1 <= 80 and spot.y1 <= 60]
+            assert all(any(spot.meets(grown(other)) for other in spots[:number]) for spot in free)
+
+
+def right_beside(box: Rect, size: Size) -> list[tuple[int, int]]:
+    """Flush with the box's top left corner: below, above, to the right and to the left."""
+    x, y = box.x0, box.y0
+    return [
+        (x, box.y1 + REACH), (x, y - REACH - size.height), (box.x1 + REACH, y), (x - REACH - size.width, y),
+    ]  # fmt: skip
+
+
+def grown(rect: Rect) -> Rect:
+    return Rect(rect.x0 - GAP, rect.y0 - GAP, rect.x1 + GAP, rect.y1 + GAP)
+
+
 def test_a_label_without_room_covers_as_little_as_it_can() -> None:
     spots = place_labels([Rect(0, 0, 20, 20)] * 3, [Size(20, 9)] * 3, (20, 20), "bottom-left").spots
     assert [spot.overlap(other) for spot, other in [(spots[0], spots[1]), (spots[1], spots[2])]] == [0, 0]
@@ -304,6 +356,19 @@ def test_a_label_is_white_on_black(label: str) -> None:
     assert (pixels < 5).mean() > 0.5
     assert (pixels[[0, -1]] == 0).all()
     assert (pixels[:, [0, -1]] == 0).all()
+
+
+def test_on_a_dark_page_an_outline_is_white_around_box_and_label() -> None:
+    box, spot = Rect(40, 20, 70, 50), Rect(40, 60, 60, 80)
+    page = Image.new("RGB", (100, 100), "black")
+    plain, outlined = (
+        np.array(draw_marks(page, [box], ["A"], [spot], Marks(outlined=lined))) for lined in (False, True)
+    )
+    white = (255, 255, 255)
+    assert [tuple(outlined[y, x]) for y, x in ((18, 55), (51, 55), (35, 38), (35, 71))] == [white] * 4
+    assert [tuple(outlined[y, x]) for y, x in ((60, 40), (79, 59), (79, 40))] == [white] * 3
+    assert tuple(plain[18, 55]) == tuple(plain[60, 40]) == (0, 0, 0)
+    assert tuple(outlined[19, 55]) == tuple(plain[19, 55]) == RED
 
 
 def test_nothing_but_boxes_and_labels_is_changed() -> None:

@@ -23,6 +23,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs import dry_run as module
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.dry_run import STAND_IN, detectable, dry_run, local_tokenizer
+from seeact_offline.runs.groundings import heeded
 from seeact_offline.runs.plan import Amount, Assumed, Plan
 from seeact_offline.scoring import statistics
 from seeact_offline.tokens import count_words, visual_tokens
@@ -109,7 +110,8 @@ def config(sample: Sample, server: ChatServer, out: Path, **changes: Any) -> Eva
         price=PRICE,
         out=out,
     )
-    return usual.changed(**changes)
+    # not every form offers elements
+    return heeded(usual.changed(**changes))
 
 
 def used(folder: Path) -> Amount:
@@ -255,7 +257,7 @@ def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Plan:
     """Of a server that nobody could ask."""
     given = {"model": "openai/gpt-4o", "base_url": "http://127.0.0.1:9/v1", **changes}
     usual = EvalConfig(dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=9, group_size=4)
-    return dry_run(usual.changed(out=tmp_path / "run", **given))
+    return dry_run(heeded(usual.changed(out=tmp_path / "run", **given)))
 
 
 def test_no_folder_is_made(sample: Sample, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import seeact_offline as so
 from seeact_offline.records import JPEG_95, Completion, InputError, Message, ModelSpecError, Request
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, cli, make_sample
+from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
 
 __all__ = ["cli"]
 FINAL = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
@@ -187,8 +187,7 @@ def test_the_command_and_the_function_leave_the_same_predictions(cli: Cli, sampl
     words = ("--top-k", 6, "--group-size", 3, "--out", tmp_path / "command")
     assert cli("eval", *sample.words, *words).status == 0
     run(sample, tmp_path / "function", model="builtin/lexical")
-    for name in ("predictions.jsonl", "steps.jsonl", "results.json", "report.md"):
-        assert (tmp_path / "function" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()
+    assert contents(tmp_path / "function", RESULT_FILES) == contents(tmp_path / "command", RESULT_FILES)
 
 
 # --- which tasks -----------------------------------------------------------------------------------------------------

@@ -76,6 +76,11 @@ def test_an_option_goes_to_the_groundings_that_have_it(dataset: Path, tmp_path: 
     assert [run.results.get("marks") for run in made.runs] == [None, "number"]
 
 
+def test_how_many_are_offered_goes_to_the_groundings_that_offer_any(dataset: Path, tmp_path: Path) -> None:
+    made = grid(dataset, tmp_path, groundings=["choice", "pixel"], top_k=5, merge="first")
+    assert [run.manifest["settings"]["top_k"] for run in made.runs] == [5, None]
+
+
 def test_a_grid_goes_on_from_its_folder(dataset: Path, tmp_path: Path) -> None:
     class Heard(Watch):
         def __init__(self) -> None:
@@ -87,7 +92,7 @@ def test_a_grid_goes_on_from_its_folder(dataset: Path, tmp_path: Path) -> None:
     grid(dataset, tmp_path)
     heard = Heard()
     made = grid(dataset, tmp_path, heard, models=["builtin/oracle", "builtin/lexical"])
-    assert sum("are done already" in note for note in heard.notes) == 1
+    assert sum("done already" in note for note in heard.notes) == 1
     assert len(made.runs) == 2
 
 

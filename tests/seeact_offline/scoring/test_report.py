@@ -283,3 +283,62 @@ def test_no_figure_is_taken_for_a_setting() -> None:
 def test_steps_beyond_those_listed_are_counted() -> None:
     made, steps = results()
     assert tables.report(made, steps * 30).endswith("|\n\n10 more in `steps.jsonl`.\n")
+
+
+# --- small stones ----------------------------------------------------------------------------------------------------
+
+
+def changed(**values: Any) -> str:
+    made, steps = results()
+    return tables.report({**made, **values}, steps)
+
+
+def test_the_sample_says_that_its_figures_are_not_the_papers() -> None:
+    said = [tables.NOT_THE_PAPERS in changed(dataset=name) for name in ("sample", "mine")]
+    assert said == [True, False]
+
+
+@pytest.mark.parametrize(("n_tasks", "said"), [(1, "Caution: 1 task only."), (9, "Caution: 9 tasks only."), (10, "")])
+def test_under_ten_tasks_there_is_a_caution(n_tasks: int, said: str) -> None:
+    text = changed(n_tasks=n_tasks)
+    assert ("Caution: " in text) == bool(said)
+    assert said in text
+
+
+def test_recall_says_over_which_steps_it_is() -> None:
+    assert "Recall is over 4 steps: where no right element was ranked, it counts as not found." in changed()
+
+
+def test_tokens_that_nobody_told_are_not_reported() -> None:
+    usage = {
+        "calls": 3,
+        "prompt_tokens": 90,
+        "completion_tokens": 9,
+        "image_tokens": 0,
+        "cost_usd": None,
+        "unreported": 1,
+    }
+    text = changed(usage=usage)
+    lines = [line.split("|")[1:3] for line in text.splitlines() if "tokens  " in line or "tokens |" in line]
+    assert [(name.strip(), said.strip()) for name, said in lines][-3:] == [
+        ("prompt tokens", "90"), ("completion tokens", "9"), ("image tokens", "not reported"),
+    ]  # fmt: skip
+    assert "Of 1 call the server did not say what was used." in text
+
+
+def test_a_run_without_calls_used_no_tokens() -> None:
+    none = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "image_tokens", "cost_usd"), 0)
+    assert "not reported" not in changed(usage=none, ranker_budget=None)
+
+
+def test_a_failed_step_reads_in_words_where_they_are_known() -> None:
+    made, steps = results()
+    known = {"predicted": {"element_text": "button Cancel"}, "target": {"element_text": "button | Book"}}
+    rows = [{**row, **{name: row[name] | words for name, words in known.items()}} for row in steps]
+    lines = tables.report(made, rows).partition("## Steps that failed")[2].splitlines()
+    assert all("button Cancel (" in line and "button \\| Book (" in line for line in lines[4:] if line.startswith("|"))
+
+
+def test_one_is_not_several() -> None:
+    assert [tables.counted(n, "step") for n in (0, 1, 2, 1234)] == ["0 steps", "1 step", "2 steps", "1,234 steps"]
+    assert [tables.counted(n, "row has", "rows have") for n in (1, 2)] == ["1 row has", "2 rows have"]

@@ -1,0 +1,138 @@
+"""How far two people agree on which element the same texts mean: Cohen's kappa, and the steps to settle.
+
+Cohen's kappa is (agreement - chance) / (1 - chance), where chance is how often two would agree who each keep to their own
+shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). An element is a label of its
+own step, which nobody gives at another, so that chance is little more than both saying "none" alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from seeact_offline.records import StepKey
+from seeact_offline.scoring.statistics import LEVEL, PLACES, SAME, resampled
+
+NONE = "none"
+"""The label of a text that means no element of the page."""
+
+
+class Meant(NamedTuple):
+    """What a person says that a text means."""
+
+    element_id: str | None
+    """None: no element of the page."""
+    op: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """How far labels agree."""
+
+    agreement: float
+    """Share of steps with the same label."""
+    kappa: float | None
+    """None where chance alone makes all labels the same."""
+    ci95: tuple[float, float] | None
+    """Of kappa, by drawing tasks; None for fewer than two tasks, or where no resample has a kappa."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two people's answers to the same texts."""
+
+    n_both: int
+    """Steps that both have answered; all figures are of these."""
+    n_tasks: int
+    element: Kappa | None
+    """The element, or that there is none. None, as are the next two, where there is no step."""
+    found: Kappa | None
+    """Whether there is an element."""
+    operation: Kappa | None
+    disagreements: tuple[StepKey, ...]
+    """Steps where element, operation or value differ, in the first's order."""
+
+
+def agreement(first: Mapping[StepKey, Meant], second: Mapping[StepKey, Meant], seed: int = 0) -> Agreement:
+    """Over the steps that both hold."""
+    both = [key for key in first if key in second]
+    kappa = partial(_kappa, [(key, first[key], second[key]) for key in both], seed=seed)
+    return Agreement(
+        n_both=len(both),
+        n_tasks=len({key.annotation_id for key in both}),
+        element=kappa(_element) if both else None,
+        found=kappa(lambda _, meant: NONE if meant.element_id is None else "element") if both else None,
+        operation=kappa(lambda _, meant: meant.op) if both else None,
+        disagreements=tuple(key for key in both if differ(first[key], second[key])),
+    )
+
+
+def differ(one: Meant, other: Meant) -> bool:
+    """Whether two answers mean different things. Capitals and the space around a value do not matter."""
+    return _folded(one) != _folded(other)
+
+
+def _folded(meant: Meant) -> Meant:
+    return meant._replace(value=" ".join(meant.value.split()).casefold())
+
+
+def _element(key: StepKey, meant: Meant) -> Hashable:
+    return NONE if meant.element_id is None else (key, meant.element_id)
+
+
+Label = Callable[[StepKey, Meant], Hashable]
+
+
+def _kappa(pairs: Sequence[tuple[StepKey, Meant, Meant]], label: Label, seed: int) -> Kappa:
+    labels = [(key.annotation_id, label(key, one), label(key, other)) for key, one, other in pairs]
+    columns = _columns(labels)
+    whole = columns.sum(axis=0)[None]
+    found = float(_of_sums(whole, 1)[0])
+    return Kappa(
+        agreement=float(whole[0, 1] / whole[0, 0]),
+        kappa=None if np.isnan(found) else found,
+        ci95=_interval(columns, seed) if len(columns) > 1 else None,
+    )
+
+
+def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:
+    """One row a task: its steps; those with the same label; those of them whose label no other step can have; and of every other
+    label how often the first and the second gave it."""
+    place = {task: row for row, task in enumerate(dict.fromkeys(task for task, _, _ in labels))}
+    shared = [one for one in dict.fromkeys(one for _, *two in labels for one in two) if not isinstance(one, tuple)]
+    column = {one: 3 + 2 * i for i, one in enumerate(shared)}
+    sums = np.zeros((len(place), 3 + 2 * len(shared)))
+    for task, one, other in labels:
+        row = sums[place[task]]
+        row[0] += 1
+        row[1] += one == other
+        row[2] += one == other and one not in column
+        for i, given in enumerate((one, other)):
+            if given in column:
+                row[column[given] + i] += 1
+    return sums
+
+
+def _of_sums(sums: np.ndarray, scale: float) -> np.ndarray:
+    """Kappa of each row of `_columns` summed over tasks, then divided by `scale`; NaN where chance alone would agree."""
+    n, same, own = sums[:, 0], sums[:, 1], sums[:, 2]
+    # a step drawn twice is two steps, each with labels of its own
+    by_chance = ((sums[:, 3::2] * sums[:, 4::2]).sum(axis=1) + own / scale) / n**2
+    rest = 1 - by_chance
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rest > SAME, (same / n - by_chance) / rest, np.nan)
+
+
+def _interval(columns: np.ndarray, seed: int) -> tuple[float, float] | None:
+    """Percentiles over draws of whole tasks."""
+    drawn = _of_sums(resampled(columns, seed), len(columns))
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return None
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0

@@ -1,0 +1,132 @@
+"""What a person says that steps were lost to, in place of the computed cause.
+
+A file with one JSON object a line, of which the last two fields may be left out::
+
+    {"annotation_id": "...", "action_uid": "...", "answer_sha256": "e3b0c442...", "cause": "wrong_annotation",
+     "note": "both buttons lead there", "annotator": "Ann"}
+
+`cause` is one of PERSONS_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that one file
+may hold the causes of several runs, and none is taken for a run that answered otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from seeact_offline.files.formats import FormatError, read_json, short, typed
+from seeact_offline.records import InputError, Prediction, StepKey, StepScore
+from seeact_offline.scoring.waterfall import LEFT_OUT, PERSONS_CAUSES, SUCCESS
+
+
+class Judged(NamedTuple):
+    """The answer that a cause is about."""
+
+    key: StepKey
+    answer_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCause:
+    """What a person says."""
+
+    cause: str
+    """One of PERSONS_CAUSES."""
+    note: str = ""
+    annotator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """Scores with a person's causes, and what became of these."""
+
+    scores: list[StepScore]
+    counts: dict[str, int]
+    """Of the causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or are left out."""
+
+
+def answer_digest(prediction: Prediction) -> str:
+    """SHA-256 of what was answered and of everything that the model said, as 64 hexadecimal digits."""
+    said = [group.replies for group in prediction.groups]
+    answered = [prediction.element_id, prediction.op, prediction.value, prediction.point, prediction.failure, said]
+    return hashlib.sha256(json.dumps(answered).encode()).hexdigest()
+
+
+def relabelled(
+    scores: Sequence[StepScore], predictions: Sequence[Prediction], causes: Mapping[Judged, PersonCause]
+) -> Relabelled:
+    """Puts persons' causes in place of the computed ones. A step that succeeds was lost to nothing and stays as it is."""
+    found, used, changed, not_lost = [], 0, 0, 0
+    for score, prediction in zip(scores, predictions, strict=True):
+        said = causes.get(Judged(score.key, answer_digest(prediction)))
+        is_lost = score.outcome not in (SUCCESS, LEFT_OUT)
+        used += said is not None and is_lost
+        not_lost += said is not None and not is_lost
+        changed += said is not None and is_lost and said.cause != score.outcome
+        found.append(score if said is None or not is_lost else replace(score, outcome=said.cause))
+    return Relabelled(found, {"used": used, "changed": changed, "not_lost": not_lost})
+
+
+# --- the file ---
+
+_NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    annotation_id: _NotEmpty
+    action_uid: _NotEmpty
+    answer_sha256: _NotEmpty
+    cause: str
+    note: str = ""
+    annotator: str = ""
+
+    def __post_init__(self) -> None:
+        check_cause(self.cause)
+
+
+def check_cause(cause: str) -> None:
+    """Raises FormatError for what is none of PERSONS_CAUSES."""
+    if cause not in PERSONS_CAUSES:
+        raise FormatError(f"cause to be one of {', '.join(PERSONS_CAUSES)}", short(cause))
+
+
+def cause_line(judged: Judged, said: PersonCause) -> str:
+    """The JSON of one line; `read_causes` is its reverse."""
+    row = {**judged.key._asdict(), "answer_sha256": judged.answer_sha256, "cause": said.cause}
+    optional = {"note": said.note, "annotator": said.annotator}
+    return json.dumps({**row, **{name: text for name, text in optional.items() if text}})
+
+
+def read_causes(path: Path) -> dict[Judged, PersonCause]:
+    """In the order of the file. Raises InputError with the number of the line that is at fault."""
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")
+    except OSError as error:
+        raise InputError("causes", "a readable file", f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError("causes", "UTF-8 text", f"the byte {error.object[error.start]:#04x} in {path}") from None
+    found: dict[Judged, PersonCause] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"line {number} of {path}"
+            judged, said = _read_line(line, where)
+            if judged in found:
+                raise InputError("causes", "each answer once", f"that of {judged.key} again in {where}")
+            found[judged] = said
+    return found
+
+
+def _read_line(line: str, where: str) -> tuple[Judged, PersonCause]:
+    try:
+        row: Any = typed(read_json(line), _Line)
+    except FormatError as error:
+        raise InputError("causes", error.expected, f"{error.got} in {where}") from None
+    return Judged(StepKey(row.annotation_id, row.action_uid), row.answer_sha256), PersonCause(
+        row.cause, row.note, row.annotator
+    )

@@ -1,0 +1,92 @@
+"""Two people's answers against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seeact_offline.records import OPERATIONS, StepKey
+from seeact_offline.scoring.agreement import Meant, agreement, differ
+from seeact_offline.scoring.statistics import draws
+from tests.reference.agreement import kappa, resampled_kappas
+
+meanings = st.builds(Meant, st.sampled_from([None, "1", "2"]), st.sampled_from(["", *OPERATIONS]), st.just(""))
+answered = st.lists(st.tuples(st.integers(0, 3), meanings, meanings), min_size=1, max_size=12)
+
+
+def of(pairs) -> tuple[dict[StepKey, Meant], dict[StepKey, Meant]]:
+    """Two people's answers from (task, one's, the other's)."""
+    keys = [StepKey(f"t{task}", f"s{i}") for i, (task, _, _) in enumerate(pairs)]
+    return dict(zip(keys, (a for _, a, _ in pairs), strict=True)), dict(
+        zip(keys, (b for _, _, b in pairs), strict=True)
+    )
+
+
+def labels(answers: dict[StepKey, Meant], name: str) -> list[object]:
+    if name == "operation":
+        return [meant.op for meant in answers.values()]
+    if name == "found":
+        return [meant.element_id is None for meant in answers.values()]
+    return [(key, meant.element_id) if meant.element_id else "none" for key, meant in answers.items()]
+
+
+@pytest.mark.parametrize("name", ["element", "found", "operation"])
+@given(pairs=answered)
+def test_kappa_is_that_of_its_definition(name: str, pairs) -> None:
+    first, second = of(pairs)
+    found, wanted = getattr(agreement(first, second), name), kappa(labels(first, name), labels(second, name))
+    assert found.kappa == (None if wanted is None else pytest.approx(wanted))
+
+
+@given(answered)
+def test_who_is_first_does_not_matter(pairs) -> None:
+    first, second = of(pairs)
+    one, other = agreement(first, second), agreement(second, first)
+    assert one.disagreements == other.disagreements
+    for name in ("element", "found", "operation"):
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a.agreement, a.kappa) == (b.agreement, b.kappa if b.kappa is None else pytest.approx(b.kappa))
+
+
+def test_the_interval_is_that_of_tasks_drawn_with_their_steps() -> None:
+    pairs = [(0, Meant("1"), Meant("1")), (0, Meant(None), Meant("1")), (1, Meant("2"), Meant("2")),
+             (1, Meant(None), Meant(None)), (2, Meant("1"), Meant("2")), (2, Meant("1"), Meant("1"))]  # fmt: skip
+    first, second = of(pairs)
+    tasks: list[list[tuple[object, object]]] = [[], [], []]
+    for (task, _, _), a, b in zip(pairs, labels(first, "element"), labels(second, "element"), strict=True):
+        tasks[task].append((a, b))
+    kappas = [one for one in resampled_kappas(tasks, draws(3, 0).tolist()) if one is not None]
+    assert agreement(first, second).element.ci95 == pytest.approx(np.quantile(kappas, [0.025, 0.975]), abs=1e-8)
+
+
+def test_steps_of_one_alone_are_in_no_figure() -> None:
+    first, second = of([(0, Meant("1"), Meant("1")), (1, Meant("1"), Meant("2"))])
+    alone = StepKey("t9", "s9")
+    found = agreement(first | {alone: Meant("1")}, second | {StepKey("t8", "s8"): Meant("1")})
+    assert (found.n_both, found.n_tasks, found.element.agreement) == (2, 2, 0.5)
+
+
+def test_no_common_step_has_no_figures() -> None:
+    found = agreement({StepKey("t", "a"): Meant("1")}, {StepKey("t", "b"): Meant("1")})
+    assert (found.n_both, found.element, found.found, found.operation, found.disagreements) == (0, None, None, None, ())
+
+
+def test_one_task_has_no_interval() -> None:
+    assert agreement(*of([(0, Meant("1"), Meant("2"))])).element.ci95 is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"),
+    [
+        (Meant("1", "TYPE", "New York"), Meant("1", "TYPE", " new  york"), False),
+        (Meant("1", "TYPE", "New York"), Meant("1", "TYPE", "York"), True),
+        (Meant("1", "TYPE", "x"), Meant("1", "CLICK", "x"), True),
+        (Meant(None), Meant("1"), True),
+    ],
+)
+def test_answers_differ_by_element_operation_or_value(one: Meant, other: Meant, wanted: bool) -> None:
+    assert differ(one, other) is wanted
+    found = agreement(*of([(0, one, other)]))
+    assert bool(found.disagreements) is wanted

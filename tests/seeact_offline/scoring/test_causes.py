@@ -1,0 +1,124 @@
+"""What a person says that steps were lost to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.records import InputError, Prediction, Reply, StepKey, StepScore
+from seeact_offline.runs.rescoring import rescore
+from seeact_offline.scoring.causes import (
+    Judged,
+    PersonCause,
+    answer_digest,
+    cause_line,
+    read_causes,
+    relabelled,
+)
+from seeact_offline.scoring.waterfall import LEFT_OUT, NO_ROW, PERSONS_CAUSES
+from tests.pages import synthetic_rows, write_parquet
+
+KEY = StepKey("task", "step")
+SAID = Prediction(KEY, (Reply(0, ("1", "2"), ("I would click.", "A"), "1", "CLICK", ""),), "1", "CLICK", "")
+JUDGED = Judged(KEY, answer_digest(SAID))
+
+
+def score(outcome: str) -> StepScore:
+    return StepScore(KEY, 0.0, 0.5, 0.0, outcome)
+
+
+def written(folder: Path, *lines: str) -> Path:
+    path = folder / "causes.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("said", [PersonCause("wrong_annotation", "both do \ud83d", "Ann"), PersonCause("wrong_op")])
+def test_a_cause_that_is_written_reads_back(tmp_path: Path, said: PersonCause) -> None:
+    assert read_causes(written(tmp_path, cause_line(JUDGED, said))) == {JUDGED: said}
+
+
+def test_a_persons_cause_takes_the_place_of_the_computed_one() -> None:
+    found = relabelled([score("wrong_element")], [SAID], {JUDGED: PersonCause("wrong_annotation")})
+    assert [one.outcome for one in found.scores] == ["wrong_annotation"]
+    assert found.counts == {"used": 1, "changed": 1, "not_lost": 0}
+
+
+def test_the_same_cause_as_computed_is_used_and_changes_nothing() -> None:
+    found = relabelled([score("wrong_element")], [SAID], {JUDGED: PersonCause("wrong_element")})
+    assert found.counts == {"used": 1, "changed": 0, "not_lost": 0}
+
+
+@pytest.mark.parametrize("outcome", ["success", LEFT_OUT])
+def test_a_step_that_is_not_lost_stays_as_it_is(outcome: str) -> None:
+    found = relabelled([score(outcome)], [SAID], {JUDGED: PersonCause("wrong_op")})
+    assert (found.scores, found.counts) == ([score(outcome)], {"used": 0, "changed": 0, "not_lost": 1})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SAID, element_id="2"),
+        replace(SAID, value="x"),
+        replace(SAID, failure="refused"),
+        replace(SAID, groups=(replace(SAID.groups[0], replies=("I would type.", "A")),)),
+    ],
+)
+def test_a_cause_is_not_taken_for_another_answer(other: Prediction) -> None:
+    found = relabelled([score("wrong_element")], [other], {JUDGED: PersonCause("wrong_op")})
+    assert (found.scores, found.counts["used"]) == ([score("wrong_element")], 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1]", r"expected an object, got \[1\] in line 2 of"),
+        (
+            cause_line(JUDGED, PersonCause("success")),
+            "expected cause to be one of data_fault, .*, wrong_annotation, got 'success'",
+        ),
+        (
+            cause_line(JUDGED, PersonCause("wrong_op")),
+            "expected each answer once, got that of task_step again in line 2",
+        ),
+        (cause_line(JUDGED._replace(answer_sha256=""), PersonCause("wrong_op")), "expected answer_sha256 to be a text"),
+    ],
+)
+def test_a_wrong_line_is_refused_in_one_sentence(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"^causes: {message}"):
+        read_causes(written(tmp_path, cause_line(JUDGED, PersonCause("wrong_op")), line))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^causes: expected a readable file"):
+        read_causes(tmp_path / "none")
+
+
+def test_the_missing_row_is_no_cause_that_a_person_sees() -> None:
+    assert NO_ROW not in PERSONS_CAUSES
+
+
+def test_the_waterfall_has_the_persons_causes_and_says_so(tmp_path: Path) -> None:
+    write_parquet(list(synthetic_rows(3, 2, 8, seed=3)), tmp_path / "data" / "test_task-0.parquet")
+    run = so.evaluate(
+        dataset=tmp_path, split="cross_task", ranker="bm25", model="builtin/lexical", out=tmp_path / "run"
+    )
+    lost = [row for row in run.to_pandas("steps").to_dict("records") if row["outcome"] != "success"]
+    said = {p.key: p for p in run.predictions()}[StepKey(lost[0]["annotation_id"], lost[0]["action_uid"])]
+    other = Judged(StepKey("another", "step"), "0" * 64)
+    causes = written(
+        tmp_path,
+        cause_line(Judged(said.key, answer_digest(said)), PersonCause("wrong_annotation")),
+        cause_line(other, PersonCause("wrong_op")),
+    )
+    again = rescore(run.path, causes=causes, out=tmp_path / "again")
+    assert again.results["waterfall"]["wrong_annotation"]["steps"] == 1
+    assert again.results["causes_by_person"] == {"used": 1, "changed": 1, "not_lost": 0, "of_other_answers": 1}
+    shares = sum(one["micro"] for one in again.results["waterfall"].values())
+    assert shares == pytest.approx(1 - again.results["step_success_rate"]["micro"])
+    assert "1 cause is a person's, 1 of them other than computed." in again.report()
+    assert "Of the file not used: 1 about other answers than this run's." in again.report()
+    assert again.results["element_accuracy"] == run.results["element_accuracy"]
