@@ -69,13 +69,48 @@ def save_llama(folder: Path, seed: int = 0, context: int = 100_000, chat: str | 
 
 def save_t5(folder: Path, seed: int = 0) -> Path:
     """T5, a text-to-text model without a chat template, whose tokenizer ends a text with `</s>`."""
+    from transformers import T5ForConditionalGeneration
+
+    tokenizer = _ending_tokenizer()
+    return _saved(T5ForConditionalGeneration, _t5_config(tokenizer), tokenizer, folder, seed)
+
+
+def save_blip2(folder: Path, seed: int = 0) -> Path:
+    """BLIP-2 with the T5 of `save_t5`: looks at pictures of 32 x 32 pixels as 16 tokens and one, and passes 4 of them on.
+
+    As on the hub, it has no chat template.
+    """
+    from transformers import Blip2Config, Blip2ForConditionalGeneration, Blip2Processor
+    from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
+
+    tokenizer = _ending_tokenizer()
+    vision = {**SHAPE, "image_size": PICTURE_SIDE, "patch_size": PATCH, "initializer_range": 0.02}
+    config = Blip2Config(
+        vision_config=vision,
+        qformer_config={**SHAPE, "vocab_size": 8, "cross_attention_frequency": 1},
+        text_config=_t5_config(tokenizer).to_dict(),
+        num_query_tokens=4,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+    )
+    side = {"height": PICTURE_SIDE, "width": PICTURE_SIDE}
+    processor = Blip2Processor(BlipImageProcessorPil(size=side), tokenizer, num_query_tokens=4)
+    return _saved(Blip2ForConditionalGeneration, config, processor, folder, seed)
+
+
+def _ending_tokenizer() -> Any:
+    """Ends a text with `</s>`, as T5's does."""
     from tokenizers.processors import TemplateProcessing
-    from transformers import T5Config, T5ForConditionalGeneration
 
     tokenizer = _tokenizer()
     ends = [("</s>", tokenizer.eos_token_id)]
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="$A </s>", special_tokens=ends)
-    config = T5Config(
+    return tokenizer
+
+
+def _t5_config(tokenizer: Any) -> Any:
+    from transformers import T5Config
+
+    return T5Config(
         vocab_size=len(tokenizer),
         d_model=32,
         d_kv=16,
@@ -86,7 +121,6 @@ def save_t5(folder: Path, seed: int = 0) -> Path:
         eos_token_id=tokenizer.eos_token_id,
         decoder_start_token_id=tokenizer.pad_token_id,
     )
-    return _saved(T5ForConditionalGeneration, config, tokenizer, folder, seed)
 
 
 def _text(tokenizer: Any, context: int) -> dict[str, Any]:

@@ -10,9 +10,11 @@ import argparse
 import importlib
 import logging
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from seeact_offline import __version__
@@ -23,9 +25,11 @@ VERBS = {
     "eval": "evaluate a model on the steps of a split",
     "rank": "score the candidates of a split with a ranker, into a score file",
     "train-ranker": "train a ranker on the steps of a split",
+    "finetune": "fine-tune a baseline of the paper on the train split",
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
     "compare": "compare finished runs, paired by step and clustered by task",
+    "view": "look at finished runs in the browser, or ground by hand",
     "cache": "list, prune or clear the replies that are kept so that no run pays for them again",
     "ablate-markup": "compare ways of marking elements on the picture, as in the paper's Table 5",
     "tables": "make the paper's tables and figures from finished runs, or check one that was made",
@@ -54,13 +58,18 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = _parser(words)
+    try:
+        parser = _parser(words)
+    except ModuleNotFoundError as error:
+        return lacking(error)
     args = parser.parse_args(words)
     _hear_libraries(args.log_level)
     try:
         return int(args.run(args))
     except SeeActError as error:
         return failed(spoken(error, args.verb_parser), args.debug)
+    except ModuleNotFoundError as error:
+        return lacking(error)
     except KeyboardInterrupt:
         note("interrupted: the same command goes on from here")
         return INTERRUPTED
@@ -88,6 +97,19 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         note(self.format(record))
+
+
+def lacking(error: ModuleNotFoundError) -> int:
+    """Says what to run where a package that every installation has is not there; returns the exit status 2.
+
+    Raises the error for a module of this project.
+    """
+    if (error.name or "").partition(".")[0] in ("seeact_offline", "ranker", ""):
+        raise error
+    root = Path(__file__).resolve().parents[2]
+    is_checkout = (root / "Makefile").is_file()
+    steps = "`make eval` once, then .venv/bin/python" if is_checkout else "pip install seeact-offline"
+    return fail(f"the package {error.name} is not installed for {sys.executable}: run {steps}")
 
 
 def failed(sentence: str, debug: bool) -> int:
@@ -128,7 +150,7 @@ def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> N
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="warning", help="what libraries may say (default: %(default)s)"
     )
-    parser.set_defaults(run=module.run, verb_parser=parser)
+    parser.set_defaults(run=module.run, verb_parser=parser, command=f"{parser.prog} {shlex.join(words)}")
     if any(word == "--config" or word.startswith("--config=") for word in words):
         from seeact_offline.cli.config import apply_config
 

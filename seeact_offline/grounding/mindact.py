@@ -1,8 +1,8 @@
 """Grounding by elimination, as MindAct does it: five candidates a question, the pick goes on, until one is left.
 
-No picture is shown. The candidates ranked under k wait in an order that the seed and the step decide (`grounding.elimination`). A
-question is the page's markup pruned around its candidates, the task, the last 5 actions, and the candidates as options from B,
-with `A. None of the above` first. Chat models see brackets and worked examples before the question; text-to-text models (T5) see
+The candidates ranked under k wait in an order that the seed and the step decide (`grounding.elimination`). A question is the page's
+markup pruned around its candidates, the task, the last 5 actions, and the candidates as options from B, with `A. None of the above`
+first. No picture is shown, unless `group_picture` is asked for: the part of the page that the candidates are in, as BLIP-2 needs it. Chat models see brackets and worked examples before the question; text-to-text models (T5) see
 parentheses, no example and no system message. Operation and value are those of the answer that named the winner.
 
 A step whose right element is not ranked under k is not asked, as in the released code, where it scores 0 whatever is answered: that
@@ -22,7 +22,7 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.grounding import Decision, Grounded, Order, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Reader, Session, aside, noted
+from seeact_offline.grounding.asking import Question, Reader, Session, aside, group_picture, noted
 from seeact_offline.grounding.elimination import (
     GROUP_SIZE,
     OUT_OF_RANGE,
@@ -34,11 +34,13 @@ from seeact_offline.grounding.elimination import (
     first_groups,
     rules_part,
 )
+from seeact_offline.grounding.groups import boxes_of
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
 from seeact_offline.models import is_text_to_text
 from seeact_offline.models.batch import WAITING
 from seeact_offline.pages.dom import Style
+from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import PromptPack, shipped_packs
 from seeact_offline.records import (
     OPERATIONS,
@@ -170,6 +172,8 @@ class Way:
     """Candidates a question."""
     ask_all: bool = False
     """Steps whose right element is not ranked under k too."""
+    picture: bool = False
+    """Whether each question shows the part of the page that its candidates are in."""
 
     @property
     def beyond(self) -> OutOfRange:
@@ -191,12 +195,12 @@ class MindactGrounding:
         way: Way | None = None,
         form: QuestionOptions | None = None,
     ) -> None:
-        """`demonstrations`: shown before every question. `form`: of it the order counts, and no picture is ever shown.
+        """`demonstrations`: shown before every question. `form`: of it the order counts, and how large a picture may be.
 
         Raises PromptError for prompts without the options.
         """
-        self.form = replace(form or QuestionOptions(), image=False)
         self.way = way or Way()
+        self.form = replace(form or QuestionOptions(), image=self.way.picture)
         self._order = self.form.order or Order(seed=0, repeat=0)
         self._pack = pack
         for placeholder in ("html", "choices"):
@@ -297,12 +301,19 @@ class MindactGrounding:
             offered=offered,
             system=pack.render_system(),
             turns=(question_text(pack, group.html, texts, step.task, step.history),),
-            pictures=(None,),
+            pictures=(self._picture(prepared, ids),),
             examples=self._examples,
             ideal=(ideal_answer(self.way.layout, step, offered),),
             texts=texts,
             labels=tuple(map(option_letter, range(len(offered)))),
         )
+
+    def _picture(self, prepared: Prepared, ids: Sequence[str]) -> Crop | None:
+        """Raises RowError `missing_box`, `bad_screenshot`."""
+        if not self.form.image:
+            return None
+        boxes = boxes_of(prepared.step, prepared.ranked)
+        return group_picture(prepared, [boxes[node] for node in ids], self.form)
 
 
 def ideal_answer(layout: Layout, step: Step, offered: Sequence[str]) -> str:
@@ -337,7 +348,9 @@ def _open(asked: Asked) -> Opened:
         raise InputError("group_size", "at least 2 with grounding mindact", str(asked.group_size))
     # answers are read up to F
     size = min(asked.group_size, GROUP_SIZE)
-    way = Way(own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"])
+    way = Way(own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"])
+    if way.picture and not asked.form.image:
+        raise InputError("no_image", "nothing beside group_picture, which shows one", "both")
     if way.layout == "seq2seq" and own["demonstrations"] is not None:
         raise InputError("demonstrations", "layout chat", "seq2seq, which shows none")
     shown, digest = read_demonstrations(own["demonstrations"]) if way.layout == "chat" else ((), None)
@@ -348,6 +361,7 @@ def _open(asked: Asked) -> Opened:
         "elimination": way.rule,
         "out_of_range": way.beyond,
         "ask_all": way.ask_all,
+        "group_picture": way.picture,
         "demonstrations_digest": digest,
     }
     return Opened(MindactGrounding(asked.pack, shown, way, asked.form), identity)
@@ -379,6 +393,9 @@ STRATEGY = Strategy(
         ),
         Option("demonstrations", "worked examples for chat models, JSON (default: ours)", read=Path, metavar="FILE"),
         Option("ask_all", "ask where the right element is not among those ranked under k too", False, read=bool),
+        Option(
+            "group_picture", "show the part of the page that a question is about, as BLIP-2 needs it", False, read=bool
+        ),
     ),
     always_shuffled=True,
     is_grouped=True,

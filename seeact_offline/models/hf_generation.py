@@ -264,7 +264,7 @@ class Generator:
         if self._kind != "image-text" and any(turn.picture for turn in turns):
             got = f"hf/{self._name}, which reads text alone"
             raise ModelSpecError("model", "one that sees pictures, or no_image so that none is shown", got)
-        turns = [Turn(turn.role, self._harmless(turn.text), turn.picture) for turn in turns]
+        turns = [Turn(turn.role, harmless(turn.text, self._control_tokens), turn.picture) for turn in turns]
         if self._template is None:
             return plain(turns)
         try:
@@ -285,24 +285,28 @@ class Generator:
         )
         return text
 
-    def _harmless(self, text: str) -> str:
-        """A page that spells out a token such as `<image>` or `<|im_end|>` says so: a space keeps it from being one."""
-        # JSON rows can hold halves of surrogate pairs, which no tokenizer takes
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        for token in self._control_tokens:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
-
     @cached_property
     def _control_tokens(self) -> list[str]:
-        """Special tokens, and what else the chat template writes that is one token; the longest first."""
-        written = self._template or ""
-        added = self._tokenizer.added_tokens_decoder.values()
-        found = {str(token.content) for token in added if token.special or token.content in written}
-        return sorted((token for token in found if len(token) > 1 and not token.isspace()), key=lambda t: (-len(t), t))
+        return control_tokens(self._tokenizer, self._template or "")
 
 
 # --- rendering ---
+
+
+def control_tokens(tokenizer: Any, template: str = "") -> list[str]:
+    """Special tokens, and what else a chat template writes that is one token; the longest first."""
+    added = tokenizer.added_tokens_decoder.values()
+    found = {str(token.content) for token in added if token.special or token.content in template}
+    return sorted((token for token in found if len(token) > 1 and not token.isspace()), key=lambda t: (-len(t), t))
+
+
+def harmless(text: str, tokens: Sequence[str]) -> str:
+    """A page that spells out a token such as `<image>` or `<|im_end|>` says so: a space keeps it from being one."""
+    # JSON rows can hold halves of surrogate pairs, which no tokenizer takes
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    for token in tokens:
+        text = text.replace(token, f"{token[0]} {token[1:]}")
+    return text
 
 
 def plain(turns: Sequence[Turn]) -> str:

@@ -30,7 +30,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models.batch import WAITING
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.prompting import PromptPack, load_pack
 from seeact_offline.records import (
     CallError,
@@ -318,6 +318,27 @@ def test_a_text_to_text_model_sees_one_message_in_parentheses(prepared: Prepared
     assert message.text.startswith("(html")
     assert "\nB. (" in message.text
     assert STYLES["seq2seq"] == "parentheses"
+
+
+def test_a_question_shows_the_part_of_the_page_that_it_is_about_where_that_is_asked_for(prepared: Prepared) -> None:
+    asked = grounding(layout="seq2seq", picture=True)
+    boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
+    for question in asked.questions(prepared):
+        (shown,) = question.pictures
+        around = [box for node in question.offered if (box := boxes[node]) is not None]
+        wanted = prepared.picture.crop(group_crop(around, prepared.picture.size), asked.form.max_side)
+        assert shown is not None
+        assert shown.key == wanted.key
+    assert {q.pictures for q in grounding(layout="seq2seq").questions(prepared)} == {(None,)}
+
+
+def test_a_candidate_without_a_box_fails_a_step_whose_groups_are_shown(prepared: Prepared) -> None:
+    first, *others = prepared.step.candidates
+    bare = replace(prepared, step=replace(prepared.step, candidates=(replace(first, box=None), *others)))
+    model = Answering(lambda text: "A.")
+    grounded = ground(bare, model, layout="seq2seq", picture=True, ask_all=True)
+    assert (grounded.ran, grounded.decision.failure) == (False, "missing_box")
+    assert ground(bare, model, layout="seq2seq", ask_all=True).ran
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -680,6 +701,7 @@ def test_the_corrected_elimination_pays_for_its_last_questions_alone(cli: Cli, s
         ("--layout seq2seq --demonstrations x.json", "--demonstrations"),
         ("--demonstrations nowhere.json", "--demonstrations"),
         ("--out-of-range forget", "--out-of-range"),
+        ("--group-picture --no-image", "--no-image"),
         ("--grounding choice --elimination corrected", "--elimination"),
     ],
 )

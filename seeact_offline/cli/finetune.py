@@ -1,0 +1,183 @@
+"""`finetune`: fine-tune a baseline of the paper by the published recipe, from a published model or a small one from scratch."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seeact_offline.cli import options
+from seeact_offline.cli.output import say
+from seeact_offline.cli.watching import Told
+from seeact_offline.dataset import SPLITS, TEST_SPLITS
+from seeact_offline.finetune.baselines import BASELINES
+from seeact_offline.runs.watch import Watch
+
+if TYPE_CHECKING:
+    from seeact_offline.finetune.baseline import FineTuning
+
+OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
+max_question lora seed""".split()
+OF_RUNNING = "per_device bf16 gradient_checkpointing save_every log_every loader_workers threads report_to".split()
+"""Options named like the field that they change."""
+OWN = ("side", "language")
+"""Options that not every baseline has."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baseline", choices=tuple(BASELINES), default="flan-t5", help="what is trained (default: %(default)s)"
+    )
+    options.add_data_arguments(parser)
+    parser.set_defaults(split="train")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the trained model")
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument(
+        "--base", metavar="DIR|HUB_ID",
+        help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm there is none)",
+    )  # fmt: skip
+    start.add_argument("--small", action="store_true", help="a small T5 and its tokenizer, both from scratch")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
+    parser.add_argument("--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm")
+    parser.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
+    parser.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
+    _add_own(parser)
+    _add_recipe(parser)
+    _add_running(parser)
+    _add_evaluation(parser)
+    parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
+
+
+def _add_own(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group("of blip2 alone")
+    own.add_argument("--side", type=options.positive_int, metavar="PIXELS", help="of pictures (default: as the base)")
+    own.add_argument("--language", metavar="DIR|HUB_ID", help="a fine-tuned T5 to start the language part from")
+
+
+def _add_recipe(parser: argparse.ArgumentParser) -> None:
+    recipe = parser.add_argument_group(
+        "recipe", "left out: as published for flan-t5 and blip2; those of --small; ours for vlm"
+    )
+    recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published")
+    recipe.add_argument("--draws", type=options.positive_int, metavar="N", help="questions a step and epoch; 10")
+    recipe.add_argument("--choices", type=options.positive_int, metavar="N", help="elements a question; 5 as published")
+    recipe.add_argument(
+        "--none-share", type=options.non_negative_float, metavar="X", help="of questions with answer A; 0.2"
+    )
+    recipe.add_argument(
+        "--hard-negatives", type=options.positive_int, metavar="K", help="wrong elements are those ranked under K"
+    )
+    recipe.add_argument("--held-out", type=options.non_negative_float, metavar="X", help="share of the tasks; 0.05")
+    recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="questions, over all devices; 32")
+    recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="5e-5 as published")
+    recipe.add_argument(
+        "--warmup", type=options.non_negative_float, metavar="X", help="share of the steps; 0; vlm 0.03"
+    )
+    recipe.add_argument("--weight-decay", type=options.non_negative_float, metavar="X", help="0 as published")
+    recipe.add_argument("--max-context", type=options.positive_int, metavar="N", help="tokens of a page; 512")
+    recipe.add_argument("--max-question", type=options.positive_int, metavar="N", help="of the rest of a question; 512")
+    recipe.add_argument(
+        "--lora", type=options.positive_int, metavar="RANK", help="train matrices of this rank, by peft; vlm 16"
+    )
+    recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    machine = parser.add_argument_group("machine")
+    machine.add_argument("--per-device", type=options.positive_int, metavar="N", help="questions at once on a device")
+    machine.add_argument(
+        "--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16 (default: on a GPU)"
+    )
+    machine.add_argument(
+        "--gradient-checkpointing", action=argparse.BooleanOptionalAction, default=None, help="recompute activations"
+    )
+    machine.add_argument("--save-every", type=options.positive_int, metavar="STEPS", help="checkpoints; an epoch")
+    machine.add_argument("--log-every", type=options.positive_int, metavar="STEPS", help="10 unless given")
+    machine.add_argument("--loader-workers", type=options.count, metavar="N", help="processes that load batches; 0")
+    machine.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")
+    machine.add_argument("--report-to", type=_names, metavar="NAME[,NAME]", help="tensorboard, wandb, mlflow, trackio")
+
+
+def _add_evaluation(parser: argparse.ArgumentParser) -> None:
+    end = parser.add_argument_group("evaluation at the end")
+    end.add_argument(
+        "--evaluate", type=_splits, default=TEST_SPLITS, metavar="SPLIT[,SPLIT]",
+        help="asked as a whole; none for none (default: the three test splits)",
+    )  # fmt: skip
+    end.add_argument("--test-data", metavar="DIR|HUB_ID", help="whose test splits count (default: --dataset)")
+    end.add_argument("--eval-ranker", metavar="NAME|DIR", help="ranks their candidates, and vlm's questions")
+    end.add_argument("--eval-scores", type=Path, metavar="FILE", help="a score file instead")
+    end.add_argument("--eval-limit", type=options.positive_int, metavar="N", help="only the first N tasks of each")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip() and name.strip() != "none")
+
+
+def _splits(text: str) -> tuple[str, ...]:
+    """Each a test split by its usual name."""
+    hub = {SPLITS[name]: name for name in TEST_SPLITS}
+    found = tuple(hub.get(name, name) for name in _names(text))
+    wrong = [name for name in found if name not in TEST_SPLITS]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"expected some of {', '.join(TEST_SPLITS)}, or none, got {wrong[0]}")
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    from seeact_offline.finetune.training import speaks
+    from seeact_offline.finetune.tuning import fine_tune
+
+    # one of several processes speaks for all
+    tuned = fine_tune(asked_of(args), Told() if speaks() else Watch())
+    if speaks():
+        say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
+        for one in tuned.results:
+            say(f"{one['split']}: step success {100 * one['step_success_rate']['macro']:.1f} %")
+    return 0
+
+
+def asked_of(args: argparse.Namespace) -> FineTuning:
+    """Raises InputError."""
+    from seeact_offline.finetune.baseline import FineTuning
+    from seeact_offline.finetune.recipe import Running
+    from seeact_offline.finetune.small import SmallT5
+
+    asked = FineTuning(
+        out=args.out,
+        baseline=args.baseline,
+        base=SmallT5() if args.small else args.base,
+        dataset=args.dataset,
+        split=args.split,
+        limit=args.limit,
+        scores=args.scores,
+        prompts=args.prompts,
+        running=dataclasses.replace(Running(), **_given(args, OF_RUNNING)),
+        own=_given(args, OWN),
+        resume=args.resume,
+        processes=args.processes,
+        test_data=args.test_data,
+        evaluate=args.evaluate,
+        eval_ranker=args.eval_ranker,
+        eval_scores=args.eval_scores,
+        eval_limit=args.eval_limit,
+        command=_command(args),
+    )
+    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.settings, **_given(args, OF_RECIPE)))
+
+
+def _given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _command(args: argparse.Namespace) -> str:
+    """That does the same again, for the card: what decides the weights, and no folder of this machine but those named."""
+    words = ["seeact-offline", "finetune", "--baseline", args.baseline, "--dataset", str(args.dataset)]
+    words += ["--small"] if args.small else []
+    for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *OF_RECIPE):
+        if getattr(args, name) is not None:
+            words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    return shlex.join([*words, "--out", str(args.out)])

@@ -1,0 +1,1 @@
+"""The fine-tuned baselines: their data, their training, their evaluation and their card. One module a baseline."""

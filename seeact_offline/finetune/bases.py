@@ -1,0 +1,36 @@
+"""Opening what training starts from: other people's files, whose every fault is one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.models.hf_folder import find_folder, first_line
+from seeact_offline.records import InputError, ModelSpecError
+
+
+def base_folder(name: object, argument: str = "base") -> Path:
+    """Of a folder or hub id. Raises InputError for `argument`."""
+    try:
+        return find_folder(str(name))
+    except ModelSpecError as error:
+        raise InputError(argument, error.expected, error.got) from None
+
+
+def loaded(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:
+    """What a class of transformers makes of the folder. Raises InputError."""
+    try:
+        return kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True, **options)
+    # transformers on other people's files: nobody has listed how it fails, and the error is raised as our own
+    except Exception as error:
+        raise InputError(argument, f"a {kind.__name__} in {folder}", first_line(error)) from error
+
+
+def loaded_model(kind: Any, folder: Path, argument: str = "base", dtype: str = "float32") -> Any:
+    """With all its weights: what a checkpoint lacks would be random numbers. Raises InputError."""
+    model, report = loaded(kind, folder, argument, use_safetensors=True, dtype=dtype, output_loading_info=True)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        got = f"{folder}, which lacks {len(missing)} of its weights, {missing[0]} first"
+        raise InputError(argument, "a whole model", got)
+    return model

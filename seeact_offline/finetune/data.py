@@ -1,0 +1,224 @@
+"""The training questions, made once on several processes, as Arrow files that are read map-style.
+
+A part is some rows of the data set, whoever makes it, so that any number of processes leaves the same files. Each row of
+a file knows its epoch; `EpochRows` shows those of one epoch at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from seeact_offline.dataset import Shard, Split
+from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.finetune.examples import CUTS
+from seeact_offline.finetune.recipe import Recipe
+from seeact_offline.ranking import read_scores
+from seeact_offline.ranking.files import check_dataset
+from seeact_offline.records import InputError, ScoreFileError
+
+PART_ROWS = 256
+"""Rows of the data set that a process works on at a time."""
+READY = "ready.json"
+EPOCH = ("epoch", pa.int16())
+"""The column that says when a question is asked: from 0, or `drawing.HELD_OUT`."""
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of the data."""
+
+    steps: int = 0
+    """That are trained on."""
+    held_out_steps: int = 0
+    questions: int = 0
+    """Of all epochs, those held out not counted."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Steps that cannot be, by the reason's name."""
+    cuts: Counter[str] = field(default_factory=Counter)
+    """Of the questions, by the names of CUTS."""
+
+    def __add__(self, other: Made) -> Made:
+        return Made(
+            self.steps + other.steps,
+            self.held_out_steps + other.held_out_steps,
+            self.questions + other.questions,
+            self.left_out + other.left_out,
+            self.cuts + other.cuts,
+        )
+
+    def named(self) -> dict[str, Any]:
+        counted = {"steps": self.steps, "held_out_steps": self.held_out_steps, "questions": self.questions}
+        return counted | {"left_out": dict(sorted(self.left_out.items())), "cuts": {n: self.cuts[n] for n in CUTS}}
+
+    @classmethod
+    def of_named(cls, named: Mapping[str, Any]) -> Made:
+        return cls(**{**named, "left_out": Counter(named["left_out"]), "cuts": +Counter(named["cuts"])})
+
+
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """What became of one step."""
+
+    made: Made
+    batch: pa.RecordBatch | None = None
+    """All its questions; None: it is left out."""
+
+
+class QuestionMaker(Protocol):
+    """Makes the questions of a part. Can be sent to another process."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of its rows; the first column is EPOCH."""
+
+    def steps(self, part: Shard) -> Iterator[StepRows]:
+        """One of each of the part's steps, in order."""
+
+
+# --- before ---
+
+
+def check_scores(path: Path, split: Split) -> None:
+    """Raises ScoreFileError for a file without scores of the split's steps, or of another data set."""
+    scores = read_scores(path)
+    matched = sum(str(key) in scores.keys for key in split.keys)
+    if matched < len(split.keys):
+        raise ScoreFileError("scores", f"scores of all {len(split.keys)} steps of {split.name}", f"{matched} in {path}")
+    check_dataset(scores, split, str(path))
+
+
+open_scores = cache(read_scores)
+"""A process reads a file once, however many parts it makes."""
+
+
+def held_out_tasks(split: Split, recipe: Recipe) -> frozenset[str]:
+    """Drawn by the seed; at least one if the share is above 0. Raises InputError where none would be left."""
+    tasks = sorted(split.tasks)
+    number = -int(-len(tasks) * recipe.held_out // 1)
+    if number >= len(tasks):
+        raise InputError(
+            "held_out", "a share that leaves tasks to train on", f"{recipe.held_out} of {len(tasks)} tasks"
+        )
+    return frozenset(random.Random(f"{recipe.seed}\nheld out").sample(tasks, number))
+
+
+def parts_of(split: Split) -> list[Shard]:
+    """The split's rows, PART_ROWS at most in each, without pictures."""
+    cuts = [(shard, at) for shard in split.shards() for at in range(0, len(shard.places), PART_ROWS)]
+    return [replace(shard, places=shard.places[at : at + PART_ROWS]) for shard, at in cuts]
+
+
+# --- making ---
+
+
+def prepare(
+    parts: Sequence[Shard], maker: QuestionMaker, folder: Path, identity: Mapping[str, Any], processes: int
+) -> Made:
+    """Writes the questions into `folder`, unless they are there. `identity`: what they depend on, as JSON can hold it."""
+    known = _ready(folder)
+    wanted = json.loads(json.dumps(identity))
+    if known is None or known["identity"] != wanted:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in (folder / READY, *folder.glob("*.arrow")):
+            old.unlink(missing_ok=True)
+        jobs = [(part, maker, folder / f"part-{number:05d}.arrow") for number, part in enumerate(parts)]
+        made = sum(mapped(_write_part, jobs, processes), Made())
+        known = {"identity": wanted, "made": made.named()}
+        replace_text(folder / READY, json.dumps(known, indent=2) + "\n")
+    return Made.of_named(known["made"])
+
+
+def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> Made:
+    part, maker, path = job
+    made = []
+
+    def write(draft: Path) -> None:
+        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, maker.schema) as stream:
+            for step in maker.steps(part):
+                made.append(step.made)
+                if step.batch is not None:
+                    stream.write_batch(step.batch)
+
+    write_whole(path, write)
+    return sum(made, Made())
+
+
+def mapped(work: Callable[[T], U], jobs: Sequence[T], processes: int) -> Iterable[U]:
+    """In the order of the jobs. Processes are started anew: threads that torch has begun must not be copied."""
+    if processes == 1 or len(jobs) < 2:
+        yield from map(work, jobs)
+        return
+    with ProcessPoolExecutor(min(processes, len(jobs)), multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(work, jobs)
+
+
+def _ready(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / READY).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and {"identity", "made"} <= found.keys() else None
+
+
+# --- reading ---
+
+
+class EpochRows:
+    """The questions of one epoch, map-style."""
+
+    def __init__(self, table: Any, epoch: int = 0) -> None:
+        """`table`: a `datasets.Dataset` of rows with an epoch."""
+        self._epochs = epochs_of(table)
+        self._table = table.remove_columns(EPOCH[0])
+        self.begin_epoch(epoch)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """`epoch`: from 0, or HELD_OUT."""
+        self._places = np.flatnonzero(self._epochs == epoch)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        found: dict[str, Any] = self._table[int(self._places[place])]
+        return found
+
+
+def epochs_of(table: Any) -> np.ndarray[Any, Any]:
+    """Of each row."""
+    return np.asarray(table.data.column(EPOCH[0]))
+
+
+def open_rows(folder: Path) -> Any:
+    """All rows of a prepared folder, as a memory-mapped `datasets.Dataset`."""
+    from datasets import Dataset, concatenate_datasets
+
+    with _quiet():
+        return concatenate_datasets([Dataset.from_file(str(path)) for path in sorted(folder.glob("part-*.arrow"))])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    from datasets.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)

@@ -1,0 +1,67 @@
+"""Which elements a training question offers. Every draw follows from the seed, the step, the epoch and its number alone.
+
+Source: PROTOCOLS, section 5. A `random` module's generator seeded by a text gives the same draws on every machine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from seeact_offline.finetune.recipe import HARD_SHARE, Recipe
+from seeact_offline.records import Step, StepKey
+
+HELD_OUT = -1
+"""In place of an epoch: the questions of the tasks that are held out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A step's candidates, by id, in the row's order."""
+
+    key: StepKey
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+    hard: tuple[str, ...] = ()
+    """Those of `wrong` that are ranked under k; empty where all count alike."""
+
+    @property
+    def easy(self) -> tuple[str, ...]:
+        """Those of `wrong` that are not `hard`."""
+        hard = frozenset(self.hard)
+        return tuple(node for node in self.wrong if node not in hard)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What one question offers."""
+
+    ids: tuple[str, ...]
+    right: str | None
+    """The one to be named; None: none of them."""
+
+
+def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | None = None) -> Pool:
+    """`ranks`: from 0, by id; `under`: how high a rank makes a wrong element hard."""
+    right = tuple(c.backend_node_id for c in step.candidates if c.is_positive)
+    wrong = tuple(c.backend_node_id for c in step.candidates if not c.is_positive)
+    hard = tuple(node for node in wrong if ranks[node] < under) if ranks is not None and under is not None else ()
+    return Pool(step.key, right, wrong, hard)
+
+
+def draw(pool: Pool, recipe: Recipe, epoch: int, number: int) -> Draw:
+    """`epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
+    chance = random.Random(f"{recipe.seed}\n{pool.key}\n{epoch}\n{number}")
+    wrong = _wrong(pool, recipe, chance)
+    if wrong and chance.random() < recipe.none_share:
+        return Draw(tuple(chance.sample(wrong, min(recipe.choices, len(wrong)))), None)
+    right = chance.choice(pool.right)
+    return Draw((right, *chance.sample(wrong, min(recipe.choices - 1, len(wrong)))), right)
+
+
+def _wrong(pool: Pool, recipe: Recipe, chance: random.Random) -> tuple[str, ...]:
+    if recipe.hard_negatives is None:
+        return pool.wrong
+    first, other = (pool.hard, pool.easy) if chance.random() < HARD_SHARE else (pool.easy, pool.hard)
+    return first or other

@@ -1,0 +1,106 @@
+"""The FLAN-T5 baseline: a text-to-text model fine-tuned on multi-choice questions, from a checkpoint or from scratch."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from seeact_offline.dataset import Split
+from seeact_offline.finetune.baseline import Baseline, FineTuning
+from seeact_offline.finetune.bases import base_folder, loaded, loaded_model
+from seeact_offline.finetune.data import parts_of
+from seeact_offline.finetune.examples import check_tokenizer
+from seeact_offline.finetune.multichoice import (
+    CUT,
+    LEARNS,
+    MultiChoice,
+    asked_of_trained,
+    open_multichoice,
+    words_of,
+)
+from seeact_offline.finetune.small import SmallT5, build_small, train_tokenizer
+from seeact_offline.finetune.training import seq2seq_trainer
+from seeact_offline.models.hf_folder import digest
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
+
+TOKENIZER = "tokenizer"
+"""Folder of a small model's tokenizer, learnt before training begins."""
+
+
+class FlanT5Tuning:
+    """A T5 that is about to be trained."""
+
+    def __init__(self, asked: FineTuning, split: Split) -> None:
+        """Raises InputError for what is no T5, and PromptError."""
+        self._asked, self._split, self._base = asked, split, asked.start
+        if not isinstance(self._base, SmallT5):
+            self._folder = base_folder(self._base)
+            _check_t5(self._base, self._folder)
+        self._questions = open_multichoice(asked, split)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        base = dataclasses.asdict(self._base) if isinstance(self._base, SmallT5) else digest(self._folder)
+        return {"base": base, "prompts_digest": self._questions.pack.digest}
+
+    @property
+    def evaluation(self) -> Mapping[str, Any]:
+        return asked_of_trained(self._asked.settings)
+
+    def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
+        questions = dataclasses.replace(self._questions, held_out=held_out)
+        tokenizer = self._tokenizer(questions)
+        check_tokenizer(tokenizer)
+        return dataclasses.replace(questions, tokenizer=tokenizer)
+
+    def trainer(self, maker: MultiChoice, table: Any, tell: Callable[[str], None]) -> Any:
+        from transformers import DataCollatorForSeq2Seq
+
+        model = self._model(maker.tokenizer)
+        collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
+        return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, tell)
+
+    def _tokenizer(self, questions: MultiChoice) -> Any:
+        """Of the base; a small model's is learnt once from the training questions and kept in the folder."""
+        from transformers import AutoTokenizer
+
+        if not isinstance(self._base, SmallT5):
+            return loaded(AutoTokenizer, self._folder)
+        folder = self._asked.out / TOKENIZER
+        if not (folder / "tokenizer.json").exists():
+            words = words_of(parts_of(self._split), questions, self._asked.processes)
+            train_tokenizer(words, self._base.vocab_size).save_pretrained(folder)
+        return loaded(AutoTokenizer, folder, "out")
+
+    def _model(self, tokenizer: Any) -> Any:
+        """In float32. Raises InputError for a checkpoint without all its weights."""
+        from transformers import T5ForConditionalGeneration
+
+        if isinstance(self._base, SmallT5):
+            return build_small(self._base, tokenizer)
+        model = loaded_model(T5ForConditionalGeneration, self._folder)
+        if len(tokenizer) > model.config.vocab_size:
+            got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
+            raise InputError("base", "a tokenizer that belongs to the model", got)
+        return model
+
+
+def _check_t5(base: str, folder: Any) -> None:
+    from transformers import AutoConfig
+
+    config = loaded(AutoConfig, folder)
+    if config.model_type != "t5":
+        raise InputError("base", "a T5 such as FLAN-T5", f"{base} of type {config.model_type}")
+
+
+BASELINE = Baseline(
+    title="FLAN-T5 baseline",
+    base="google/flan-t5-base",
+    open=FlanT5Tuning,
+    learns=LEARNS,
+    limits=CUT,
+    tag="text2text-generation",
+    starts_small=True,
+)

@@ -1,0 +1,99 @@
+"""How a baseline that answers multi-choice questions is fine-tuned. The defaults are the published recipe.
+
+Source: PROTOCOLS, section 5; Mind2Web (2306.06070) and its released code, commit 1b7c323.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from seeact_offline.records import InputError
+
+NEW_TOKENS = 50
+"""Of an answer, while it is evaluated."""
+HARD_SHARE = 0.8
+"""Of the draws with `hard_negatives`: those whose wrong elements are ranked under k. The others have the rest of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides the weights besides the data, the model to start from and the machine."""
+
+    epochs: int = 5
+    draws: int = 10
+    """Questions a step and epoch."""
+    choices: int = 5
+    """Elements a question."""
+    none_share: float = 0.2
+    """Of the questions: those without the right element, whose answer is `A.`."""
+    hard_negatives: int | None = None
+    """Wrong elements are those ranked under so many, in HARD_SHARE of the draws. None: uniformly from the page, as published."""
+    held_out: float = 0.05
+    """Share of the tasks that are not trained on but asked about while training goes on. 0 as published."""
+    batch: int = 32
+    """Questions a step of the optimizer, over all devices."""
+    learning_rate: float = 5e-5
+    """Falls linearly to 0."""
+    warmup: float = 0.0
+    """Share of the steps over which the learning rate rises first."""
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    """Largest norm of the gradients."""
+    max_context: int = 512
+    """Tokens of a page's markup; the end of longer ones is cut off."""
+    max_question: int = 512
+    """Tokens of the rest of a question, likewise."""
+    lora: int | None = None
+    """Rank of the matrices that are trained in place of the weights; None: the weights."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises InputError."""
+        for name in ("none_share", "held_out", "warmup"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(name, "a share from 0 to less than 1", str(getattr(self, name)))
+        for name in ("epochs", "draws", "batch", "max_context"):
+            if getattr(self, name) < 1:
+                raise InputError(name, "a number of at least 1", str(getattr(self, name)))
+        if self.max_question < 2:
+            raise InputError("max_question", "a number of at least 2", str(self.max_question))
+        if not 2 <= self.choices <= 5:
+            raise InputError("choices", "2 to 5, as answers are read up to F", str(self.choices))
+
+
+SMALL = replace(Recipe(), draws=4, batch=8, learning_rate=1e-3)
+"""For random weights, which need more and larger steps: 3,600 on the sample, in half an hour on two cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the machine is asked to do. In exact arithmetic, and without dropout, none of it would change the weights."""
+
+    per_device: int | None = None
+    """Questions at once on a device, whose gradients add up to a batch; None: as many as a GPU's share, or a few on a CPU."""
+    bf16: bool | None = None
+    """None: where there is a GPU that has it."""
+    gradient_checkpointing: bool = False
+    """Activations are computed twice, not kept."""
+    save_every: int | None = None
+    """Steps of the optimizer between checkpoints, and between evaluations; None: an epoch."""
+    log_every: int = 10
+    loader_workers: int = 0
+    threads: int | None = None
+    """CPU threads of torch; None: torch's default."""
+    report_to: tuple[str, ...] = ()
+    """Services that the Trainer reports to, by transformers' names."""
+
+    def each(self, batch: int, devices: int, most: int | None = None) -> int:
+        """Questions at once on each of `devices`; unless it is given, at most `most`. Raises InputError."""
+        if batch % devices:
+            raise InputError("batch", f"a number that {devices} devices share evenly", str(batch))
+        share = batch // devices
+        found = self.per_device or next(n for n in range(min(share, most or share), 0, -1) if share % n == 0)
+        if share % found:
+            raise InputError("per_device", f"a number that divides the {share} of each device", str(found))
+        return found
+
+    def accumulate(self, batch: int, devices: int, most: int | None = None) -> int:
+        """Batches of a device whose gradients add up to one step of the optimizer. Raises InputError."""
+        return batch // (devices * self.each(batch, devices, most))

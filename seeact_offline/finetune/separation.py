@@ -1,0 +1,63 @@
+"""Training data that holds nothing of the tests: neither their tasks nor the websites that are to be new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from seeact_offline.dataset import TEST_SPLITS, Split, open_split
+from seeact_offline.records import DatasetError, InputError
+
+NEW_WEBSITES = ("cross_website", "cross_domain")
+"""Splits whose websites no training page may come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    tasks: frozenset[str]
+    websites: frozenset[str]
+
+
+def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
+    """The test splits that were compared; none where there are none.
+
+    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
+    a split that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
+    """
+    if train.name != "train":
+        raise InputError("split", "train, as the others are for tests", train.name)
+    seen, compared = _seen(train), []
+    for name in TEST_SPLITS:
+        try:
+            test = open_split(train.dataset if tests is None else tests, name)
+        except DatasetError:
+            continue
+        # a file or a table is whatever split is asked for
+        if tests is None and test.sources == train.sources:
+            continue
+        _refuse_shared(seen, name, _seen(test))
+        compared.append(name)
+    if tests is not None and not compared:
+        raise InputError("test_data", f"a data set with a split of {', '.join(TEST_SPLITS)}", str(tests))
+    return tuple(compared)
+
+
+def _refuse_shared(train: _Seen, name: str, test: _Seen) -> None:
+    tasks = sorted(train.tasks & test.tasks)
+    if tasks:
+        got = f"{len(tasks)} tasks of {name}, {tasks[0]} first"
+        raise InputError("dataset", "training data without test tasks", got)
+    websites = sorted(train.websites & test.websites)
+    if websites and name in NEW_WEBSITES:
+        got = f"{', '.join(websites[:3])}, which it shares with {name}"
+        raise InputError("dataset", f"training data without the websites of {name}", got)
+
+
+def _seen(split: Split) -> _Seen:
+    """Reads no page and no picture."""
+    tasks, websites = frozenset(split.tasks), set()
+    for source in split.sources:
+        for row in source.light(("annotation_id", "website")):
+            if row.get("annotation_id") in tasks and row.get("website"):
+                websites.add(str(row.get("website")))
+    return _Seen(tasks, frozenset(websites))

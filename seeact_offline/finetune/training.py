@@ -1,0 +1,266 @@
+"""Training by transformers' Trainer: checks, arguments, checkpoints, resuming, saving; the same for every baseline.
+
+On how many machines, and whether by FSDP or DeepSpeed, is decided by whoever starts it (`torchrun`, `accelerate launch`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from seeact_offline.files.whole import replace_text
+from seeact_offline.finetune.baseline import FineTuning
+from seeact_offline.finetune.data import EpochRows
+from seeact_offline.finetune.drawing import HELD_OUT
+from seeact_offline.finetune.evaluation import answer_metrics
+from seeact_offline.finetune.recipe import NEW_TOKENS, Recipe, Running
+from seeact_offline.records import InputError
+
+CHECKPOINTS = "checkpoints"
+IGNORED = -100
+"""The label of what is no part of an answer."""
+ON_CPU = 4
+"""Questions at once on a CPU, where more take longer each: their attention no longer fits into caches."""
+IDENTITY = "training/recipe.json"
+"""Not beside the weights, for a model is known by the settings that lie there. What the weights depend on: a training goes on only under the same."""
+STATE = "trainer_state.json"
+"""The last file of a checkpoint that the Trainer writes."""
+REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
+"""Services by transformers' names, and the package that each needs."""
+PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
+"""That every training needs, each with the extra that installs it."""
+MISSING = "an installation without it"
+LORA_DROPOUT = 0.05
+KEPT_CHECKPOINTS = 2
+
+
+# --- before ---
+
+
+def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Raises InputError for what is asked for and not installed. `more`: packages of the baseline, each with its extra."""
+    for package, extra in {**PACKAGES, **more}.items():
+        if find_spec(package) is None:
+            raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
+    if recipe.lora is not None and find_spec("peft") is None:
+        raise InputError("lora", "the package peft, from seeact-offline[lora]", MISSING)
+    for name in running.report_to:
+        if name not in REPORTERS:
+            raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
+        if find_spec(REPORTERS[name]) is None:
+            raise InputError("report_to", f"the package {REPORTERS[name]} for {name}", MISSING)
+
+
+def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
+    """Claims the folder for this training, or finds it claimed by the same one. Raises InputError."""
+    file = out / IDENTITY
+    ours = json.loads(json.dumps(identity))
+    if not resume:
+        if file.exists() and not _same_start(file, ours, out):
+            raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
+    elif not file.exists():
+        raise InputError("resume", f"a training in {out}", "none")
+    else:
+        theirs = json.loads(file.read_text("utf-8"))
+        differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+        if differing:
+            name = differing[0]
+            got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
+            raise InputError("resume", f"the configuration that {out} was begun with", got)
+        if last_checkpoint(out) is None:
+            raise InputError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, json.dumps(ours, indent=2) + "\n")
+
+
+def _same_start(file: Path, ours: Mapping[str, Any], out: Path) -> bool:
+    """Whether this very training was begun there and stopped before its first checkpoint: it may begin again."""
+    begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
+    return not begun and bool(json.loads(file.read_text("utf-8")) == ours)
+
+
+def last_checkpoint(out: Path) -> Path | None:
+    """The last one that was written to its end."""
+    found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        json.loads((checkpoint / STATE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def speaks() -> bool:
+    """Whether this process, of the several that may train together, writes and tells."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def prepare_torch(recipe: Recipe, running: Running) -> None:
+    """Seeds everything, and silences progress bars."""
+    import torch
+    from transformers import set_seed
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    if running.threads is not None:
+        torch.set_num_threads(running.threads)
+    set_seed(recipe.seed)
+
+
+# --- training ---
+
+
+def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, float], ...]:
+    """Trains the trainer's model, saves it and its tokenizer or processor into `out`; returns what the Trainer logged.
+
+    `resume`: from the last checkpoint in `out`.
+    """
+    checkpoint = last_checkpoint(out) if resume else None
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    history = tuple(dict(entry) for entry in trainer.state.log_history)
+    _save(trainer, out)
+    return history
+
+
+def _save(trainer: Any, out: Path) -> None:
+    """The trained weights, whole, in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added."""
+    model = trainer.model
+    if hasattr(model, "merge_and_unload"):
+        if speaks():
+            model.save_pretrained(out / "adapter")
+            model.merge_and_unload().save_pretrained(out)
+    else:
+        # by the Trainer, which knows how the weights are spread over devices
+        trainer.save_model(str(out))
+    if speaks():
+        trainer.processing_class.save_pretrained(out)
+        (out / "training_args.bin").unlink(missing_ok=True)
+
+
+def lora_config(rank: int, task: str, **more: Any) -> Any:
+    """peft's, for a task by its name there. The matrices count twice."""
+    from peft import LoraConfig
+
+    return LoraConfig(task_type=task, r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, **more)
+
+
+def seq2seq_trainer(
+    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, tell: Callable[[str], None]
+) -> Any:
+    """For text-to-text models: each epoch has its own rows of the table, and those held out are answered on the way.
+
+    `processor`: a tokenizer, or for pictures what has one. `collator`: rows of the table -> what the model takes.
+    """
+    import transformers
+
+    recipe = asked.settings
+    train, held_out = EpochRows(table), EpochRows(table, HELD_OUT)
+    tokenizer = getattr(processor, "tokenizer", processor)
+
+    class TokenMeans(transformers.Seq2SeqTrainer):  # type: ignore[misc]
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            outputs = model(**inputs)
+            loss = outputs["loss"]
+            if num_items_in_batch is not None:
+                # T5 gives the mean over a batch's tokens, and takes no notice of how many all batches of a step have: the
+                # Trainer would add up such means, on several devices too, whose gradients it averages
+                share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
+                loss = loss * share * self.accelerator.num_processes
+            return (loss, outputs) if return_outputs else loss
+
+    class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            # in the middle of an epoch where a training goes on
+            train.begin_epoch(int((state.epoch or 0) + 1e-6))
+
+    if recipe.lora is not None:
+        from peft import get_peft_model
+
+        model = get_peft_model(model, lora_config(recipe.lora, "SEQ_2_SEQ_LM"))
+    # of a generated answer, the token that a decoder starts with counts too
+    generating = {"predict_with_generate": True, "generation_max_length": NEW_TOKENS + 1, "label_names": ["labels"]}
+    trainer = TokenMeans(
+        model=model,
+        args=arguments(transformers.Seq2SeqTrainingArguments, asked, len(held_out) > 0, **generating),
+        train_dataset=train,
+        eval_dataset=held_out if len(held_out) else None,
+        data_collator=collator,
+        processing_class=processor,
+        compute_metrics=answer_metrics(tokenizer),
+        callbacks=[NewDraws()],
+    )
+    # so that it counts a step's tokens for `compute_loss`
+    trainer.model_accepts_loss_kwargs = True
+    return telling(trainer, tell)
+
+
+def telling(trainer: Any, tell: Callable[[str], None]) -> Any:
+    """The trainer, which calls `tell` with a line a log in place of printing it."""
+    import transformers
+
+    class Tells(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
+
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Tells())
+    return trainer
+
+
+def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any:
+    """Of this class of TrainingArguments. `more`: what only it has."""
+    import torch
+
+    recipe, running = asked.settings, asked.running
+    cuda = torch.cuda.is_available()
+    share = recipe.batch, int(os.environ.get("WORLD_SIZE", "1")), None if cuda else ON_CPU
+    # newer versions of transformers have another name for it
+    names = {field.name for field in fields(kind)}
+    recompute = "activation_checkpointing" if "activation_checkpointing" in names else "gradient_checkpointing"
+    when: dict[str, Any] = {"save_strategy": "epoch", recompute: running.gradient_checkpointing}
+    if running.save_every is not None:
+        when |= {"save_strategy": "steps", "save_steps": running.save_every, "eval_steps": running.save_every}
+    made = kind(
+        output_dir=str(asked.out / CHECKPOINTS),
+        num_train_epochs=recipe.epochs,
+        per_device_train_batch_size=running.each(*share),
+        per_device_eval_batch_size=running.each(*share),
+        gradient_accumulation_steps=running.accumulate(*share),
+        learning_rate=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        max_grad_norm=recipe.clip,
+        lr_scheduler_type="linear",
+        # a number below 1 is a share of all steps
+        warmup_steps=recipe.warmup,
+        bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        dataloader_num_workers=running.loader_workers,
+        save_total_limit=KEPT_CHECKPOINTS,
+        eval_strategy=when["save_strategy"] if evaluates else "no",
+        logging_strategy="steps",
+        logging_steps=running.log_every,
+        report_to=list(running.report_to),
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        ddp_find_unused_parameters=False,
+        **when,
+        **more,
+    )
+    # one process, one device: the Trainer would spread a batch over all it sees, and split means with it
+    made._n_gpu = min(1, made.n_gpu)
+    return made

@@ -1,0 +1,210 @@
+"""Fine-tuning a baseline, from data to card: it is checked, its questions are made once, it is trained, asked, and described.
+
+What differs between baselines is in the module that declares each; the way is the same for all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.dataset import Split, open_split
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.finetune import training
+from seeact_offline.finetune.baseline import Baseline, FineTuning, Opened
+from seeact_offline.finetune.baselines import find_baseline
+from seeact_offline.finetune.card import SAMPLE, Card, render
+from seeact_offline.finetune.curve import learning_curve_png
+from seeact_offline.finetune.data import Made, held_out_tasks, open_rows, parts_of, prepare
+from seeact_offline.finetune.evaluation import evaluate_split
+from seeact_offline.finetune.separation import check_separate
+from seeact_offline.finetune.small import SmallT5
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
+
+DATA = "data"
+RECORD = "training/record.json"
+CARD = "README.md"
+CURVE = "learning_curve.png"
+NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuned:
+    """What is left."""
+
+    folder: Path
+    made: Made
+    history: tuple[Mapping[str, float], ...]
+    """What the Trainer logged."""
+    seconds: float
+    """Of training, since this process began it."""
+    results: tuple[Mapping[str, Any], ...] = ()
+    """`results.json` of each split."""
+
+
+def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuned:
+    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    watch, baseline = watch or Watch(), find_baseline(asked.baseline)
+    _check_options(asked, baseline)
+    training.check_packages(asked.settings, asked.running, baseline.packages)
+    split = open_split(asked.dataset, asked.split, limit=asked.limit)
+    compared = check_separate(split, asked.test_data)
+    held_out = held_out_tasks(split, asked.settings)
+    opened = baseline.open(asked, split)
+    identity = _identity(asked, baseline, split, opened)
+    if training.speaks():
+        training.check_out(asked.out, identity, asked.resume)
+    training.prepare_torch(asked.settings, asked.running)
+    with _first_process_first():
+        maker = opened.maker(held_out, watch)
+        kept = {**identity, "dataset_version": split.version}
+        made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes)
+    _tell_made(made, watch)
+    if not made.steps:
+        raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
+    trainer = opened.trainer(maker, open_rows(asked.out / DATA), watch.note)
+    began = time.monotonic()
+    history = training.train(trainer, asked.out, asked.resume)
+    tuned = FineTuned(asked.out, made, history, time.monotonic() - began)
+    how = opened.evaluation
+    # before the trained model is loaded once more, to be asked
+    del opened, trainer
+    if training.speaks():
+        _write(asked, baseline, tuned, identity, compared)
+        tuned = dataclasses.replace(tuned, results=_evaluated(asked, how, compared, watch))
+        _write(asked, baseline, tuned, identity, compared)
+    return tuned
+
+
+# --- before ---
+
+
+def _check_options(asked: FineTuning, baseline: Baseline) -> None:
+    """Raises InputError for what this baseline takes no notice of."""
+    without = f"nothing with baseline {asked.baseline}, which takes no notice of it"
+    for name in sorted(baseline.ignores):
+        if getattr(asked.settings, name) != getattr(baseline.recipe, name):
+            raise InputError(name, without, str(getattr(asked.settings, name)))
+    for name in sorted(asked.own.keys() - set(baseline.own)):
+        raise InputError(name, without, str(asked.own[name]))
+    if isinstance(asked.base, SmallT5) and not baseline.starts_small:
+        raise InputError("base", f"a model's folder or hub id with baseline {asked.baseline}", "a small T5")
+
+
+def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: Opened) -> dict[str, Any]:
+    """What the weights depend on, machine and versions aside."""
+    recipe = {name: value for name, value in dataclasses.asdict(asked.settings).items() if name not in baseline.ignores}
+    return {
+        "baseline": asked.baseline,
+        **recipe,
+        "dataset_fingerprint": split.fingerprint,
+        "limit": asked.limit,
+        "scores": None if asked.scores is None else file_digest(asked.scores),
+        **opened.identity,
+    }
+
+
+def _first_process_first() -> AbstractContextManager[None]:
+    """Of several that train together, the others wait until the first one has prepared the data."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return nullcontext()
+    from accelerate import PartialState
+
+    waiting: AbstractContextManager[None] = PartialState().main_process_first()
+    return waiting
+
+
+def _tell_made(made: Made, watch: Watch) -> None:
+    left_out = ", ".join(f"{number} {name}" for name, number in sorted(made.left_out.items()))
+    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {left_out or 'none'}")
+    lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
+    if lost:
+        watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
+
+
+# --- after ---
+
+
+def _evaluated(
+    asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch
+) -> tuple[Mapping[str, Any], ...]:
+    """Of the splits asked for; none of those that training was not compared with, which may be what it was trained on."""
+    for split in asked.evaluate:
+        if split not in compared:
+            watch.note(f"{split} is not evaluated, as there is no such split beside the training data: name test_data")
+    return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
+
+
+def _write(
+    asked: FineTuning, baseline: Baseline, tuned: FineTuned, identity: Mapping[str, Any], compared: Sequence[str]
+) -> None:
+    """The record, the learning curve and the card."""
+    base = "a small T5 with random weights" if isinstance(asked.start, SmallT5) else str(asked.start)
+    aside = ("baseline", "dataset_fingerprint", "limit", "scores")
+    card = Card(
+        title=f"{baseline.title}, from {base}",
+        base=base,
+        learns=baseline.learns,
+        limits=baseline.limits,
+        tag=baseline.tag,
+        command=asked.command,
+        recipe={name: value for name, value in identity.items() if name not in aside},
+        machine=_machine(asked, baseline, tuned),
+        data={
+            "dataset": str(asked.dataset),
+            "split": asked.split,
+            "fingerprint": identity["dataset_fingerprint"],
+            "limit": asked.limit,
+            "prompts": asked.prompts,
+            "score file": identity["scores"],
+            "compared with the tests": ", ".join(compared) or "no, as no test split was found",
+        },
+        counts=tuned.made.named(),
+        history=tuned.history,
+        results=tuned.results,
+        remarks=(*baseline.remarks, *([SAMPLE] if asked.dataset == "sample" else [])),
+    )
+    record = {
+        "recipe": identity,
+        "machine": card.machine,
+        "data": {**card.data, **tuned.made.named()},
+        "history": tuned.history,
+    }
+    replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
+    title = f"{card.title}: {tuned.made.steps} steps, {asked.settings.epochs} epochs"
+    picture = learning_curve_png(tuned.history, title)
+    write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
+    replace_text(asked.out / CARD, render(card))
+
+
+def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuned) -> dict[str, Any]:
+    import torch
+
+    names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    return {
+        "devices": ", ".join(names) or f"CPU, {torch.get_num_threads()} threads of {platform.machine()}",
+        "processes": os.environ.get("WORLD_SIZE", "1"),
+        "minutes since it was begun or resumed": round(tuned.seconds / 60, 1),
+        **{name: value for name, value in dataclasses.asdict(asked.running).items() if value not in (None, False, ())},
+        "python": ".".join(map(str, sys.version_info[:3])),
+        **{name: _version(name) for name in (*NAMED_PACKAGES, *baseline.packages)},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "a checkout"

@@ -1,0 +1,262 @@
+"""Any image-text-to-text model, fine-tuned with LoRA by TRL's SFTTrainer on SeeAct's own questions and their right answers.
+
+The questions are those of `eval --grounding choice --turns 1`: a group's options in one message with the part of the page that
+they are in, answered by the final lines. (Of two turns the first is a free description, for which there is no right answer.)
+
+What is trained on is what `hf/` asks, token for token: text before picture, tokens that a page spells out made harmless, a
+system message put before the question where the model's template takes none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from seeact_offline.dataset import Shard, Split
+from seeact_offline.finetune.baseline import Baseline, FineTuning
+from seeact_offline.finetune.bases import base_folder, loaded, loaded_model
+from seeact_offline.finetune.data import EPOCH, Made, StepRows, check_scores, epochs_of, open_scores
+from seeact_offline.finetune.drawing import HELD_OUT
+from seeact_offline.finetune.examples import check_letters
+from seeact_offline.finetune.pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
+from seeact_offline.finetune.recipe import Recipe
+from seeact_offline.finetune.training import arguments, lora_config, telling
+from seeact_offline.grounding import Grounding
+from seeact_offline.grounding.asking import Question
+from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.hf_generation import Loading, Turn, control_tokens, harmless, running_dtype, system_merged
+from seeact_offline.records import InputError, RowError, Step, StepError
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.ranking import RankConfig, rank
+from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.watch import Watch
+
+TEXTS = (("system", pa.string()), ("question", pa.string()), ("answer", pa.string()))
+"""Columns of a question in words."""
+RANKS = "ranks.parquet"
+"""In the folder: the train split ranked, where no score file was given."""
+TOGETHER = 8
+"""Questions asked at once, while the trained model is evaluated: a picture takes memory."""
+NEW_TOKENS = 200
+"""Of an answer, likewise: three lines, of which the last may be long."""
+
+
+# --- questions ---
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the questions depend on; makes them: of each step every group with a right element, and by the seed one without."""
+
+    config: EvalConfig
+    """How they are asked. Of it the data set does not count."""
+    recipe: Recipe
+    scores: Path
+    """Says which candidates are offered together."""
+    pictures: Path
+    """What `keep_pictures` wrote."""
+    held_out: frozenset[str] = frozenset()
+    """Tasks that are not trained on."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([EPOCH, *TEXTS, *PLACE])
+
+    def steps(self, part: Shard) -> Iterator[StepRows]:
+        grounding = open_strategy(self.config).grounding
+        for step in part.steps():
+            try:
+                yield self._step_rows(step, grounding)
+            except StepError as error:
+                yield StepRows(Made(left_out=Counter([error.name])))
+
+    def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
+        """Raises StepError for a step that nothing can be learnt from."""
+        pictures = open_pictures(self.pictures)
+        if step.key not in pictures:
+            raise RowError("no_screenshot")
+        prepared = prepare(step, open_scores(self.scores), self.config.top_k, needs_picture=False)
+        asked = self._drawn(grounding.questions(replace(prepared, picture=pictures.page(step.key))), step)
+        if not asked:
+            raise StepError("no_question_drawn")
+        held_out = step.annotation_id in self.held_out
+        columns: list[Any] = [
+            [HELD_OUT if held_out else 0] * len(asked),
+            [question.system for question in asked],
+            [question.turns[0] for question in asked],
+            [question.ideal[-1] for question in asked],
+            *place_columns(step, [question.offered for question in asked]),
+        ]
+        # every epoch asks the same
+        made = Made(held_out_steps=1) if held_out else Made(steps=1, questions=self.recipe.epochs * len(asked))
+        return StepRows(made, pa.record_batch(columns, schema=self.schema))
+
+    def _drawn(self, asked: Sequence[Question], step: Step) -> list[Question]:
+        right = [question for question in asked if not step.truth.positives.isdisjoint(question.offered)]
+        wrong = [question for question in asked if question not in right]
+        chance, share = random.Random(f"{self.recipe.seed}\n{step.key}"), self.recipe.none_share
+        # as many without as make up their share, where every step has one with
+        if wrong and chance.random() < share / (1 - share):
+            right.append(chance.choice(wrong))
+        return right
+
+
+# --- what a trainer is given ---
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Rows -> conversations with their pictures, as TRL takes them. Made anew for every batch, by the process that loads it."""
+
+    pictures: Pictures
+    control_tokens: tuple[str, ...]
+    """Those that no text may spell out, the longest first."""
+    merges_system: bool
+    """Whether the model's template takes no system message."""
+
+    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """`columns`: TEXTS and PLACE. Raises RowError `bad_screenshot`."""
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return {
+            "prompt": [self.prompt(row["system"], row["question"]) for row in rows],
+            "completion": [[self._message(Turn("assistant", row["answer"]))] for row in rows],
+            "images": [[self.pictures.of_row(row)] for row in rows],
+        }
+
+    def prompt(self, system: str, question: str) -> list[dict[str, Any]]:
+        """With the picture's place in the text; the picture itself goes beside."""
+        turns = [Turn("system", system), Turn("user", question)]
+        messages = [self._message(turn) for turn in (system_merged(turns) if self.merges_system else turns)]
+        messages[-1]["content"].append({"type": "image"})
+        return messages
+
+    def _message(self, turn: Turn) -> dict[str, Any]:
+        return {"role": turn.role, "content": [{"type": "text", "text": harmless(turn.text, self.control_tokens)}]}
+
+
+def shown(processor: Any, pictures: Pictures) -> Shown:
+    """For this model. Raises InputError for one without a chat template, or whose template takes no such conversation."""
+    from jinja2 import TemplateError
+
+    template = getattr(processor, "chat_template", None)
+    if not isinstance(template, str):
+        raise InputError("base", "a processor with one chat template", "none" if template is None else "several")
+    control = tuple(control_tokens(processor.tokenizer, template))
+    refused = ""
+    for merges in (False, True):
+        made = Shown(pictures, control, merges)
+        try:
+            processor.apply_chat_template(made.prompt("a", "b"), tokenize=False, add_generation_prompt=True)
+            return made
+        except TemplateError as error:
+            refused = str(error)
+    raise InputError("base", "a chat template that takes a question with a picture", refused)
+
+
+# --- the baseline ---
+
+
+class VlmTuning:
+    """A model that is about to be trained."""
+
+    def __init__(self, asked: FineTuning, split: Split) -> None:
+        """Raises InputError, and PromptError."""
+        if asked.settings.lora is None:
+            raise InputError("lora", "a rank: of this baseline, matrices of low rank alone are trained", "none")
+        self._asked, self._split = asked, split
+        self._folder = base_folder(asked.start)
+        self._processor = _checked_processor(self._folder, asked.start)
+        self._config = EvalConfig(prompts=asked.prompts, seed=asked.settings.seed, **_ASKED)
+        self._strategy = open_strategy(self._config)
+        check_letters(self._processor.tokenizer, self._config.group_size + 1)
+        if asked.scores is not None:
+            check_scores(asked.scores, split)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        ranker = {} if self._asked.scores is not None else {"ranker": self._ranking.ranker_name}
+        return {"base": digest(self._folder), **self._strategy.identity, **ranker}
+
+    @property
+    def evaluation(self) -> Mapping[str, Any]:
+        running = {"model_args": {"batch_size": TOGETHER}, "concurrency": TOGETHER, "max_tokens": NEW_TOKENS}
+        # JPEG would change the pixels that were trained on
+        return {**_ASKED, **running, "image_format": "png"}
+
+    def maker(self, held_out: frozenset[str], watch: Watch) -> Choices:
+        pictures = kept_pictures(self._split, self._asked.out)
+        return Choices(self._config, self._asked.settings, self._ranked(watch), pictures, held_out)
+
+    def trainer(self, maker: Choices, table: Any, tell: Callable[[str], None]) -> Any:
+        from transformers import AutoModelForImageTextToText
+        from trl import SFTConfig, SFTTrainer
+
+        recipe, epochs = maker.recipe, epochs_of(table)
+        show = shown(self._processor, Pictures(maker.pictures))
+        train, held_out = (
+            table.select((epochs == epoch).nonzero()[0]).remove_columns(EPOCH[0]).with_transform(show)
+            for epoch in (0, HELD_OUT)
+        )
+        # a picture's tokens must not be cut, and an answer comes last
+        more = {"max_length": None, "completion_only_loss": True}
+        trainer = SFTTrainer(
+            model=loaded_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(Loading())),
+            args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
+            train_dataset=train,
+            eval_dataset=held_out if len(held_out) else None,
+            processing_class=self._processor,
+            peft_config=lora_config(recipe.lora or 0, "CAUSAL_LM", target_modules="all-linear"),
+        )
+        return telling(trainer, tell)
+
+    @cached_property
+    def _ranking(self) -> RankConfig:
+        asked = self._asked
+        return RankConfig(dataset=asked.dataset, split=asked.split, limit=asked.limit, ranker=asked.eval_ranker)
+
+    def _ranked(self, watch: Watch) -> Path:
+        """The score file of the training steps: the one named, or one made by the ranker of the evaluation."""
+        if self._asked.scores is not None:
+            return self._asked.scores
+        path = self._asked.out / RANKS
+        if not path.exists():
+            rank(self._ranking, path, watch)
+        return path
+
+
+_ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}
+"""In training and after it."""
+
+
+def _checked_processor(folder: Path, base: object) -> Any:
+    """Raises InputError for a model that does not go on from a prompt with a picture."""
+    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
+
+    config = loaded(AutoConfig, folder)
+    if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING or config.is_encoder_decoder:
+        wanted = "an image-text-to-text model that goes on from its prompt"
+        raise InputError("base", wanted, f"{base} of type {config.model_type}")
+    return loaded(AutoProcessor, folder)
+
+
+BASELINE = Baseline(
+    title="Vision-language baseline",
+    base=None,
+    open=VlmTuning,
+    learns="choose the next element among a group's and say what is done there (SeeAct, [2401.01614]"
+    "(https://arxiv.org/abs/2401.01614), grounding by textual choices, in one turn)",
+    limits="Nothing of its questions was cut off.",
+    tag="image-text-to-text",
+    # ours: nobody has published any
+    recipe=Recipe(epochs=1, batch=16, learning_rate=1e-4, warmup=0.03, lora=16),
+    ignores=frozenset({"draws", "choices", "hard_negatives", "max_context", "max_question"}),
+    packages={"trl": "vlm", "peft": "vlm"},
+)
