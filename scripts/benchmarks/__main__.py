@@ -1,6 +1,6 @@
 """Measure speed and memory on made-up data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks help | steps | describe | sample | stream | lint | marks | scoring | engine | campaign | cross-encoder | ranker | all
+python scripts/benchmarks help | steps | describe | sample | stream | lint | marks | scoring | engine | campaign | finetune | viewer | cross-encoder | ranker | all
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from benchmarks.cross_encoder import bench_cross_encoder
 from benchmarks.data import make_data
 from benchmarks.describe import bench_describe
 from benchmarks.engine import bench_engine
+from benchmarks.finetune import bench_finetune
 from benchmarks.help import bench_help
 from benchmarks.lint import bench_lint
 from benchmarks.marks import bench_marks
@@ -31,6 +32,7 @@ from benchmarks.sample import bench_sample
 from benchmarks.scoring import bench_scoring
 from benchmarks.steps import bench_steps
 from benchmarks.stream import bench_stream
+from benchmarks.viewer import bench_viewer
 
 # a later claim is a file beside this one and a line here
 CLAIMS: dict[str, Callable[[argparse.Namespace], list[Line]]] = {
@@ -44,6 +46,8 @@ CLAIMS: dict[str, Callable[[argparse.Namespace], list[Line]]] = {
     "scoring": lambda args: bench_scoring(args.scored_steps, args.dir),
     "engine": lambda args: bench_engine(args.engine_steps, args.dir),
     "campaign": lambda args: bench_campaign(args.dir),
+    "finetune": lambda args: bench_finetune(args.dir),
+    "viewer": lambda args: bench_viewer(args.dir),
     "cross-encoder": lambda args: bench_cross_encoder(
         args.ranker_steps, args.candidates, args.also, args.dtype, args.dir
     ),

@@ -1,0 +1,217 @@
+"""A site on this machine alone: who may ask, who may write, and what each answer says to the browser.
+
+A page on another website must not read or write here: the host asked for has to be this one (against names that are made to
+point at this machine), and who writes must come from this page and know the token of the start-up link. The browser is
+told to run no script and load nothing that is not from here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from seeact_offline.records import InputError
+from seeact_offline.viewer.site import File
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOG = logging.getLogger(__name__)
+PACKAGES = ("starlette", "uvicorn")
+INSTALL = "pip install 'seeact-offline[view]'"
+LOOPBACK = "127.0.0.1"
+POLICY = "; ".join([
+    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data: blob:", "connect-src 'self'",
+    "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+])  # fmt: skip
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Of every answer."""
+TOKEN = "X-Seeact-Token"
+MAX_BODY = 64_000
+"""Bytes of what is written at once."""
+AT_ONCE = 2
+"""Answers that are being made."""
+PICTURES_FOR = "private, max-age=3600"
+"""A picture's name is made from what it shows."""
+
+
+class Served(Protocol):
+    """What a site has to offer. One that takes what people write has `post(name, body) -> (status, answer)` too."""
+
+    def get(self, name: str) -> File | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a site is served."""
+
+    host: str
+    port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    """Known to whoever has the start-up link."""
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may call this machine."""
+        names = {LOOPBACK, "localhost", "[::1]", _bracketed(self.host).lower()}
+        bare = names if self.port == 80 else set[str]()
+        return frozenset({f"{name}:{self.port}" for name in names} | bare)
+
+    @property
+    def url(self) -> str:
+        return f"http://{_bracketed(self.host)}:{self.port}/"
+
+    @property
+    def link(self) -> str:
+        """The token stands after the `#`, which browsers keep to themselves."""
+        return f"{self.url}#token={self.token}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+@contextmanager
+def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Address]:
+    """Serves the site inside, in a thread. `port`: 0 for any that is free.
+
+    Raises InputError for a port or host that cannot be had, and where a package is missing.
+    """
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            raise InputError("view", f"the package {package}", f"an installation without it; install it: {INSTALL}")
+    import uvicorn
+
+    with _listening(host, port) as listener:
+        address = Address(host, listener.getsockname()[1])
+        config = uvicorn.Config(
+            _app(site, address), log_config=None, access_log=False, server_header=False, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="viewer", daemon=True)
+        thread.start()
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            thread.join(timeout=5)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Takes connections from now on, so that a browser that comes early waits. Raises InputError."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=64)
+    except (OSError, OverflowError) as error:
+        named = "host" if isinstance(error, socket.gaierror) else "port"
+        got = f"{host}:{port}: {getattr(error, 'strerror', None) or error}"
+        raise InputError(named, "an address that is free on this machine", got) from None
+
+
+def _app(site: Served, address: Address) -> ASGIApp:
+    from anyio import CapacityLimiter
+    from anyio.to_thread import run_sync
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    # pictures that a page asks for at once are made one after another, so that the first is there soon
+    aside = partial(run_sync, limiter=CapacityLimiter(AT_ONCE))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            answer = await _answer(request, site, address, aside)
+        except Refused as refused:
+            answer = refused.answer
+        except Exception:
+            # whatever it is, the answer has to carry the headers below
+            LOG.exception("%s cannot be answered", request.url.path)
+            answer = _told(500, {"error": "this cannot be shown; the terminal says why"})
+        headers = {**HEADERS, "Cache-Control": answer.cache}
+        await Response(answer.content, answer.status, headers, answer.mime)(scope, receive, send)
+
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    content: bytes
+    mime: str = "application/json"
+    cache: str = "no-store"
+
+
+class Refused(Exception):
+    """The request is not answered, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.answer = _told(status, {"error": why})
+
+
+def _told(status: int, value: Mapping[str, Any]) -> Answer:
+    return Answer(status, json.dumps(value).encode())
+
+
+async def _answer(request: Request, site: Served, address: Address, aside: Any) -> Answer:
+    """`aside`: runs a function in a thread. Raises Refused."""
+    hosts = request.headers.getlist("host")
+    if len(hosts) != 1 or hosts[0].lower() not in address.hosts:
+        raise Refused(421, "this host is not served here")
+    name = str(request.scope["path"]).removeprefix("/")
+    if request.method == "GET":
+        return _found(name, await aside(site.get, name or "index.html"))
+    if request.method == "POST" and hasattr(site, "post"):
+        body = await _written(request, hosts[0], address)
+        status, value = await aside(site.post, name, body)
+        return _told(status, value)
+    raise Refused(405, "GET is what can be asked")
+
+
+def _found(name: str, file: File | None) -> Answer:
+    if file is None:
+        raise Refused(404, "there is nothing under this name")
+    return Answer(200, file.content, file.mime, PICTURES_FOR if name.startswith("img/") else "no-store")
+
+
+async def _written(request: Request, host: str, address: Address) -> dict[str, Any]:
+    """What is to be written. Raises Refused for one who may not, and for what is no JSON object."""
+    if request.headers.getlist("origin") != [f"http://{host}"]:
+        raise Refused(403, "only this page may write here")
+    if not secrets.compare_digest(request.headers.get(TOKEN, "").encode(), address.token.encode()):
+        raise Refused(403, "the link that was printed at the start is needed to write here")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "what is written has to be application/json")
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > MAX_BODY:
+            raise Refused(413, f"no more than {MAX_BODY} bytes can be written at once")
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise Refused(400, "what is written has to be a JSON object")
+    return body

@@ -1,0 +1,287 @@
+"""Everything that the viewer shows, as files by name: made when they are asked for, by the server and by a bundle alike.
+
+A name is looked up among those that there are; no part of it ever becomes a path.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.files.formats import FormatError
+from seeact_offline.records import InputError, Prediction, RowError, StepKey
+from seeact_offline.scoring.waterfall import PERSONS_CAUSES
+from seeact_offline.viewer.causes import Causes
+from seeact_offline.viewer.data import Data, open_data
+from seeact_offline.viewer.index import Tasks, compared, index_json, keys_of, step_name
+from seeact_offline.viewer.pictures import Kept, webp
+from seeact_offline.viewer.runs import ViewedRun, read_run, stamp
+from seeact_offline.viewer.steps import OpenedStep, Shown, open_step
+from seeact_offline.viewer.without_data import index_without_data, step_without_data
+
+MIME = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".webp": "image/webp",
+    ".txt": "text/plain; charset=utf-8",
+}
+OPENED = 3
+"""Steps whose pages are kept in memory."""
+PATIENCE = 2.0
+"""Seconds between two readings of files that change."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What stands under a name."""
+
+    content: bytes
+    mime: str
+
+
+def static_files() -> dict[str, File]:
+    """The page itself: HTML, style sheets and scripts, by name."""
+    folder = files("seeact_offline.viewer") / "static"
+    found = {one.name: one for one in folder.iterdir() if one.is_file()}
+    return {
+        name: File(found[name].read_bytes(), MIME[Path(name).suffix])
+        for name in sorted(found)
+        if Path(name).suffix in MIME
+    }
+
+
+def json_file(value: object) -> File:
+    # ASCII only: half of a surrogate pair in a model's text must not keep the file from being written
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        # numbers that are none, of a file that another program wrote; browsers know no word for them
+        known = json.loads(json.dumps(value), parse_constant=lambda _: None)
+        text = json.dumps(known, separators=(",", ":"))
+    return File(text.encode(), MIME[".json"])
+
+
+@dataclass(frozen=True)
+class _State:
+    """All runs as they were when their files were last looked at."""
+
+    stamps: tuple[object, ...]
+    shown: tuple[Shown, ...]
+    index: File
+    keys: Mapping[str, StepKey]
+    """By the step's name."""
+
+
+class Site:
+    """Runs to be looked at. Any thread may ask."""
+
+    def __init__(
+        self, runs: Sequence[str | Path], *, dataset: Any = None, publish: bool = False, causes: Causes | None = None
+    ) -> None:
+        """`dataset`: where the data of the runs are now; None: where the runs had them. `publish`: data other than the sample
+        are left out. `causes`: what a person says of steps' causes of loss.
+
+        Raises InputError for a folder that is no run.
+        """
+        self._paths = [Path(run) for run in runs]
+        self._names = _names(self._paths)
+        self._static = static_files()
+        self._causes = causes
+        self._kept = Kept()
+        self._lock = threading.RLock()
+        self._opened: OrderedDict[StepKey, OpenedStep] = OrderedDict()
+        stamps = tuple(map(stamp, self._paths))
+        self._shown = _all_shown([read_run(path) for path in self._paths], self._names, dataset)
+        self.is_sample = all(one.data is not None and one.data.is_sample for one in self._shown)
+        self.with_data = self.is_sample or not publish
+        self._state = self._made(stamps, self._shown)
+        self._looked = time.monotonic()
+
+    def names(self) -> Iterator[str]:
+        """Every name under which there is something, `index.html` first; steps are opened on the way."""
+        yield from sorted(self._static, key=lambda name: (name != "index.html", name))
+        yield "index.json"
+        for name, key in list(self._state.keys.items()):
+            yield f"step/{name}.json"
+            if self.with_data:
+                yield from self._step(key).images
+
+    def get(self, name: str) -> File | None:
+        """None where there is nothing under this name."""
+        if name in self._static:
+            return self._static[name]
+        state = self._fresh()
+        if name == "index.json":
+            return state.index
+        folder, _, rest = name.partition("/")
+        kept = self._kept.get(name)
+        if kept is not None:
+            return File(kept, MIME[Path(name).suffix])
+        if folder == "step" and rest.endswith(".json"):
+            return self._keep(name, self._step_file(state.keys.get(rest.removesuffix(".json"))))
+        if folder == "img" and self.with_data:
+            return self._keep(name, self._image(name, state.keys.get(rest.partition("-")[0])))
+        return None
+
+    def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """A person's word on what a step of a run was lost to: the status, and what is answered."""
+        folder, _, step = name.partition("/")
+        key, place = self._state.keys.get(step), body.get("run", 0)
+        if self._causes is None or folder != "cause" or key is None:
+            return 404, {"error": "there is nothing to write here; start with --causes FILE"}
+        prediction = self._prediction(key, place) if type(place) is int else None
+        if prediction is None:
+            return 400, {"error": "run has to be the number of a run that has this step, from 0"}
+        answer = self._causes.post(key, prediction, body)
+        self._kept.clear()
+        return answer
+
+    def close(self) -> None:
+        """Lets go of the file of causes."""
+        if self._causes is not None:
+            self._causes.close()
+
+    def _keep(self, name: str, file: File | None) -> File | None:
+        if file is not None:
+            self._kept.put(name, file.content)
+        return file
+
+    def _step_file(self, key: StepKey | None) -> File | None:
+        if key is None:
+            return None
+        found = self._step(key).json
+        runs = [
+            None if run is None else {**run, "relabelled": self._relabelled(key, place)}
+            for place, run in enumerate(found["runs"])
+        ]
+        return json_file({**found, "runs": runs} if self.with_data else step_without_data(found))
+
+    def _relabelled(self, key: StepKey, place: int) -> dict[str, str] | None:
+        """What a person says that this run lost the step to."""
+        prediction = None if self._causes is None else self._prediction(key, place)
+        return None if self._causes is None or prediction is None else self._causes.of(key, prediction)
+
+    def _prediction(self, key: StepKey, place: int) -> Prediction | None:
+        """None where there is no such run, it lacks the step, or its file is being written anew."""
+        shown = self._state.shown
+        try:
+            return shown[place].run.prediction(key) if 0 <= place < len(shown) else None
+        except (FormatError, OSError):
+            return None
+
+    def _image(self, name: str, key: StepKey | None) -> File | None:
+        pixels = None if key is None else self._step(key).images.get(name)
+        if pixels is None:
+            return None
+        try:
+            # one at a time: a page is decoded once for all of its parts
+            with self._lock:
+                image = pixels()
+        except RowError:
+            return None
+        return File(webp(image), MIME[".webp"])
+
+    def _step(self, key: StepKey) -> OpenedStep:
+        with self._lock:
+            found = self._opened.pop(key, None) or open_step(key, self._state.shown, self._texts)
+            self._opened[key] = found
+            while len(self._opened) > OPENED:
+                self._opened.popitem(last=False)
+        return found
+
+    # --- what changes while a run goes on ---
+
+    def _fresh(self) -> _State:
+        with self._lock:
+            if time.monotonic() - self._looked > PATIENCE:
+                stamps = tuple(map(stamp, self._paths))
+                if stamps != self._state.stamps:
+                    self._look_again(stamps)
+                self._looked = time.monotonic()
+            return self._state
+
+    def _look_again(self, stamps: tuple[object, ...]) -> None:
+        """Where a file is just being written, what was seen before stays."""
+        try:
+            shown = tuple(
+                one if old == new else replace(one, run=read_run(one.run.path))
+                for one, old, new in zip(self._state.shown, self._state.stamps, stamps, strict=True)
+            )
+        except (InputError, OSError):
+            return
+        self._state = self._made(stamps, shown)
+        self._opened.clear()
+        self._kept.clear()
+
+    def _made(self, stamps: tuple[object, ...], shown: tuple[Shown, ...]) -> _State:
+        runs = [one.run for one in shown]
+        tasks = Tasks(self._texts, [one.n_steps for one in shown], [_problems(one) for one in shown])
+        index = index_json(
+            runs, self._names, tasks, is_sample=self.is_sample, with_data=self.with_data, comparison=compared(runs)
+        )
+        index["causes"] = None if self._causes is None else dict(PERSONS_CAUSES)
+        file = json_file(index if self.with_data else index_without_data(index))
+        return _State(stamps, shown, file, {step_name(key): key for key in keys_of(runs)})
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """Of tasks."""
+        texts: dict[str, str] = {}
+        for one in self._shown:
+            if one.data is not None:
+                texts |= one.data.tasks
+        return texts
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Each folder's name, or its whole path where two have the same. Raises InputError for one folder twice."""
+    whole = [path.resolve() for path in paths]
+    twice = [str(path) for path in whole if whole.count(path) > 1]
+    if twice:
+        raise InputError("runs", "different runs", f"{twice[0]} twice")
+    names = [path.name for path in whole]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _all_shown(runs: Sequence[ViewedRun], names: Sequence[str], dataset: Any) -> tuple[Shown, ...]:
+    """Each run with its data, opened once for all runs on the same."""
+    opened: dict[tuple[str, ...], Data | str] = {}
+    shown = []
+    for run, name in zip(runs, names, strict=True):
+        about = tuple(str(run.settings.get(one)) for one in ("dataset", "split", "dataset_fingerprint"))
+        if about not in opened:
+            opened[about] = _data_or_problem(run.settings, dataset)
+        found = opened[about]
+        if isinstance(found, str):
+            problem = f"Tasks, pages, pictures and prompts of {name} cannot be shown: {found}."
+            shown.append(Shown(name, run, None, problem))
+        else:
+            shown.append(Shown(name, run, found, None, _n_steps(run, found)))
+    return tuple(shown)
+
+
+def _data_or_problem(settings: Mapping[str, Any], dataset: Any) -> Data | str:
+    try:
+        return open_data(settings, dataset)
+    except InputError as error:
+        return str(error)
+
+
+def _n_steps(run: ViewedRun, data: Data) -> int | None:
+    """How many an unfinished run is to have."""
+    return None if run.progress is None else data.count(run.settings.get("limit"), run.settings.get("tasks"))
+
+
+def _problems(shown: Shown) -> list[str]:
+    return [] if shown.data_problem is None else [shown.data_problem]

@@ -1,0 +1,72 @@
+/** Runs against each other: who is right where, and the paired differences. */
+
+import { count, h, percent, words } from "./dom.js";
+
+export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+const RIGHT = 1, WRONG = 0, UNKNOWN = 2;
+const SAID = ["wrong", "right", "not there"];
+
+/** Of each row 1 where the run is right, 0 where it is wrong, 2 where it has no such step or its protocol leaves it out. */
+export function rightness(cells, n) {
+  const verdict = cells.outcome.values.map((name) => (name === "success" ? RIGHT : name === "left_out" ? UNKNOWN : WRONG));
+  const right = new Uint8Array(n).fill(UNKNOWN);
+  cells.outcome.row.forEach((value, row) => (right[row] = value < 0 ? UNKNOWN : verdict[value]));
+  return right;
+}
+
+/** Who is right and who is wrong, such as "A right, B wrong"; the values in which runs disagree come first. */
+export function agreementFacet(right, n) {
+  const codes = Array.from({ length: n }, (_, row) => right.map((one) => one[row]).join(""));
+  const differs = (code) => code.includes(RIGHT) && code.includes(WRONG);
+  const values = [...new Set(codes)].sort((a, b) => differs(b) - differs(a) || (a < b ? 1 : -1));
+  const place = new Map(values.map((code, i) => [code, i]));
+  const said = (code) => [...code].map((verdict, run) => `${LETTERS[run]} ${SAID[verdict]}`).join(", ");
+  const all = { [`${RIGHT}`.repeat(right.length)]: "all right", [`${WRONG}`.repeat(right.length)]: "all wrong" };
+  return {
+    id: "agreement",
+    title: "Agreement",
+    values,
+    row: Int32Array.from(codes, (code) => place.get(code)),
+    label: (code) => all[code] ?? said(code),
+    meanings: {},
+    differing: values.filter(differs),
+  };
+}
+
+/** The paired differences of the first run and each other, or why there are none. */
+export function pairedDifferences(index, shown) {
+  const { comparison } = index;
+  if (!comparison || shown.length < 2) return null;
+  const letter = (run) => LETTERS[shown.indexOf(run)];
+  const pairs = comparison.pairs.filter(({ a, b }) => shown.includes(a) && shown.includes(b));
+  const rows = pairs.flatMap(({ a, b, metrics }) =>
+    Object.entries(metrics).map(([name, gap]) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, `${letter(a)} − ${letter(b)}, ${words(name)}`),
+        h("td", { class: "number" }, signed(gap.difference)),
+        h("td", { class: "number" }, gap.ci95 ? `${signed(gap.ci95[0])} to ${signed(gap.ci95[1])}` : "–"),
+        h("td", { class: "number" }, gap.p === null || gap.p === undefined ? "–" : gap.p < 0.001 ? "< 0.001" : gap.p.toFixed(3)),
+        h("td", { class: "number" }, count(gap.n_steps)),
+        h("td", { class: "number" }, count(gap.n_tasks)),
+      ),
+    ),
+  );
+  const heads = ["Paired difference", "Points", "95 % interval", "p", "Steps", "Tasks"];
+  return h(
+    "section",
+    { class: "pairs", "aria-label": "Paired differences" },
+    rows.length > 0 &&
+      h(
+        "table",
+        { class: "figures" },
+        h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))),
+        h("tbody", {}, rows),
+      ),
+    comparison.problem && h("p", { class: "problem" }, comparison.problem),
+  );
+}
+
+const signed = (x) => (x === null || x === undefined ? "–" : `${x > 0 ? "+" : x < 0 ? "−" : ""}${percent(Math.abs(x))}`);

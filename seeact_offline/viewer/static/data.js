@@ -1,0 +1,234 @@
+/** What the server has: `index.json` as columns to sort and filter by, and one file a step. */
+
+import { LETTERS, agreementFacet, rightness } from "./compare.js";
+
+const KEPT = 60;
+const steps = new Map();
+
+/** Raises an Error whose message can be shown. */
+export async function fetchJson(name, options) {
+  let answer;
+  try {
+    answer = await fetch(name, options);
+  } catch {
+    throw new Error(`${name} cannot be had: the server does not answer. Is it still running?`);
+  }
+  if (!answer.ok) throw new Error(`${name} cannot be had: the server answered ${answer.status}`);
+  return answer.json();
+}
+
+export const loadIndex = () => fetchJson("index.json");
+
+/** A step's file, from memory where it was asked for before. */
+export function loadStep(key) {
+  const known = steps.get(key) ?? fetchJson(`step/${key}.json`);
+  steps.delete(key);
+  steps.set(key, known);
+  known.catch(() => steps.delete(key));
+  if (steps.size > KEPT) steps.delete(steps.keys().next().value);
+  return known;
+}
+
+/** After this every step is asked for again. */
+export const forgetSteps = () => steps.clear();
+
+const RANKS = [0, 2, 4, 9, 19, 49];
+const DIFFICULTY = [4, 9, 18];
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** The steps of the index as rows 0 to n - 1, for some of its runs. */
+export class Table {
+  /** `runs`: places in `index.runs`; the first is A. */
+  constructor(index, runs) {
+    this.index = index;
+    this.runs = runs;
+    this.n = index.n;
+    this.right = runs.map((place) => rightness(index.cells[place], index.n));
+    this.place = new Map(index.keys.map((key, row) => [key, row]));
+    this.facets = this.#facets();
+    this.columns = this.#columns();
+    this.texts = index.tasks.texts.map((text, task) => `${text}\n${index.tasks.annotation_ids[task]}`.toLowerCase());
+    this.uids = index.action_uids.map((uid) => uid.toLowerCase());
+    this.orders = new Map();
+  }
+
+  task(row) {
+    return this.index.tasks.texts[this.index.tasks.row[row]];
+  }
+
+  coded(name, row) {
+    const { values, row: places } = this.index.coded[name];
+    return places[row] < 0 ? "" : values[places[row]];
+  }
+
+  cell(run, name, row) {
+    const held = this.index.cells[this.runs[run]][name];
+    if (Array.isArray(held)) return held[row];
+    return held.row[row] < 0 ? null : held.values[held.row[row]];
+  }
+
+  /** Whether some run is wrong here. */
+  failed(row) {
+    return this.right.some((one) => one[row] === 0);
+  }
+
+  /** Whether one run is right here and another wrong. */
+  disagrees(row) {
+    return this.right.some((one) => one[row] === 0) && this.right.some((one) => one[row] === 1);
+  }
+
+  /** The rows that pass, in order, and for each facet how many steps each value has given all other filters. */
+  shown(state) {
+    const tests = this.#tests(state);
+    const failing = new Uint8Array(this.n);
+    const last = new Int16Array(this.n).fill(-1);
+    tests.forEach(({ passes }, number) => {
+      for (let row = 0; row < this.n; row++) {
+        if (!passes[row]) {
+          failing[row]++;
+          last[row] = number;
+        }
+      }
+    });
+    const counts = new Map(this.facets.map((facet) => [facet.id, this.#count(facet, tests, failing, last)]));
+    return { rows: this.order(state.sort).filter((row) => failing[row] === 0), counts };
+  }
+
+  #count(facet, tests, failing, last) {
+    const own = tests.findIndex((test) => test.facet === facet.id);
+    const found = new Uint32Array(facet.values.length);
+    for (let row = 0; row < this.n; row++) {
+      if (failing[row] === 0 || (own >= 0 && failing[row] === 1 && last[row] === own)) found[facet.row[row]]++;
+    }
+    return found;
+  }
+
+  #tests(state) {
+    const tests = [];
+    for (const facet of this.facets) {
+      const chosen = state.filters[facet.id];
+      if (!chosen?.length) continue;
+      const allowed = facet.values.map((value) => chosen.includes(value));
+      tests.push({ facet: facet.id, passes: Uint8Array.from(facet.row, (place) => allowed[place]) });
+    }
+    for (const [id, [least, most]] of Object.entries(state.ranges)) {
+      const keys = this.columns.find((column) => column.id === id)?.keys();
+      if (keys) tests.push({ passes: Uint8Array.from(keys, (x) => x >= (least ?? -Infinity) && x <= (most ?? Infinity)) });
+    }
+    for (const term of state.q.toLowerCase().split(/\s+/).filter(Boolean)) tests.push({ passes: this.#having(term) });
+    return tests;
+  }
+
+  #having(term) {
+    const { tasks, coded } = this.index;
+    const found = Uint8Array.from(this.uids, (uid) => uid.includes(term));
+    const inTask = this.texts.map((text) => text.includes(term));
+    const inCode = Object.values(coded).map(({ values, row }) => ({ row, has: values.map((v) => v.toLowerCase().includes(term)) }));
+    for (let row = 0; row < this.n; row++) {
+      if (inTask[tasks.row[row]] || inCode.some(({ row: places, has }) => has[places[row]])) found[row] = 1;
+    }
+    return found;
+  }
+
+  /** All rows, sorted. "" is the usual order: disagreements first, or that of the data set. Steps without a value come last. */
+  order(sort) {
+    const asked = sort || (this.runs.length > 1 ? "agreement" : "");
+    if (this.orders.has(asked)) return this.orders.get(asked);
+    const rows = Int32Array.from({ length: this.n }, (_, row) => row);
+    const keys = this.columns.find((column) => column.id === asked.replace(/^-/, ""))?.keys();
+    if (keys) {
+      const sign = asked.startsWith("-") ? -1 : 1;
+      const known = rows.filter((row) => !Number.isNaN(keys[row])).sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+      rows.set(known);
+      rows.set(Int32Array.from(keys.keys()).filter((row) => Number.isNaN(keys[row])), known.length);
+    }
+    this.orders.set(asked, rows);
+    return rows;
+  }
+
+  #facets() {
+    const { index, runs, n } = this;
+    const whose = (place) => (runs.length > 1 ? `, ${LETTERS[place]}` : "");
+    const of = (name, place) => (place === 0 ? name : `${name}.${LETTERS[place]}`);
+    const ofRuns = (make) => runs.map((run, place) => make(index.cells[run], place));
+    return [
+      ...(runs.length > 1 ? [agreementFacet(this.right, n)] : []),
+      ...ofRuns((cells, place) => facet(of("outcome", place), `Outcome${whose(place)}`, cells.outcome, "not in this run", index.outcomes)),
+      ...ofRuns((cells, place) => facet(of("failure", place), `Failure${whose(place)}`, cells.failure, "none", index.failures)),
+      facet("op", "Operation", index.coded.op, "not known"),
+      banded("difficulty", "Actions in the task", index.numbers.n_actions, 1, DIFFICULTY, "not known"),
+      ...ofRuns((cells, place) => banded(of("rank", place), `Rank of the target${whose(place)}`, cells.rank, 0, RANKS, "not ranked")),
+      facet("domain", "Domain", index.coded.domain, "not known"),
+      facet("website", "Website", index.coded.website, "not known"),
+    ];
+  }
+
+  #columns() {
+    const { index, runs } = this;
+    const { tasks, numbers } = index;
+    const many = runs.length > 1;
+    const column = (id, title, make, more = {}) => ({ id, title, keys: once(make), ...more });
+    const ofText = (held) => () => places(held.values, held.row);
+    const byTask = () => places(tasks.texts, tasks.row).map((place, row) => place * 4096 + Math.min(4095, numbers.n_before[row]));
+    const columns = [
+      column("task", "Task", byTask),
+      column("index", "Step", () => Float64Array.from(numbers.n_before)),
+      column("website", "Website", ofText(index.coded.website)),
+      column("domain", "Domain", ofText(index.coded.domain)),
+      column("op", "Operation", ofText(index.coded.op)),
+      column("n_actions", "Actions", () => positive(numbers.n_actions)),
+    ];
+    if (many) columns.push(column("agreement", "Agreement", () => Float64Array.from(this.facets[0].row)));
+    runs.forEach((run, place) => {
+      const cells = index.cells[run];
+      const of = (name) => (place === 0 ? name : `${name}.${LETTERS[place]}`);
+      const named = (title) => (many ? `${LETTERS[place]}: ${title.toLowerCase()}` : title);
+      columns.push(
+        column(of("outcome"), named("Outcome"), ofText(cells.outcome), { run: place, name: "outcome" }),
+        column(of("element"), named("Element"), () => numeric(cells.element), { run: place, name: "element" }),
+        column(of("f1"), named("Op. F1"), () => numeric(cells.f1), { run: place, name: "f1" }),
+        column(of("rank"), named("Rank"), () => numeric(cells.rank), { run: place, name: "rank" }),
+        column(of("cost"), named("Cost"), () => numeric(cells.cost), { run: place, name: "cost" }),
+      );
+    });
+    return columns;
+  }
+}
+
+function once(make) {
+  let made;
+  return () => (made ??= make());
+}
+
+const numeric = (values) => Float64Array.from(values, (x) => (x === null ? NaN : x));
+const positive = (values) => Float64Array.from(values, (x) => x || NaN);
+
+/** Of each row its value's place in alphabetical order, NaN for none. */
+function places(values, row) {
+  const order = values.map((_, i) => i).sort((a, b) => collator.compare(values[a], values[b]));
+  const rank = new Float64Array(values.length);
+  order.forEach((value, place) => (rank[value] = place));
+  return Float64Array.from(row, (value) => (value < 0 ? NaN : rank[value]));
+}
+
+/** A way to sort rows into values. `row`: each row's place in `values`; the last value, "", stands for none. */
+function facet(id, title, held, none, meanings = {}) {
+  const listed = Object.keys(meanings).filter((value) => held.values.includes(value));
+  const others = held.values.filter((value) => value !== "" && !listed.includes(value)).sort(collator.compare);
+  const values = [...listed, ...others, ""];
+  const place = held.values.map((value) => values.indexOf(value));
+  const row = Int32Array.from(held.row, (value) => (value < 0 ? values.length - 1 : place[value]));
+  return { id, title, values, row, label: (value) => (value === "" ? none : value.replaceAll("_", " ")), meanings };
+}
+
+/** Bands of whole numbers, each from the end of the one before to its own, as in scoring/compare.py. */
+function banded(id, title, numbers, first, ends, none) {
+  const span = (low, high) => (low === high ? `${low}` : `${low}–${high}`);
+  const values = [...ends.map((end, i) => span(i ? ends[i - 1] + 1 : first, end)), `above ${ends.at(-1)}`, ""];
+  const row = Int32Array.from(numbers, (x) => {
+    if (x === null || x < first) return values.length - 1;
+    const place = ends.findIndex((end) => x <= end);
+    return place < 0 ? ends.length : place;
+  });
+  return { id, title, values, row, label: (value) => value || none, meanings: {} };
+}

@@ -1,0 +1,552 @@
+/** All steps: the runs' figures, filters with counts, and a table of which only the rows in sight are in the document. */
+
+import { LETTERS, pairedDifferences } from "./compare.js";
+import { count, cut, h, money, percent, plain, quoted, replace, words } from "./dom.js";
+import { progress } from "./live.js";
+
+const ROWS = 40;
+const NARROW = matchMedia("(max-width: 760px)");
+const TYPED_MS = 60;
+/** Of each column the least pixels, and its share of the room that is left. */
+const WIDTHS = {
+  task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1],
+  outcome: [160, 1], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
+};
+const GAP = 12, EDGES = 30;
+/** What is left out first where the room is short: it can still be sorted by, and the step shows it. */
+const SPARED = ["n_actions", "f1", "cost", "element", "domain", "rank", "agreement", "index", "website", "op"];
+
+export class ListView {
+  /** `app`: see main.js. */
+  constructor(app) {
+    this.app = app;
+    this.current = -1;
+    this.rows = new Int32Array();
+    this.nodes = new Map();
+    this.spacer = h("div", { class: "window", role: "rowgroup" });
+    this.body = h("div", { class: "table", role: "table", "aria-label": "Steps" });
+    this.status = h("p", { class: "found", role: "status" });
+    this.chips = h("div", { class: "chips" });
+    this.empty = h("p", { class: "empty", hidden: true }, "No step passes these filters.");
+    this.search = h("input", {
+      type: "text", inputmode: "search", class: "search", placeholder: "Search tasks, websites, ids   ( / )", spellcheck: "false",
+      "aria-label": "Search tasks, websites, operations and ids", on: { input: () => this.#typed() },
+    });
+    this.element = h("main", { class: "list-view" });
+    this.onscroll = () => this.#draw();
+    this.onresize = () => this.#resized();
+    NARROW.addEventListener("change", () => {
+      this.filters = null;
+      if (this.element.isConnected) this.refresh();
+    });
+  }
+
+  /** Builds everything anew: for other runs, or a new index. */
+  refresh() {
+    const { table, state } = this.app;
+    // while a run goes on, this happens under the hands of the person
+    const typing = document.activeElement === this.search;
+    const open = this.filters?.open ?? !NARROW.matches;
+    this.table = table;
+    this.nodes.clear();
+    replace(this.spacer);
+    this.panel = new Filters(this.app);
+    this.filters = h(
+      "details",
+      { class: "filters", open },
+      h("summary", {}, "Filters"),
+      this.panel.element,
+    );
+    replace(
+      this.element,
+      summary(this.app),
+      h(
+        "div",
+        { class: "columns" },
+        this.filters,
+        h(
+          "section",
+          { class: "results", "aria-label": "Steps" },
+          h("div", { class: "toolbar" }, this.search, this.#sorter(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
+          h("div", { class: "toolbar" }, this.status, this.chips),
+          this.body,
+          this.empty,
+        ),
+      ),
+    );
+    if (!typing) this.search.value = state.q;
+    this.#lay();
+    this.update();
+    if (typing) this.search.focus();
+  }
+
+  /** Chooses the columns that there is room for. */
+  #lay() {
+    this.columns = this.#fitting();
+    replace(this.body, this.#head(this.columns), this.spacer);
+    const widths = this.columns.map((one) => WIDTHS[one.name ?? one.id]);
+    this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : `${least}px`)).join(" "));
+    this.rowHeight = NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
+    this.body.style.setProperty("--row", `${this.rowHeight}px`);
+  }
+
+  #fitting() {
+    const room = (this.body.clientWidth || innerWidth - 300) - EDGES;
+    const name = (one) => one.name ?? one.id;
+    let columns = this.table.columns.filter((one) => one.name !== "cost" || one.keys().some((usd) => usd > 0));
+    for (const spared of SPARED) {
+      const needed = columns.reduce((sum, one) => sum + WIDTHS[name(one)][0] + GAP, 0);
+      if (NARROW.matches || needed <= room) break;
+      columns = columns.filter((one) => name(one) !== spared);
+    }
+    return columns;
+  }
+
+  #resized() {
+    const ids = (columns) => columns.map((one) => one.id).join();
+    if (this.element.isConnected && ids(this.#fitting()) !== ids(this.columns)) {
+      this.#lay();
+      this.update();
+    } else {
+      this.#draw();
+    }
+  }
+
+  /** Shows what passes the filters of the state. */
+  update() {
+    const { state } = this.app;
+    const began = performance.now();
+    const { rows, counts } = this.table.shown(state);
+    this.rows = rows;
+    this.panel.update(state, counts);
+    replace(this.status, h("strong", {}, count(rows.length)), ` of ${count(this.table.n)} steps`);
+    this.#chipsOf(state);
+    this.#sorted(state.sort);
+    if (document.activeElement !== this.search) this.search.value = state.q;
+    this.empty.hidden = rows.length > 0;
+    this.body.setAttribute("aria-rowcount", rows.length + 1);
+    this.body.setAttribute("aria-colcount", this.columns.length);
+    this.spacer.style.height = `${rows.length * this.rowHeight}px`;
+    replace(this.spacer);
+    this.nodes.clear();
+    this.#draw();
+    performance.measure("seeact:filter", { start: began, end: performance.now() });
+  }
+
+  /** Called when the view is put into the document (`key`: the step that was open before) and when it is taken out. */
+  shown(key) {
+    addEventListener("scroll", this.onscroll, { passive: true });
+    addEventListener("resize", this.onresize);
+    this.#resized();
+    scrollTo(0, this.scrolled ?? 0);
+    this.#draw();
+    const row = this.table.place.get(key);
+    if (row !== undefined && this.rows.includes(row)) this.select(this.rows.indexOf(row));
+  }
+
+  hidden() {
+    this.scrolled = scrollY;
+    removeEventListener("scroll", this.onscroll);
+    removeEventListener("resize", this.onresize);
+  }
+
+  /** Moves to a place in the list and focuses its link. */
+  select(place) {
+    if (place < 0 || place >= this.rows.length) return;
+    this.current = place;
+    const top = this.spacer.getBoundingClientRect().top + place * this.rowHeight;
+    const head = 90;
+    if (top < head) scrollBy(0, top - head);
+    else if (top + this.rowHeight > innerHeight) scrollBy(0, top + this.rowHeight - innerHeight + 8);
+    this.#draw();
+    this.nodes.get(this.rows[place])?.querySelector("a").focus({ preventScroll: true });
+  }
+
+  /** The next place after the current one whose row is wanted. */
+  next(wanted) {
+    const found = this.rows.findIndex((row, place) => place > this.current && wanted(row));
+    if (found >= 0) this.select(found);
+  }
+
+  keys() {
+    return [
+      { key: "j", help: "next step", act: () => this.select(Math.min(this.current + 1, this.rows.length - 1)) },
+      { key: "k", help: "step before", act: () => this.select(Math.max(this.current - 1, 0)) },
+      { key: "Enter", help: "open the step", act: () => document.activeElement?.click?.() },
+      { key: "f", help: "next step that a run has wrong", act: () => this.next((row) => this.table.failed(row)) },
+      { key: "d", help: "next step on which runs disagree", act: () => this.next((row) => this.table.disagrees(row)) },
+      { key: "/", help: "search", act: () => (this.search.focus(), this.search.select()) },
+    ];
+  }
+
+  #typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.app.go({ q: this.search.value.trim() }, { replace: true }), TYPED_MS);
+  }
+
+  #head(columns) {
+    const heads = columns.map((one) =>
+      h(
+        "div",
+        { class: `cell ${one.name ?? one.id}`, role: "columnheader", "aria-sort": "none", "data-column": one.id },
+        h("button", { type: "button", class: "sort", on: { click: () => this.#sort(one.id) } }, one.title, h("span", { class: "arrow", "aria-hidden": "true" })),
+      ),
+    );
+    return h("div", { role: "rowgroup", class: "head-group" }, h("div", { class: "row head", role: "row", "aria-rowindex": 1 }, heads));
+  }
+
+  #sort(id) {
+    const { sort } = this.app.state;
+    this.app.go({ sort: sort === id ? `-${id}` : sort === `-${id}` ? "" : id });
+  }
+
+  #sorted(sort) {
+    for (const cell of this.body.querySelectorAll("[role=columnheader]")) {
+      const own = cell.dataset.column === sort.replace(/^-/, "");
+      cell.setAttribute("aria-sort", !own ? "none" : sort.startsWith("-") ? "descending" : "ascending");
+    }
+    this.sorter.value = sort;
+  }
+
+  #sorter() {
+    const usual = this.table.runs.length > 1 ? "disagreements first" : "order of the data set";
+    const options = this.table.columns.flatMap((one) => [
+      h("option", { value: one.id }, one.title),
+      h("option", { value: `-${one.id}` }, `${one.title}, reversed`),
+    ]);
+    this.sorter = h(
+      "select",
+      { "aria-label": "Sort by", on: { change: () => this.app.go({ sort: this.sorter.value }) } },
+      h("option", { value: "" }, usual),
+      options,
+    );
+    return h("label", { class: "sorter" }, "Sort ", this.sorter);
+  }
+
+  #chipsOf(state) {
+    const chips = this.table.facets.flatMap((facet) =>
+      (state.filters[facet.id] ?? []).map((value) =>
+        chip(`${facet.title}: ${cut(facet.label(value), 40)}`, () => this.app.go({ filters: without(state.filters, facet.id, value) })),
+      ),
+    );
+    for (const [id, [least, most]] of Object.entries(state.ranges)) {
+      const said = [least !== null && `from ${least}`, most !== null && `to ${most}`].filter(Boolean).join(" ");
+      chips.push(chip(`${id} ${said}`, () => this.app.go({ ranges: omit(state.ranges, id) })));
+    }
+    const all = () => this.app.go({ filters: {}, ranges: {}, q: "" });
+    replace(this.chips, chips, chips.length + (state.q ? 1 : 0) > 1 && h("button", { type: "button", class: "quiet", on: { click: all } }, "Clear all"));
+  }
+
+  #draw() {
+    if (!this.element.isConnected) return;
+    const above = Math.max(0, -this.spacer.getBoundingClientRect().top);
+    const many = Math.max(ROWS, Math.ceil(innerHeight / this.rowHeight) + 8);
+    const start = Math.max(0, Math.min(Math.floor(above / this.rowHeight) - 6, this.rows.length - many));
+    const places = new Map();
+    for (let place = start; place < Math.min(start + many, this.rows.length); place++) places.set(this.rows[place], place);
+    for (const [row, node] of this.nodes) {
+      if (!places.has(row)) {
+        node.remove();
+        this.nodes.delete(row);
+      }
+    }
+    let before = null;
+    for (const [row, place] of places) {
+      let node = this.nodes.get(row);
+      if (!node) {
+        node = this.#row(row, place);
+        this.nodes.set(row, node);
+        // in order, so that Tab and screen readers go down the list
+        if (before) before.after(node);
+        else this.spacer.prepend(node);
+      }
+      before = node;
+    }
+  }
+
+  #row(row, place) {
+    const { table } = this;
+    const cells = this.columns.map((column) =>
+      h("div", { class: `cell ${column.name ?? column.id}`, role: "cell", "data-column": column.id }, this.#cell(column, row)),
+    );
+    const node = h("div", { class: "row", role: "row", "aria-rowindex": place + 2 }, cells);
+    node.style.top = `${place * this.rowHeight}px`;
+    node.dataset.key = table.index.keys[row];
+    node.addEventListener("focusin", () => {
+      this.current = place;
+    });
+    return node;
+  }
+
+  #cell(column, row) {
+    const { table } = this;
+    const { index } = table;
+    if (column.run !== undefined) return runCell(table, column, row);
+    switch (column.id) {
+      case "task":
+        return h("a", { href: this.app.href({ step: index.keys[row] }), title: cut(table.task(row), 1000) }, h("bdi", {}, cut(table.task(row), 160)));
+      case "index":
+        return stepOf(index.numbers.n_before[row], index.numbers.n_actions[row]);
+      case "n_actions":
+        return String(index.numbers.n_actions[row] || "–");
+      case "agreement":
+        return h("span", { class: table.disagrees(row) ? "differs" : "faint" }, table.facets[0].label(table.facets[0].values[table.facets[0].row[row]]));
+      default:
+        return quoted(table.coded(column.id, row) || "–", 60);
+    }
+  }
+
+  #csv() {
+    const blob = new Blob([csv(this.table, this.rows)], { type: "text/csv;charset=utf-8" });
+    const address = URL.createObjectURL(blob);
+    const anchor = h("a", { href: address, download: "steps.csv" });
+    document.body.append(anchor);
+    anchor.click();
+    anchor.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+}
+
+const stepOf = (before, actions) => (actions ? `${before + 1}/${actions}` : `${before + 1}`);
+
+function runCell(table, column, row) {
+  const value = table.cell(column.run, column.name, row);
+  const letter = table.runs.length > 1 ? LETTERS[column.run] : null;
+  switch (column.name) {
+    case "outcome":
+      return outcomeChip(value, table.index.outcomes, letter);
+    case "element":
+      return value === null ? "–" : h("span", { class: value ? "yes" : "no" }, value ? "✓ right" : "✗ wrong");
+    case "f1":
+      return value === null ? "–" : value.toFixed(2);
+    case "cost":
+      return money(value);
+    default:
+      return value === null ? "–" : String(value);
+  }
+}
+
+/** An outcome with a mark, so that it is not told by colour alone. */
+export function outcomeChip(name, meanings, letter = null) {
+  if (name === null) return h("span", { class: "chip none" }, letter && h("span", { class: "letter" }, letter), "not there");
+  const kind = name === "success" ? "good" : name === "left_out" ? "none" : "bad";
+  const mark = { good: "✓", bad: "✗", none: "·" }[kind];
+  return h(
+    "span",
+    { class: `chip ${kind}`, title: meanings?.[name] ?? null },
+    letter && h("span", { class: "letter" }, letter),
+    h("span", { class: "mark", "aria-hidden": "true" }, mark),
+    h("span", { class: "name" }, words(name)),
+  );
+}
+
+const chip = (text, remove) =>
+  h("button", { type: "button", class: "filter-chip", "aria-label": `Remove the filter ${text}`, on: { click: remove } }, text, h("span", { "aria-hidden": "true" }, " ×"));
+
+function omit(held, name) {
+  const { [name]: _, ...rest } = held;
+  return rest;
+}
+
+function without(filters, id, value) {
+  const left = filters[id].filter((one) => one !== value);
+  return left.length ? { ...filters, [id]: left } : omit(filters, id);
+}
+
+// --- CSV ---
+
+/** Of what is shown, in its order. Cells that a spreadsheet would run get an apostrophe. */
+export function csv(table, rows) {
+  const { index } = table;
+  const perRun = ["outcome", "failure", "element", "f1", "success", "rank", "cost"];
+  const names = table.runs.map((run) => index.runs[run].name);
+  const head = ["annotation_id", "action_uid", "task", "website", "domain", "op", "n_actions", "n_before", "n_candidates"];
+  for (const name of names) head.push(...perRun.map((field) => (names.length > 1 ? `${name} ${field}` : field)));
+  const lines = [head];
+  for (const row of rows) {
+    const own = [index.tasks.annotation_ids[index.tasks.row[row]], index.action_uids[row], table.task(row)];
+    own.push(...["website", "domain", "op"].map((name) => table.coded(name, row)));
+    own.push(...["n_actions", "n_before", "n_candidates"].map((name) => index.numbers[name][row]));
+    names.forEach((_, run) => own.push(...perRun.map((field) => table.cell(run, field, row) ?? "")));
+    lines.push(own);
+  }
+  return lines.map((line) => line.map(csvCell).join(",")).join("\r\n") + "\r\n";
+}
+
+function csvCell(value) {
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// --- filters ---
+
+class Filters {
+  constructor(app) {
+    this.app = app;
+    this.options = new Map();
+    this.blocks = new Map();
+    const { facets, columns } = app.table;
+    const costs = columns.filter((one) => one.name === "cost");
+    this.ranges = costs.map((column) => new Range(app, column));
+    this.element = h("div", { class: "facets" }, facets.map((one) => this.#facet(one)), this.ranges.map((one) => one.element));
+  }
+
+  update(state, counts) {
+    for (const facet of this.app.table.facets) {
+      const chosen = state.filters[facet.id] ?? [];
+      const found = counts.get(facet.id);
+      facet.values.forEach((value, place) => {
+        const { line, box, number } = this.options.get(facet.id)[place];
+        const on = chosen.includes(value);
+        box.checked = on;
+        number.data = count(found[place]);
+        line.hidden = !on && !found[place];
+      });
+      // a filter with one value to choose from tells nothing
+      const useful = chosen.length > 0 || found.reduce((n, one) => n + (one > 0), 0) > 1;
+      this.blocks.get(facet.id).hidden = !useful;
+    }
+    for (const range of this.ranges) range.update(state);
+  }
+
+  #facet(facet) {
+    const options = facet.values.map((value) => this.#option(facet, value));
+    this.options.set(facet.id, options);
+    const differing = facet.differing?.length > 1 && h("button", { type: "button", class: "quiet", on: { click: () => this.#choose(facet.id, facet.differing) } }, "all disagreements");
+    const block = h(
+      "fieldset",
+      { class: "facet", "data-facet": facet.id },
+      h("legend", {}, facet.title),
+      h("div", { class: "options" }, options.map((one) => one.line)),
+      differing,
+    );
+    this.blocks.set(facet.id, block);
+    return block;
+  }
+
+  #option(facet, value) {
+    const number = document.createTextNode("");
+    const box = h("input", { type: "checkbox", name: facet.id, on: { change: () => this.#toggle(facet.id, value, box.checked) } });
+    box.value = value;
+    const label = facet.label(value);
+    const line = h(
+      "label",
+      { class: "option", title: facet.meanings[value] ?? cut(label, 300) },
+      box,
+      h("span", { class: "name" }, h("bdi", {}, cut(label, 60))),
+      h("span", { class: "count" }, number),
+    );
+    return { line, box, number };
+  }
+
+  #toggle(id, value, on) {
+    const { filters } = this.app.state;
+    this.app.go({ filters: on ? { ...filters, [id]: [...(filters[id] ?? []), value] } : without(filters, id, value) });
+  }
+
+  #choose(id, values) {
+    this.app.go({ filters: { ...this.app.state.filters, [id]: values } });
+  }
+}
+
+class Range {
+  constructor(app, column) {
+    this.app = app;
+    this.column = column;
+    const field = (name) =>
+      h("input", { type: "number", min: 0, step: "any", placeholder: name, "aria-label": `${column.title}, ${name}`, on: { change: () => this.#changed() } });
+    this.least = field("least");
+    this.most = field("most");
+    this.element = h("fieldset", { class: "facet range" }, h("legend", {}, column.title), h("div", { class: "ends" }, this.least, h("span", {}, "to"), this.most));
+  }
+
+  update(state) {
+    const [least, most] = state.ranges[this.column.id] ?? [null, null];
+    this.least.value = least ?? "";
+    this.most.value = most ?? "";
+    const keys = this.column.keys();
+    this.element.hidden = least === null && most === null && !keys.some((x) => x > 0);
+  }
+
+  #changed() {
+    const [least, most] = [this.least, this.most].map((one) => (one.value === "" ? null : Number(one.value)));
+    const rest = omit(this.app.state.ranges, this.column.id);
+    this.app.go({ ranges: least === null && most === null ? rest : { ...rest, [this.column.id]: [least, most] } });
+  }
+}
+
+// --- summary ---
+
+const METRICS = [
+  ["element_accuracy", "Element acc."],
+  ["operation_f1", "Operation F1"],
+  ["step_success_rate", "Step success"],
+];
+
+function summary(app) {
+  const { index, table } = app;
+  const heads = ["Run", ...METRICS.map(([, title]) => title), "Tasks done", "Cost"];
+  return h(
+    "section",
+    { class: "summary", "aria-label": "Figures" },
+    index.is_sample && h("p", { class: "notice" }, h("strong", {}, "Bundled sample. "), "A small made-up data set to try things on: these figures are not the paper's."),
+    h(
+      "table",
+      { class: "figures runs" },
+      h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))),
+      h("tbody", {}, index.runs.map((run, place) => runRow(app, run, place))),
+    ),
+    index.runs.map((run) => [progress(run), (run.problems ?? []).map((text) => h("p", { class: "problem" }, index.runs.length > 1 && `${run.name}: `, text))]),
+    pairedDifferences(index, table.runs),
+    h("p", { class: "faint" }, "Per cent: the mean over tasks, with its 95 % interval by tasks."),
+  );
+}
+
+function runRow(app, run, place) {
+  const { table, index } = app;
+  const shown = table.runs.indexOf(place);
+  const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`].filter(Boolean);
+  const results = run.results ?? {};
+  const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
+  const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", on: { click: () => lead(app, place) } }, "make A");
+  const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
+  const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
+  return h(
+    "tr",
+    { class: shown >= 0 ? null : "unshown" },
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first), h("div", { class: "facts" }, quoted(facts.join(" · "), 200))),
+    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(results[id]))),
+    h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
+    h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
+  );
+}
+
+function estimate(figure) {
+  if (!figure) return h("span", { class: "faint" }, "–");
+  const [low, high] = figure.ci95 ?? [null, null];
+  const said = `${percent(figure.macro)} %`;
+  if (low === null) return h("strong", {}, said);
+  const x = (share) => 1 + 98 * Math.max(0, Math.min(1, share));
+  return h(
+    "div",
+    { class: "estimate" },
+    h("strong", {}, said),
+    h("span", { class: "interval" }, `${percent(low)} to ${percent(high)}`),
+    h(
+      "svg",
+      { class: "whisker", viewBox: "0 0 100 8", "aria-hidden": "true" },
+      h("line", { class: "axis", x1: 0, y1: 4, x2: 100, y2: 4 }),
+      h("line", { class: "range", x1: x(low), y1: 4, x2: x(high), y2: 4 }),
+      h("circle", { cx: x(figure.macro), cy: 4, r: 2.6 }),
+    ),
+  );
+}
+
+/** Shows a run, or takes it away; the last one stays. */
+function choose(app, place) {
+  const { table } = app;
+  const runs = table.runs.includes(place) ? table.runs.filter((one) => one !== place) : [...table.runs, place];
+  app.choose(runs.length ? runs : table.runs);
+}
+
+const lead = (app, place) => app.choose([place, ...app.table.runs.filter((one) => one !== place)]);

@@ -1,0 +1,248 @@
+/** A page's picture with boxes over it, in page pixels: zoom, pan, hover, pick. */
+
+import { h, replace } from "./dom.js";
+
+const LEAST = 0.05, MOST = 8;
+const STEP = 1.25;
+/** Page pixels of the pointer's way up to which a press is a click. */
+const STILL = 4;
+/** Drawn in this order, so that the last lie on top. */
+const KINDS = ["other", "offered", "crop", "target", "choice", "hover"];
+
+export class PageView {
+  /** `picture`: as in `step/KEY.json`, or null; `elements`: `{id, tag, box, text}`; `label`: what a screen reader calls it. */
+  constructor({ picture, elements, label }) {
+    this.boxes = new Map(elements.filter((one) => one.box).map((one) => [one.id, one.box]));
+    this.size = picture ?? extent(this.boxes.values());
+    this.scale = 1;
+    this.fitted = true;
+    this.onpick = () => {};
+    this.onhover = () => {};
+    this.hovered = null;
+    this.svg = h("svg", { class: "boxes", viewBox: `0 0 ${this.size.width} ${this.size.height}`, "aria-hidden": "true" });
+    this.drawn = h("g");
+    this.over = h("g");
+    this.svg.append(this.drawn, this.over);
+    this.stage = h("div", { class: "stage" }, (picture?.parts ?? []).map((part) => this.#part(part)), this.svg);
+    this.scroller = h(
+      "div",
+      { class: "scroller", tabindex: 0, role: "group", "aria-label": `${label}. Zoom with plus, minus and 0; move with the arrow keys.` },
+      this.stage,
+    );
+    this.tools = h(
+      "div",
+      { class: "zoom", role: "group", "aria-label": "Zoom" },
+      tool("−", "Zoom out", () => this.zoom(1 / STEP)),
+      tool("+", "Zoom in", () => this.zoom(STEP)),
+      tool("Fit", "Fit the width", () => this.fit()),
+    );
+    this.element = h("div", { class: "page-view" }, this.scroller, this.tools);
+    if (!picture) this.element.classList.add("no-picture");
+    this.#listen();
+  }
+
+  /** Draws these boxes and no others. `kinds`: id -> a kind, or several with spaces between; `labels`: id, or "id kind", -> a
+   * short text;
+   * `frame`: corners of the part of the page that is sent, or null; `points`: `{x, y, label}`. */
+  paint(kinds, { labels = new Map(), frame = null, points = [] } = {}) {
+    const wanted = [];
+    for (const [id, named] of kinds) {
+      for (const kind of named.split(" ")) {
+        const bare = kind === "choice" && named.includes("target");
+        if (this.boxes.has(id)) wanted.push({ id, kind, bare, box: this.boxes.get(id), label: labels.get(`${id} ${kind}`) ?? labels.get(id) });
+      }
+    }
+    if (frame) wanted.push({ kind: "crop", box: [frame[0], frame[1], frame[2] - frame[0], frame[3] - frame[1]] });
+    wanted.sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+    replace(this.drawn, wanted.map(outline), points.map(cross));
+  }
+
+  /** Scrolls to an element and zooms so that it can be read. Whether it has a box. */
+  focus(id) {
+    const box = this.boxes.get(id);
+    if (!box) return false;
+    this.waiting = null;
+    const { clientWidth: width, clientHeight: height } = this.scroller;
+    if (!width) {
+      this.waiting = id;
+      return true;
+    }
+    const room = Math.min((0.7 * width) / Math.max(box[2], 1), (0.7 * height) / Math.max(box[3], 1));
+    const wanted = clamp(Math.min(room, 1), this.#fitting(), MOST);
+    // an element that can be read as it is keeps the zoom that the person chose
+    if (this.fitted || room < this.scale || this.scale * box[3] < 8) this.#resize(wanted, wanted <= this.#fitting());
+    const smooth = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.scroller.scrollTo({
+      left: (box[0] + box[2] / 2) * this.scale - width / 2,
+      top: (box[1] + box[3] / 2) * this.scale - height / 2,
+      behavior: smooth ? "smooth" : "instant",
+    });
+    return true;
+  }
+
+  /** Shows a part of the page (its corners) as wide as the view. */
+  showFrame([left, top, right]) {
+    const { clientWidth } = this.scroller;
+    if (!clientWidth) return;
+    this.#resize(clamp(clientWidth / (right - left), this.#fitting(), 1), false);
+    this.scroller.scrollTo({ left: left * this.scale, top: top * this.scale - 12 });
+  }
+
+  /** Makes the page larger or smaller; the point (in view pixels from the view's corner; usually its middle) stays in place. */
+  zoom(factor, point = null) {
+    const { scroller, scale } = this;
+    const [x, y] = point ?? [scroller.clientWidth / 2, scroller.clientHeight / 2];
+    const page = [(scroller.scrollLeft + x) / scale, (scroller.scrollTop + y) / scale];
+    this.#resize(clamp(scale * factor, LEAST, MOST), false);
+    scroller.scrollLeft = page[0] * this.scale - x;
+    scroller.scrollTop = page[1] * this.scale - y;
+  }
+
+  /** The page as wide as the view. */
+  fit() {
+    this.#resize(this.#fitting(), true);
+  }
+
+  /** Ids under a point of the page, innermost (smallest) first. */
+  under(x, y) {
+    const found = [];
+    for (const [id, [left, top, width, height]] of this.boxes) {
+      if (x >= left && x <= left + width && y >= top && y <= top + height) found.push([id, width * height]);
+    }
+    return found.sort((a, b) => a[1] - b[1]).map(([id]) => id);
+  }
+
+  /** Outlines one element as if the pointer were over it; null for none. */
+  hover(id) {
+    if (id === this.hovered) return;
+    this.hovered = id;
+    const box = this.boxes.get(id);
+    replace(this.over, box && outline({ id, kind: "hover", box }));
+    this.onhover(id);
+  }
+
+  #fitting() {
+    return clamp(this.scroller.clientWidth / this.size.width, LEAST, 1);
+  }
+
+  #resize(scale, fitted) {
+    this.scale = scale;
+    this.fitted = fitted;
+    this.stage.style.width = `${this.size.width * scale}px`;
+    this.stage.style.height = `${this.size.height * scale}px`;
+    // texts keep their size on the screen
+    this.svg.style.setProperty("--pixel", 1 / scale);
+  }
+
+  #part({ top, height, src }) {
+    const image = h("img", { src, alt: "", loading: "lazy", decoding: "async" });
+    image.draggable = false;
+    image.style.top = `${(100 * top) / this.size.height}%`;
+    image.style.height = `${(100 * height) / this.size.height}%`;
+    return image;
+  }
+
+  #listen() {
+    const { scroller } = this;
+    new ResizeObserver(() => {
+      if (scroller.clientWidth && this.fitted) this.fit();
+      if (scroller.clientWidth && this.waiting) this.focus(this.waiting);
+    }).observe(scroller);
+    scroller.addEventListener("keydown", (event) => this.#key(event));
+    scroller.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    scroller.addEventListener("pointerdown", (event) => this.#press(event));
+    scroller.addEventListener("pointermove", (event) => this.#move(event));
+    scroller.addEventListener("pointerup", (event) => this.#release(event));
+    scroller.addEventListener("pointercancel", () => (this.pressed = null));
+    scroller.addEventListener("pointerleave", () => this.hover(null));
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { "+": () => this.zoom(STEP), "=": () => this.zoom(STEP), "-": () => this.zoom(1 / STEP), 0: () => this.fit() }[event.key];
+    if (!act) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #wheel(event) {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const { left, top } = this.scroller.getBoundingClientRect();
+    this.zoom(Math.exp(-event.deltaY / 300), [event.clientX - left, event.clientY - top]);
+  }
+
+  #press(event) {
+    if (event.button !== 0) return;
+    const { scrollLeft, scrollTop } = this.scroller;
+    this.pressed = { x: event.clientX, y: event.clientY, scrollLeft, scrollTop, moved: false };
+  }
+
+  #move(event) {
+    const { pressed, scroller } = this;
+    if (pressed && event.pointerType === "mouse") {
+      const [x, y] = [event.clientX - pressed.x, event.clientY - pressed.y];
+      if (!pressed.moved && Math.hypot(x, y) > STILL) {
+        pressed.moved = true;
+        scroller.setPointerCapture(event.pointerId);
+        scroller.classList.add("dragged");
+      }
+      if (pressed.moved) {
+        scroller.scrollLeft = pressed.scrollLeft - x;
+        scroller.scrollTop = pressed.scrollTop - y;
+        return;
+      }
+    }
+    this.hover(this.#at(event)[0] ?? null);
+  }
+
+  #release(event) {
+    const { pressed, scroller } = this;
+    this.pressed = null;
+    scroller.classList.remove("dragged");
+    if (!pressed || pressed.moved || event.target === scroller) return;
+    const ids = this.#at(event);
+    if (ids.length) this.onpick(ids[0], ids);
+  }
+
+  #at(event) {
+    const { left, top } = this.stage.getBoundingClientRect();
+    return this.under((event.clientX - left) / this.scale, (event.clientY - top) / this.scale);
+  }
+}
+
+const clamp = (x, least, most) => Math.max(least, Math.min(most, x));
+
+const tool = (text, name, click) => h("button", { type: "button", "aria-label": name, title: name, on: { click } }, text);
+
+function extent(boxes) {
+  let [width, height] = [1280, 0];
+  for (const [x, y, w, tall] of boxes) [width, height] = [Math.max(width, x + w), Math.max(height, y + tall)];
+  return { width, height: height || 720 };
+}
+
+/** `bare`: nothing light behind the line, so that the line below shows between its dashes. */
+function outline({ id, kind, box, label, bare = false }) {
+  const [x, y, width, height] = box;
+  const place = { x, y, width: Math.max(width, 1), height: Math.max(height, 1) };
+  const strong = kind === "target" || kind === "choice" || kind === "hover";
+  return h(
+    "g",
+    { class: `box ${kind}`, "data-id": id ?? null },
+    strong && !bare && h("rect", { ...place, class: "halo" }),
+    h("rect", { ...place, class: "line" }),
+    label && h("text", { x, y: kind === "choice" ? y + height : y, class: kind }, label),
+  );
+}
+
+function cross({ x, y, label }) {
+  const arm = 10;
+  const lines = [[x - arm, y, x + arm, y], [x, y - arm, x, y + arm]];
+  return h(
+    "g",
+    { class: "box point" },
+    lines.map(([x1, y1, x2, y2]) => h("line", { x1, y1, x2, y2, class: "line" })),
+    label && h("text", { x: x + arm, y, class: "choice" }, label),
+  );
+}

@@ -1,0 +1,506 @@
+/** One step: the page with its boxes, what was asked, what came back, and what was right. */
+
+import { LETTERS } from "./compare.js";
+import { fetchJson, loadStep } from "./data.js";
+import { count, cut, h, long, money, quoted, replace, seconds, words } from "./dom.js";
+import { outcomeChip } from "./list.js";
+import { PageView } from "./picture.js";
+
+const ROWS = 60, MORE_ROWS = 500;
+const KINDS = {
+  target: "Target",
+  choice: "Choice",
+  offered: "Offered",
+  other: "Other candidates",
+};
+
+export class StepView {
+  constructor(app) {
+    this.app = app;
+    this.element = h("main", { class: "step-view" });
+    this.others = false;
+  }
+
+  shown() {
+    scrollTo(0, 0);
+  }
+
+  hidden() {
+    this.key = null;
+  }
+
+  /** Shows the step of the state; the same step again only changes the group. */
+  async open(state) {
+    if (this.key === state.step) {
+      if (this.step) this.#paint();
+      return;
+    }
+    const began = performance.now();
+    this.key = state.step;
+    this.step = null;
+    this.element.setAttribute("aria-busy", "true");
+    let step;
+    try {
+      step = await loadStep(state.step);
+    } catch (error) {
+      if (this.key === state.step) replace(this.element, this.#bar(), h("p", { class: "problem", role: "alert" }, error.message));
+      return;
+    } finally {
+      this.element.setAttribute("aria-busy", "false");
+    }
+    // another step was asked for meanwhile
+    if (this.key !== state.step) return;
+    this.#show(step);
+    performance.measure("seeact:step", { start: began, end: performance.now() });
+    this.#prepareNext();
+  }
+
+  keys() {
+    return [
+      { key: "j", help: "next step of the list", act: () => this.#go(1) },
+      { key: "k", help: "step before", act: () => this.#go(-1) },
+      { key: "f", help: "next step that a run has wrong", act: () => this.#go(1, (row) => this.app.table.failed(row)) },
+      { key: "d", help: "next step on which runs disagree", act: () => this.#go(1, (row) => this.app.table.disagrees(row)) },
+      { key: "t", help: "show the target on the page", act: () => this.#look(this.step?.truth.target ?? this.step?.truth.positives[0]) },
+      { key: "c", help: "show the choice on the page; again: that of the next run", act: () => this.#nextChoice() },
+      { key: "g", help: "next group of elements", act: () => this.#turnGroup(1) },
+      { key: "G", help: "group before", act: () => this.#turnGroup(-1) },
+      { key: "o", help: "all other candidates on the page, or not", act: () => this.#toggleOthers() },
+      { key: "+", act: () => this.page?.zoom(1.25) },
+      { key: "-", act: () => this.page?.zoom(0.8) },
+      { key: "0", act: () => this.page?.fit() },
+      { key: "/", help: "search the list", act: () => this.#toSearch() },
+      { key: "Escape", name: "Esc", help: "back to the list", act: () => this.app.go({ step: null }) },
+    ];
+  }
+
+  // --- moving ---
+
+  #go(way, wanted = () => true) {
+    const found = this.#neighbour(way, wanted);
+    if (found) this.app.go({ step: found }, { replace: true });
+  }
+
+  /** The key of the nearest step that way which is wanted; null for none. */
+  #neighbour(way, wanted = () => true) {
+    const { table } = this.app;
+    const rows = this.app.rows();
+    let place = rows.indexOf(table.place.get(this.key) ?? -1);
+    for (place += way; place >= 0 && place < rows.length; place += way) {
+      if (wanted(rows[place])) return table.index.keys[rows[place]];
+    }
+    return null;
+  }
+
+  #prepareNext() {
+    const next = this.#neighbour(1);
+    if (next) (window.requestIdleCallback ?? setTimeout)(() => loadStep(next).catch(() => {}));
+  }
+
+  #toSearch() {
+    this.app.go({ step: null });
+    this.app.list.search.focus();
+  }
+
+  #look(id) {
+    if (id === undefined || id === null || !this.page) return;
+    if (!this.page.focus(id)) this.#say(`Element ${id} has no box on the page.`);
+    else this.page.element.scrollIntoView({ block: "nearest" });
+  }
+
+  #nextChoice() {
+    const picked = [...new Set(this.runs.map((one) => one.held?.predicted.element_id).filter((id) => id !== null && id !== undefined))];
+    if (!picked.length) return this.#say("No run chose an element.");
+    this.lookedAt = picked[(picked.indexOf(this.lookedAt) + 1) % picked.length];
+    this.#look(this.lookedAt);
+  }
+
+  #turnGroup(way) {
+    const names = ["", ...this.groups.keys()];
+    const place = Math.max(0, names.indexOf(this.app.state.group));
+    this.#setGroup(names[(place + way + names.length) % names.length]);
+  }
+
+  #setGroup(group) {
+    this.app.go({ group }, { replace: true });
+    const frame = this.groups.get(group)?.frame;
+    if (frame && this.page) this.page.showFrame(frame);
+  }
+
+  #toggleOthers() {
+    this.others = !this.others;
+    this.#paint();
+  }
+
+  #say(text) {
+    replace(this.caption, text);
+  }
+
+  // --- building ---
+
+  #show(step) {
+    const { table, index } = this.app;
+    this.step = step;
+    this.lookedAt = null;
+    this.elements = new Map(step.elements.map((one) => [one.id, one]));
+    this.runs = table.runs.map((place, shown) => ({ place, letter: LETTERS[shown], run: index.runs[place], held: step.runs[place] ?? null }));
+    this.many = this.runs.length > 1;
+    this.groups = new Map(
+      this.runs.flatMap(({ letter, held }) =>
+        (held?.groups ?? []).map((group, place) => [`${letter}${place}`, { ...group, letter, frame: group.crop, name: groupName(group, this.many ? letter : "") }]),
+      ),
+    );
+    document.title = `${cut(step.task, 60)}, step ${step.index + 1} – seeact-offline`;
+    replace(
+      this.element,
+      this.#bar(),
+      step.problems.map((text) => h("p", { class: "problem" }, text)),
+      h("div", { class: "step-columns" }, this.#picture(step), h("div", { class: "details" }, this.#question(step), this.#answers(), this.#conversations(), this.#table(step))),
+    );
+    this.#paint();
+    const first = step.truth.target ?? step.truth.positives[0] ?? this.runs.find((one) => one.held?.predicted.element_id)?.held.predicted.element_id;
+    if (first !== undefined && first !== null) this.page.focus(first);
+    scrollTo(0, 0);
+  }
+
+  #bar() {
+    const { app } = this;
+    const rows = app.rows();
+    const place = rows.indexOf(app.table.place.get(this.key) ?? -1);
+    const move = (text, way, name) => {
+      const key = this.#neighbour(way);
+      return key ? h("a", { class: "button", href: app.href({ step: key }), "aria-label": name, title: name }, text) : h("span", { class: "button off", "aria-hidden": "true" }, text);
+    };
+    return h(
+      "nav",
+      { class: "step-bar", "aria-label": "Steps" },
+      h("a", { class: "button", href: app.href({ step: null }) }, "← All steps"),
+      move("‹", -1, "Step before (k)"),
+      h("span", { class: "place-in-list" }, place < 0 ? "not among those filtered" : `${count(place + 1)} of ${count(rows.length)}`),
+      move("›", 1, "Next step (j)"),
+    );
+  }
+
+  #picture(step) {
+    this.page = new PageView({ picture: step.picture, elements: step.elements, label: "The page before the action" });
+    this.page.onhover = (id) => this.#caption(id);
+    this.page.onpick = (id) => this.#caption(id);
+    this.caption = h("p", { class: "caption" });
+    this.choice = h(
+      "select",
+      { "aria-label": "Group of elements shown on the page", on: { change: () => this.#setGroup(this.choice.value) } },
+      h("option", { value: "" }, "All groups"),
+      [...this.groups].map(([value, group]) => h("option", { value }, group.name)),
+    );
+    this.legend = h("ul", { class: "legend", "aria-label": "Legend" });
+    const jump = (text, act) => h("button", { type: "button", on: { click: act } }, text);
+    const target = step.truth.target ?? step.truth.positives[0];
+    this.page.tools.append(
+      ...[
+        target !== undefined && jump("Target", () => this.#look(target)),
+        this.runs.some((one) => one.held?.predicted.element_id) && jump("Choice", () => this.#nextChoice()),
+      ].filter(Boolean),
+    );
+    if (this.groups.size > 1) this.page.tools.append(this.choice);
+    const empty = !step.picture && h("p", { class: "faint" }, "There is no picture to show.");
+    return h("section", { class: "picture", "aria-label": "Page" }, this.legend, empty, this.page.element, this.caption);
+  }
+
+  #caption(id) {
+    const one = this.elements.get(id);
+    replace(this.caption, one ? [h("strong", {}, `#${cut(one.id, 30)} `), one.rank !== null && `rank ${one.rank} `, quoted(one.text || `<${one.tag}>`, 200)] : "");
+  }
+
+  #paint() {
+    const { group } = this.app.state;
+    const chosen = this.groups.get(group);
+    const kinds = new Map();
+    const labels = new Map();
+    const add = (id, kind) => id !== null && id !== undefined && kinds.set(id, kinds.has(id) ? `${kinds.get(id)} ${kind}` : kind);
+    const offered = chosen ? chosen.offered : [...new Set([...this.groups.values()].flatMap((one) => one.offered))];
+    for (const id of offered) add(id, "offered");
+    if (this.others) for (const id of this.elements.keys()) if (!kinds.has(id)) add(id, "other");
+    for (const id of this.step.truth.positives) {
+      add(id, "target");
+      labels.set(`${id} target`, "target");
+    }
+    chosen?.offered.forEach((id, place) => labels.set(`${id} offered`, chosen.labels[place] ?? ""));
+    const pickers = new Map();
+    for (const { letter, held } of this.runs) {
+      const id = chosen && chosen.letter === letter ? chosen.parsed?.element_id : held?.predicted.element_id;
+      if (id !== null && id !== undefined) pickers.set(id, [...(pickers.get(id) ?? []), letter]);
+    }
+    for (const [id, letters] of pickers) {
+      add(id, "choice");
+      labels.set(`${id} choice`, this.many ? `choice of ${letters.join(", ")}` : "choice");
+    }
+    const points = this.runs.flatMap(({ letter, held }) =>
+      held?.predicted.point ? [{ x: held.predicted.point[0], y: held.predicted.point[1], label: this.many ? `click of ${letter}` : "click" }] : [],
+    );
+    this.page.paint(kinds, { labels, frame: chosen?.frame ?? null, points });
+    this.choice.value = group;
+    this.#drawLegend(kinds);
+    for (const node of this.element.querySelectorAll("[data-group]")) {
+      node.classList.toggle("on", node.dataset.group === group);
+      if (node.dataset.group === group) node.open = true;
+    }
+  }
+
+  #drawLegend(kinds) {
+    const drawn = (kind) => [...kinds].filter(([id, named]) => named.split(" ").includes(kind) && this.page.boxes.has(id)).length;
+    const lacking = this.step.truth.positives.length > 0 && drawn("target") === 0 && "the target has no box";
+    const item = (kind) => h("li", {}, h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), KINDS[kind], h("span", { class: "faint" }, ` ${drawn(kind)}`));
+    const box = h("input", { type: "checkbox", checked: this.others, on: { change: () => this.#toggleOthers() } });
+    replace(
+      this.legend,
+      ["target", "choice", "offered"].map(item),
+      h("li", {}, h("label", {}, box, h("span", { class: "swatch other", "aria-hidden": "true" }), KINDS.other)),
+      this.groups.get(this.app.state.group)?.frame && h("li", {}, h("span", { class: "swatch crop", "aria-hidden": "true" }), "Part sent"),
+      lacking && h("li", { class: "faint" }, lacking),
+    );
+  }
+
+  // --- the step itself ---
+
+  #question(step) {
+    const { truth } = step;
+    const where = [step.website, step.domain, step.subdomain].filter(Boolean).join(" · ");
+    const list = step.history.length > 0 && h("ol", { class: "history" }, step.history.map((text) => h("li", {}, brief(text))));
+    return h(
+      "section",
+      { class: "card question", "aria-label": "Task" },
+      h("p", { class: "faint" }, quoted(where, 200), ` · step ${step.index + 1}${step.n_actions ? ` of ${step.n_actions}` : ""}`),
+      h("h1", {}, brief(step.task, 400)),
+      h(
+        "dl",
+        { class: "facts-list" },
+        h("dt", {}, "Right action"),
+        h("dd", {}, operation(truth.op, truth.value), truth.original_op && truth.original_op !== truth.op && h("span", { class: "faint" }, ` (recorded as ${truth.original_op})`)),
+        h("dt", {}, truth.positives.length > 1 ? "Right elements" : "Right element"),
+        h("dd", {}, truth.positives.length ? h("ul", { class: "plain" }, truth.positives.slice(0, 8).map((id) => h("li", {}, this.#element(id)))) : "none on this page", truth.positives.length > 8 && `and ${truth.positives.length - 8} more`),
+        h("dt", {}, "Done before"),
+        h("dd", {}, list || "nothing"),
+      ),
+      h("p", { class: "faint ids" }, "task ", quoted(step.annotation_id, 80), ", action ", quoted(step.action_uid, 80)),
+    );
+  }
+
+  /** An element as a button that shows it on the page. */
+  #element(id) {
+    if (id === null || id === undefined) return h("span", { class: "faint" }, "none");
+    const one = this.elements.get(id);
+    const name = h("span", { class: "element-id" }, `#${cut(id, 30)}`);
+    if (!one) return h("span", {}, name, h("span", { class: "faint" }, " not described"));
+    return h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(id) } }, name, " ", quoted(one.text || `<${one.tag}>`, 160));
+  }
+
+  // --- a column a run ---
+
+  #answers() {
+    return h("section", { class: `answers${this.many ? " many" : ""}`, "aria-label": "Answers" }, this.runs.map((one) => this.#answer(one)));
+  }
+
+  #answer({ place, letter, run, held }) {
+    const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
+    if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : "This step is not done yet."));
+    const { predicted } = held;
+    const verdict = (x) => (x === null || x === undefined ? "–" : x ? "✓ right" : "✗ wrong");
+    return h(
+      "div",
+      { class: "card answer", "data-run": letter },
+      title,
+      h("p", {}, outcomeChip(held.outcome, this.app.index.outcomes)),
+      held.cause && h("p", { class: "cause" }, held.cause),
+      h(
+        "dl",
+        { class: "facts-list" },
+        h("dt", {}, "Element"), h("dd", {}, this.#element(predicted.element_id), predicted.point && ` point ${predicted.point.map((x) => Math.round(x)).join(", ")}`),
+        h("dt", {}, "Action"), h("dd", {}, predicted.op ? operation(predicted.op, predicted.value) : h("span", { class: "faint" }, "none")),
+        h("dt", {}, "Score"), h("dd", {}, `element ${verdict(held.element)}, operation F1 ${held.f1 === null ? "–" : held.f1.toFixed(2)}, step ${verdict(held.success)}`),
+        h("dt", {}, "Target's rank"), h("dd", {}, held.rank === null ? "not ranked" : `${held.rank} (from 0)`),
+        held.failure && [h("dt", {}, "Failure"), h("dd", {}, h("span", { title: this.app.index.failures?.[held.failure] ?? null }, words(held.failure)), held.detail && [": ", brief(held.detail)])],
+        notes(held.notes),
+        usage(held.usage),
+      ),
+      this.#relabel(place, held),
+    );
+  }
+
+  /** A person's own view of the cause of loss, where the server keeps one. */
+  #relabel(place, held) {
+    const { index, token } = this.app;
+    if (!index.causes || !token || held.outcome === "success") return null;
+    const said = h("span", { role: "status" }, held.relabelled ? `A person said: ${words(held.relabelled.cause)}` : "");
+    const cause = h(
+      "select",
+      { "aria-label": "Cause of loss, by a person" },
+      h("option", { value: "" }, "as computed"),
+      Object.keys(index.causes).map((name) => h("option", { value: name }, words(name))),
+    );
+    cause.value = held.relabelled?.cause ?? "";
+    const note = h("input", { type: "text", placeholder: "note", maxlength: 2000, "aria-label": "Note", value: held.relabelled?.note ?? "" });
+    const save = async () => {
+      const body = JSON.stringify({ run: place, cause: cause.value || null, note: note.value });
+      const headers = { "Content-Type": "application/json", "X-Seeact-Token": token };
+      try {
+        held.relabelled = (await fetchJson(`cause/${this.step.key}`, { method: "POST", headers, body })).relabelled;
+        replace(said, "Saved.");
+      } catch (error) {
+        replace(said, error.message);
+      }
+    };
+    return h(
+      "details",
+      { class: "relabel" },
+      h("summary", {}, "Relabel the cause"),
+      h("div", { class: "toolbar" }, cause, note, h("button", { type: "button", on: { click: save } }, "Save"), said),
+    );
+  }
+
+  // --- what was asked and said ---
+
+  #conversations() {
+    const columns = this.runs.map((one) => this.#conversation(one));
+    return h("section", { class: `conversations${this.many ? " many" : ""}`, "aria-label": "Questions and replies" }, columns);
+  }
+
+  #conversation({ letter, held }) {
+    const groups = held?.groups ?? [];
+    const systems = [...new Set(groups.map((one) => one.system).filter(Boolean))];
+    return h(
+      "div",
+      { class: "card conversation", "data-run": letter },
+      h("h2", {}, this.many && h("span", { class: "letter" }, letter), "Questions and replies"),
+      groups.length === 0 && h("p", { class: "faint" }, "Nothing was asked."),
+      examples(groups),
+      systems.map((text) => h("details", {}, h("summary", {}, systems.length > 1 ? "System text" : "System text, the same for every group"), long(text, { label: "System text" }))),
+      groups.map((group, place) => this.#group(group, `${letter}${place}`, place === groups.length - 1)),
+    );
+  }
+
+  #group(group, name, last) {
+    const { parsed } = group;
+    const show = h("button", { type: "button", class: "quiet", on: { click: () => this.#setGroup(this.app.state.group === name ? "" : name) } }, "Show on the page");
+    const turns = Math.max(group.replies.length, group.prompts?.length ?? 0);
+    const picked = parsed?.failure ? words(parsed.failure) : parsed?.element_id ? `chose ${labelOf(group, parsed.element_id)}` : "chose none";
+    return h(
+      "details",
+      { class: "group", "data-group": name, open: last },
+      h("summary", {}, h("strong", {}, groupName(group, "")), h("span", { class: "faint" }, ` ${group.offered.length} offered · ${picked}`)),
+      h("p", {}, show),
+      Array.from({ length: turns }, (_, turn) => turnOf(group, turn)),
+      h(
+        "dl",
+        { class: "facts-list" },
+        h("dt", {}, "Read as"),
+        h("dd", {}, this.#element(parsed?.element_id), " ", parsed?.op && operation(parsed.op, parsed.value), parsed?.failure && [" ", h("span", { class: "no" }, words(parsed.failure)), parsed.detail && [": ", brief(parsed.detail)]]),
+      ),
+    );
+  }
+
+  // --- elements ---
+
+  #table(step) {
+    const picked = new Set(this.runs.map((one) => one.held?.predicted.element_id));
+    const offered = new Set([...this.groups.values()].flatMap((one) => one.offered));
+    const body = h("tbody");
+    let place = 0;
+    const more = h("button", { type: "button", class: "quiet", on: { click: () => add(MORE_ROWS) } });
+    const add = (n) => {
+      const next = step.elements.slice(place, place + n);
+      place += next.length;
+      body.append(...next.map((one) => this.#elementRow(one, picked.has(one.id), offered.has(one.id))));
+      more.hidden = place >= step.elements.length;
+      replace(more, `Show more: ${count(step.elements.length - place)} left`);
+    };
+    add(ROWS);
+    const heads = ["Element", "Rank", "Score", "Description, and place in the page"];
+    return h(
+      "details",
+      { class: "card elements", open: true },
+      h("summary", {}, h("h2", {}, `Elements (${count(step.elements.length)})`)),
+      h("div", { class: "wide" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))), body)),
+      more,
+    );
+  }
+
+  #elementRow(one, picked, offered) {
+    const marks = [one.positive && h("span", { class: "tag target" }, "target"), picked && h("span", { class: "tag choice" }, "choice"), !offered && h("span", { class: "tag" }, "not offered")];
+    const look = { mouseenter: () => this.page.hover(one.id), mouseleave: () => this.page.hover(null) };
+    return h(
+      "tr",
+      { "data-id": one.id, on: look },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(one.id) } }, `#${cut(one.id, 30)}`), " ", marks),
+      h("td", { class: "number" }, one.rank ?? "–"),
+      h("td", { class: "number" }, one.score === null || one.score === undefined ? "–" : one.score.toFixed(3)),
+      h("td", { class: "text" }, brief(one.text), h("div", { class: "path" }, quoted(one.path ?? "", 400))),
+    );
+  }
+}
+
+/** A text of which the start is enough for most. */
+const brief = (text, most = 300) => (text.length <= most ? h("bdi", {}, text) : long(text, { first: most }));
+
+/** Turns that stand before the question in every group, as of a prompt with examples. */
+function examples(groups) {
+  const held = groups.find((one) => one.examples?.length)?.examples ?? [];
+  const turns = held.map((one) => [h("h4", {}, cut(one.role, 40)), long(one.text, { label: `Example, ${cut(one.role, 40)}`, first: 600 })]);
+  return turns.length > 0 && h("details", {}, h("summary", {}, "Examples, the same for every group"), h("div", { class: "turn" }, turns));
+}
+
+const operation = (op, value) => h("span", { class: "operation" }, h("strong", {}, cut(op, 40)), value && [" ", h("bdi", { class: "value" }, brief(value))]);
+
+const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${group.final ? "final round" : `group ${group.group}`}`.replace(/^./, (first) => first.toUpperCase());
+
+/** As the model was to name the element in this group. */
+function labelOf(group, id) {
+  const place = group.offered.indexOf(id);
+  return cut((place >= 0 && group.labels?.[place]) || `#${id}`, 40);
+}
+
+function turnOf(group, turn) {
+  const prompt = group.prompts?.[turn];
+  const image = group.images?.[turn];
+  const call = group.calls?.[turn];
+  const reply = group.replies[turn];
+  return h(
+    "section",
+    { class: "turn", "aria-label": `Turn ${turn + 1}` },
+    h("h3", {}, `Turn ${turn + 1}`),
+    image && sent(image, turn),
+    h("h4", {}, "Asked"),
+    prompt === undefined || prompt === null ? h("p", { class: "faint" }, "This text cannot be shown.") : long(prompt, { label: `Asked in turn ${turn + 1}`, first: 600 }),
+    h("h4", {}, "Replied", call && h("span", { class: "faint" }, ` ${callOf(call)}`)),
+    reply === undefined || reply === null ? h("p", { class: "faint" }, "No reply.") : long(reply, { label: `Reply of turn ${turn + 1}` }),
+  );
+}
+
+function callOf(call) {
+  const parts = [
+    call.seconds !== null && call.seconds !== undefined && seconds(call.seconds),
+    call.attempts && (call.attempts === 1 ? "1 attempt" : `${call.attempts} attempts`),
+    call.request_id && cut(call.request_id, 60),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** The picture as it was sent: small, or in its own pixels. */
+function sent(src, turn) {
+  const image = h("img", { src, alt: `Picture sent in turn ${turn + 1}`, loading: "lazy", decoding: "async" });
+  const button = h("button", { type: "button", class: "sent", "aria-expanded": "false", title: "The picture as sent: click for its own size", on: { click: () => grow() } }, image);
+  const grow = () => button.setAttribute("aria-expanded", String(button.classList.toggle("full")));
+  return button;
+}
+
+function notes(held) {
+  const names = Object.entries(held ?? {});
+  return names.length > 0 && [h("dt", {}, "Notes"), h("dd", {}, names.map(([name, n]) => `${words(name)}${n > 1 ? ` (${n})` : ""}`).join(", "))];
+}
+
+function usage(held) {
+  if (!held) return null;
+  const named = { calls: "calls", prompt_tokens: "tokens in", completion_tokens: "tokens out", image_tokens: "of them for pictures" };
+  const parts = Object.entries(named).filter(([name]) => held[name]).map(([name, said]) => `${count(held[name])} ${said}`);
+  if (held.cost_usd !== undefined && held.cost_usd !== null) parts.push(`${money(held.cost_usd)} USD`);
+  return [h("dt", {}, "Usage"), h("dd", {}, parts.join(", "))];
+}

@@ -1,0 +1,68 @@
+"""Finished runs of the sample, and the server in front of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.viewer.server import Address, serving
+from seeact_offline.viewer.site import Site
+
+Ask = Callable[..., HTTPResponse]
+
+
+@pytest.fixture(scope="session")
+def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built-in baseline on two tasks of the sample. Not to be changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEACT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return so.evaluate(limit=2, ranker="bm25", out=tmp_path_factory.mktemp("runs") / "lexical").path
+
+
+@pytest.fixture(scope="session")
+def other_run(sample_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One who knows the truth, on the first of these tasks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEACT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        out = tmp_path_factory.mktemp("runs") / "oracle"
+        return so.evaluate(limit=1, model="builtin/oracle", ranker="bm25", out=out).path
+
+
+@pytest.fixture(scope="session")
+def sample_site(sample_run: Path) -> Site:
+    return Site([sample_run])
+
+
+@pytest.fixture
+def served(sample_site: Site) -> Iterator[Address]:
+    with serving(sample_site) as address:
+        yield address
+
+
+def read_json(site: Any, name: str) -> dict[str, Any]:
+    """What a site has under this name."""
+    return dict(json.loads(site.get(name).content))
+
+
+def ask(address: Address, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> HTTPResponse:
+    """One request, sent as it is written; `headers` with underscores for dashes. The answer is read already: `.content`."""
+    connection = HTTPConnection("127.0.0.1", address.port, timeout=30)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        for name, value in {"Host": f"127.0.0.1:{address.port}", **named}.items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        answer.content = answer.read()  # type: ignore[attr-defined]
+        return answer
+    finally:
+        connection.close()

@@ -1,0 +1,134 @@
+"""A run as a folder of files: complete, safe to write into, and without what must not be given away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.records import InputError
+from seeact_offline.viewer.bundle import MARK, write_bundle
+from seeact_offline.viewer.site import Site
+from tests.pages import synthetic_rows
+from tests.seeact_offline.cli.conftest import make_sample
+from tests.seeact_offline.viewer.conftest import read_json
+
+
+@pytest.fixture(scope="module")
+def foreign_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on data that are not the sample."""
+    folder = tmp_path_factory.mktemp("foreign")
+    sample = make_sample(folder / "data", list(synthetic_rows(1, 2, 12, seed=1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEACT_CACHE", str(folder / "cache"))
+        return so.evaluate(dataset=str(sample.dataset), scores=sample.scores, out=folder / "run").path
+
+
+@pytest.fixture(scope="module")
+def sample_site(other_run: Path) -> Site:
+    """Of one task, as every picture of it is encoded."""
+    return Site([other_run])
+
+
+def texts_of(folder: Path) -> str:
+    """All that a bundle's JSON says."""
+    return "\n".join(path.read_text() for path in sorted(folder.rglob("*.json")))
+
+
+def test_the_files_are_the_sites(sample_site: Site, tmp_path: Path) -> None:
+    n = write_bundle(sample_site, tmp_path / "bundle")
+    written = {
+        str(path.relative_to(tmp_path / "bundle")): path for path in (tmp_path / "bundle").rglob("*") if path.is_file()
+    }
+    assert written.keys() == {*sample_site.names(), "robots.txt", MARK}
+    assert n == len(written) - 1
+    found = sample_site.get("index.json")
+    assert found is not None
+    assert written["index.json"].read_bytes() == found.content
+
+
+def test_robots_are_kept_out(sample_site: Site, tmp_path: Path) -> None:
+    write_bundle(sample_site, tmp_path)
+    assert (tmp_path / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
+
+
+def test_other_peoples_data_are_left_out(foreign_run: Path, tmp_path: Path) -> None:
+    """Mind2Web's test sets must not be published: no task, page, picture, prompt, reply or value."""
+    whole = Site([foreign_run])
+    step = read_json(whole, f"step/{read_json(whole, 'index.json')['keys'][0]}.json")
+    group = step["runs"][0]["groups"][0]
+    secrets = [step["task"], step["elements"][0]["text"], group["prompts"][0], group["replies"][0]]
+    assert all(secrets)
+    write_bundle(Site([foreign_run], publish=True), tmp_path / "bundle")
+    said = texts_of(tmp_path / "bundle")
+    assert [secret for secret in secrets if json.dumps(secret)[1:-1] in said] == []
+    assert not (tmp_path / "bundle" / "img").exists()
+    assert "are left out of this copy" in said
+
+
+def test_scores_and_ids_stay_in(foreign_run: Path) -> None:
+    site, whole = Site([foreign_run], publish=True), Site([foreign_run])
+    index, all_of_it = read_json(site, "index.json"), read_json(whole, "index.json")
+    assert index["with_data"] is False
+    assert index["cells"] == all_of_it["cells"]
+    name = f"step/{index['keys'][0]}.json"
+    left, full = read_json(site, name)["runs"][0], read_json(whole, name)["runs"][0]
+    assert left["outcome"] == full["outcome"]
+    assert left.keys() == full.keys()
+    assert left["groups"][0].keys() == full["groups"][0].keys()
+    assert left["groups"][0]["offered"] == full["groups"][0]["offered"]
+
+
+def test_no_picture_can_be_asked_for_where_data_are_left_out(foreign_run: Path) -> None:
+    pictures = [name for name in Site([foreign_run]).names() if name.startswith("img/")]
+    site = Site([foreign_run], publish=True)
+    assert pictures
+    assert [site.get(name) for name in pictures] == [None] * len(pictures)
+
+
+def test_the_sample_is_whole_without_asking(sample_run: Path) -> None:
+    site = Site([sample_run], publish=True)
+    assert (site.is_sample, site.with_data) == (True, True)
+
+
+def test_a_run_that_calls_its_data_the_sample_is_not_believed(foreign_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(foreign_run, run)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["settings"]["dataset"] = "sample"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert Site([run], publish=True).with_data is False
+
+
+def test_a_folder_of_something_else_is_refused(sample_site: Site, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("...")
+    with pytest.raises(InputError, match=r"^bundle: expected a new folder"):
+        write_bundle(sample_site, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_refused(sample_site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("...")
+    with pytest.raises(InputError, match="expected a folder"):
+        write_bundle(sample_site, tmp_path / "file")
+
+
+def test_a_bundle_is_written_anew(sample_site: Site, foreign_run: Path, tmp_path: Path) -> None:
+    write_bundle(sample_site, tmp_path / "bundle")
+    site = Site([foreign_run], publish=True)
+    write_bundle(site, tmp_path / "bundle")
+    steps = {path.name for path in (tmp_path / "bundle" / "step").iterdir()}
+    assert steps == {f"{key}.json" for key in read_json(site, "index.json")["keys"]}
+    assert not list((tmp_path / "bundle" / "img").iterdir())
+
+
+def test_a_list_that_is_not_ours_removes_nothing(sample_site: Site, tmp_path: Path) -> None:
+    (tmp_path / "precious.bin").write_text("...")
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / MARK).write_text(json.dumps({"schema": 1, "files": ["../precious.bin", "/etc/passwd", 7]}))
+    write_bundle(sample_site, folder)
+    assert (tmp_path / "precious.bin").exists()

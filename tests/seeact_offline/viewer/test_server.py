@@ -1,0 +1,212 @@
+"""Who may look and who may write, asked of the real server; and what every answer tells the browser."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from http.client import HTTPResponse
+from typing import Any
+
+import pytest
+
+from seeact_offline.records import InputError
+from seeact_offline.viewer.server import Address, serving
+from seeact_offline.viewer.site import File
+from tests.seeact_offline.viewer.conftest import ask
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+
+class OneStep:
+    """A site of few names that remembers what it was asked for and what was written."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.written: list[tuple[str, Mapping[str, Any]]] = []
+
+    def get(self, name: str) -> File | None:
+        self.asked.append(name)
+        if name == "broken":
+            raise RuntimeError("a page that we never met")
+        known = {
+            "index.html": "text/html; charset=utf-8",
+            "step/a.json": "application/json",
+            "img/a.webp": "image/webp",
+        }
+        return File(name.encode(), known[name]) if name in known else None
+
+    def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.written.append((name, body))
+        return 200, {"saved": True}
+
+
+@pytest.fixture
+def site() -> OneStep:
+    return OneStep()
+
+
+@pytest.fixture
+def address(site: OneStep) -> Iterator[Address]:
+    with serving(site) as found:
+        yield found
+
+
+def write(address: Address, body: bytes = b"{}", **changed: str | None) -> HTTPResponse:
+    """As the page itself would; a header that is None is left out."""
+    usual = {
+        "Origin": f"http://127.0.0.1:{address.port}",
+        "X_Seeact_Token": address.token,
+        "Content_Type": "application/json",
+    }
+    headers = {name: value for name, value in (usual | changed).items() if value is not None}
+    return ask(address, "/cause/a", "POST", body, **headers)
+
+
+# --- looking ---
+
+
+def test_the_page_is_served_at_the_root(address: Address) -> None:
+    answer = ask(address, "/")
+    assert (answer.status, answer.content) == (200, b"index.html")
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/", "/step/a.json", "/none", "/broken"])
+def test_every_answer_carries_the_headers(address: Address, path: str) -> None:
+    headers = ask(address, path).headers
+    assert headers["Content-Security-Policy"] == POLICY
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize(("method", "headers"), [("GET", {"Host": "evil.example"}), ("DELETE", {}), ("POST", {})])
+def test_refusals_carry_the_headers_too(address: Address, method: str, headers: dict[str, str]) -> None:
+    answer = ask(address, "/", method, **headers)
+    assert answer.status in (421, 405, 403)
+    assert answer.headers["Content-Security-Policy"] == POLICY
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
+def test_this_machine_by_its_own_names_is_served(address: Address, host: str) -> None:
+    assert ask(address, "/", Host=host.format(port=address.port)).status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""]
+)
+def test_another_host_is_not_served_here(address: Address, site: OneStep, host: str) -> None:
+    """A name that somebody makes point at this machine would otherwise be of one origin with it."""
+    assert ask(address, "/step/a.json", Host=host.format(port=address.port)).status == 421
+    assert site.asked == []
+
+
+def test_json_is_never_stored_and_pictures_are(address: Address) -> None:
+    assert ask(address, "/step/a.json").headers["Cache-Control"] == "no-store"
+    assert ask(address, "/img/a.webp").headers["Cache-Control"] == "private, max-age=3600"
+
+
+def test_an_error_inside_is_an_answer_without_details(address: Address) -> None:
+    answer = ask(address, "/broken")
+    assert answer.status == 500
+    assert b"never met" not in answer.content
+
+
+def test_only_get_and_post_are_answered(address: Address) -> None:
+    assert [ask(address, "/", method).status for method in ("HEAD", "PUT", "DELETE", "OPTIONS")] == [405] * 4
+
+
+# --- writing ---
+
+
+def test_the_page_itself_may_write(address: Address, site: OneStep) -> None:
+    answer = write(address, b'{"cause": "wrong_op"}')
+    assert (answer.status, json.loads(answer.content)) == (200, {"saved": True})
+    assert site.written == [("cause/a", {"cause": "wrong_op"})]
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"Origin": None}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "https://127.0.0.1"}, 403),
+        ({"X_Seeact_Token": None}, 403),
+        ({"X_Seeact_Token": "guess"}, 403),
+        ({"X_Seeact_Token": "gu\xe9ss"}, 403),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": None}, 415),
+        ({"Host": "evil.example"}, 421),
+    ],
+)
+def test_nobody_else_may_write(address: Address, site: OneStep, changed: dict[str, str | None], status: int) -> None:
+    assert write(address, **changed).status == status
+    assert site.written == []
+
+
+def test_the_origin_has_to_be_the_one_that_was_asked(address: Address, site: OneStep) -> None:
+    assert write(address, Host=f"localhost:{address.port}").status == 403
+    assert write(address, Host=f"localhost:{address.port}", Origin=f"http://localhost:{address.port}").status == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff", b'{"a":' * 10_000])
+def test_what_is_no_json_object_is_not_written(address: Address, site: OneStep, body: bytes) -> None:
+    assert write(address, body).status == 400
+    assert site.written == []
+
+
+def test_no_more_than_64_kb_are_taken(address: Address, site: OneStep) -> None:
+    assert write(address, b'{"a": "' + b"x" * 64_000 + b'"}').status == 413
+    assert site.written == []
+
+
+def test_a_site_that_takes_nothing_refuses_writes() -> None:
+    class Silent:
+        def get(self, name: str) -> File | None:
+            return None
+
+    with serving(Silent()) as address:
+        assert write(address).status == 405
+
+
+# --- the address ---
+
+
+def test_the_link_keeps_the_token_behind_the_hash(address: Address) -> None:
+    assert address.link == f"http://127.0.0.1:{address.port}/#token={address.token}"
+    assert len(address.token) >= 32
+
+
+def test_every_start_has_a_token_of_its_own(site: OneStep) -> None:
+    with serving(site) as one, serving(site) as other:
+        assert one.token != other.token
+
+
+def test_a_port_in_use_is_one_sentence(site: OneStep) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(InputError, match=rf"^port: expected .* got 127\.0\.0\.1:{port}: "),
+            serving(site, port=port),
+        ):
+            pass
+
+
+def test_the_port_is_free_again_afterwards(site: OneStep) -> None:
+    with serving(site) as address:
+        ask(address, "/")
+    with serving(site, port=address.port) as again:
+        assert again.port == address.port
+
+
+def test_a_missing_package_is_one_sentence(site: OneStep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    with pytest.raises(InputError, match=r"starlette.*seeact-offline\[view\]"), serving(site):
+        pass

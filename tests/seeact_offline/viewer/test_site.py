@@ -1,0 +1,180 @@
+"""The site as a whole: which names there are, and that no other name leads anywhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from seeact_offline.records import InputError
+from seeact_offline.viewer import site as sites
+from seeact_offline.viewer.causes import Causes
+from seeact_offline.viewer.pictures import Kept
+from seeact_offline.viewer.server import Address
+from seeact_offline.viewer.site import Site, json_file
+from tests.seeact_offline.viewer.conftest import ask, read_json
+
+
+def test_there_is_something_under_every_name(sample_site: Site) -> None:
+    names = list(sample_site.names())
+    assert {name.partition("/")[0] for name in names if "/" in name} == {"step", "img"}
+    assert len(set(names)) == len(names)
+    assert all(sample_site.get(name) is not None for name in names)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/step/../../etc/passwd",
+        "/step/%2e%2e/%2e%2e/etc/passwd",
+        "/step/..%2f..%2fetc%2fpasswd",
+        "/..%5c..%5cmanifest.json",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/site.py",
+        "/static/main.js",
+        "/../site.py",
+        "/index.json%00",
+        "/index.json/",
+        "/step/%00.json",
+        "/step/.json",
+        "/img/",
+        "/img/..%2f..%2fpredictions.jsonl",
+        "/predictions.jsonl",
+        "/step/" + "a" * 5000 + ".json",
+    ],
+)
+def test_no_path_leads_out_of_the_index(served: Address, path: str) -> None:
+    assert ask(served, path).status == 404
+
+
+def test_what_the_server_gives_is_what_the_site_has(served: Address, sample_site: Site) -> None:
+    key = read_json(sample_site, "index.json")["keys"][0]
+    for name in ("index.json", f"step/{key}.json"):
+        found = sample_site.get(name)
+        assert found is not None
+        answer = ask(served, f"/{name}?ignored=1")
+        assert (answer.status, answer.content) == (200, found.content)
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_a_picture_is_a_webp_file(served: Address, sample_site: Site) -> None:
+    name = next(name for name in sample_site.names() if name.startswith("img/"))
+    answer = ask(served, f"/{name}")
+    assert (answer.headers["Content-Type"], answer.content[:4], answer.content[8:12]) == (
+        "image/webp",
+        b"RIFF",
+        b"WEBP",
+    )
+
+
+def test_one_run_twice_is_refused(sample_run: Path) -> None:
+    with pytest.raises(InputError, match="twice"):
+        Site([sample_run, sample_run])
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^runs: expected a folder of a run with a manifest\.json"):
+        Site([tmp_path])
+
+
+def test_runs_of_one_name_are_called_by_their_paths(sample_run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / sample_run.name
+    shutil.copytree(sample_run, copy)
+    names = [run["name"] for run in read_json(Site([sample_run, copy]), "index.json")["runs"]]
+    assert names == [str(sample_run), str(copy)]
+
+
+def test_a_run_that_goes_on_is_looked_at_again(
+    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The site keeps what it has read until a file changes."""
+    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    run = tmp_path / "run"
+    shutil.copytree(sample_run, run)
+    for name in ("results.json", "steps.jsonl", "report.md"):
+        (run / name).unlink()
+    lines = (run / "predictions.jsonl").read_text().splitlines(keepends=True)
+    (run / "predictions.jsonl").write_text("".join(lines[:3]))
+    site = Site([run])
+    assert read_json(site, "index.json")["runs"][0]["progress"]["done"] == 3
+    (run / "predictions.jsonl").write_text("".join(lines[:5]))
+    assert read_json(site, "index.json")["runs"][0]["progress"]["done"] == 5
+
+
+def test_a_file_that_is_just_being_written_leaves_what_was_seen(
+    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    run = tmp_path / "run"
+    shutil.copytree(sample_run, run)
+    site = Site([run])
+    before = read_json(site, "index.json")
+    (run / "results.json").write_text("{")
+    assert read_json(site, "index.json") == before
+
+
+def test_json_holds_what_browsers_can_read() -> None:
+    """Python writes NaN and half characters, for which JSON has no word."""
+    content = json_file({"x": float("nan"), "text": "half \ud83d"}).content
+    assert json.loads(content.decode("ascii"), parse_constant=pytest.fail) == {"x": None, "text": "half \ud83d"}
+
+
+def test_the_oldest_files_make_room() -> None:
+    kept = Kept(budget=10)
+    for name in ("a", "b", "c"):
+        kept.put(name, b"1234")
+        kept.get("a")
+    assert [kept.get(name) for name in ("a", "b", "c")] == [b"1234", None, b"1234"]
+
+
+def test_what_is_larger_than_the_budget_is_not_kept() -> None:
+    kept = Kept(budget=10)
+    kept.put("a", b"12345678901")
+    assert kept.get("a") is None
+
+
+# --- a person's causes of loss ---
+
+
+@pytest.fixture
+def judged_site(sample_run: Path, tmp_path: Path) -> Iterator[Site]:
+    """One that keeps what a person says, in `causes.jsonl`."""
+    with closing(Site([sample_run], causes=Causes(tmp_path / "causes.jsonl", "Ann"))) as site:
+        yield site
+
+
+def test_a_persons_cause_is_shown_with_the_step(judged_site: Site, tmp_path: Path) -> None:
+    key = read_json(judged_site, "index.json")["keys"][0]
+    assert read_json(judged_site, f"step/{key}.json")["runs"][0]["relabelled"] is None
+    status, _ = judged_site.post(f"cause/{key}", {"run": 0, "cause": "wrong_op", "note": "both would do"})
+    assert status == 200
+    said = read_json(judged_site, f"step/{key}.json")["runs"][0]["relabelled"]
+    assert said == {"cause": "wrong_op", "note": "both would do", "annotator": "Ann"}
+    assert len((tmp_path / "causes.jsonl").read_text().splitlines()) == 1
+
+
+def test_the_list_names_the_causes_that_a_person_may_give(judged_site: Site, sample_site: Site) -> None:
+    assert "wrong_element" in read_json(judged_site, "index.json")["causes"]
+    assert read_json(sample_site, "index.json")["causes"] is None
+
+
+@pytest.mark.parametrize("run", [-1, 1, "0", True, None])
+def test_a_cause_of_no_run_is_refused(judged_site: Site, run: object) -> None:
+    key = read_json(judged_site, "index.json")["keys"][0]
+    assert judged_site.post(f"cause/{key}", {"run": run, "cause": "wrong_op"})[0] == 400
+
+
+@pytest.mark.parametrize("name", ["cause/none", "step/{key}", "cause/{key}/x", "{key}"])
+def test_there_is_nothing_else_to_write(judged_site: Site, name: str) -> None:
+    key = read_json(judged_site, "index.json")["keys"][0]
+    assert judged_site.post(name.format(key=key), {"run": 0, "cause": "wrong_op"})[0] == 404
+
+
+def test_without_a_file_nothing_is_kept(sample_site: Site) -> None:
+    key = read_json(sample_site, "index.json")["keys"][0]
+    assert sample_site.post(f"cause/{key}", {"run": 0, "cause": "wrong_op"})[0] == 404
