@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal, get_args
 
 from ranker.errors import RankerError
@@ -54,6 +55,9 @@ OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels that plainly say that a pair belongs together."""
+
+ANSWER_S = 4.0
+"""Seconds in which the hub has to answer; the hub's own client tries for minutes."""
 
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
@@ -187,12 +191,35 @@ def _download(model: str, patterns: list[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
+    answers = hub_answers()
     try:
-        return Path(snapshot_download(model, allow_patterns=patterns, ignore_patterns=["*/*"]))
+        # what is kept serves where the hub does not answer
+        return Path(
+            snapshot_download(model, allow_patterns=patterns, ignore_patterns=["*/*"], local_files_only=not answers)
+        )
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
-        reason = f"{type(error).__name__}: {first_line(error)}"
+        reason = f"{type(error).__name__}: {first_line(error)}" if answers else "it does not answer"
         found = f"{model}, which is no folder here and could not be had from the hub ({reason})"
         raise RankerError("model", "a folder or hub id", found) from error
+
+
+def hub_answers() -> bool:
+    """Whether the hub says anything at all, through whatever proxy is set, in ANSWER_S."""
+    from huggingface_hub import constants, get_session
+
+    said: list[bool] = []
+
+    def ask() -> None:
+        # whatever keeps it from answering: that it does not is all there is to know
+        with suppress(Exception):
+            get_session().head(constants.ENDPOINT, timeout=ANSWER_S)
+            said.append(True)
+
+    # in a thread, because looking up a name has no timeout
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWER_S)
+    return bool(said)
 
 
 def _refuse_other_kinds(settings: Settings, model: str | Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from ranker.small import SmallModel, build_small
 __all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
 
 CHECKPOINTS = "checkpoints"
+"""Where a training that has not ended keeps its last epoch."""
+SECONDS = "seconds"
+"""The file in it that says how long it took to get there."""
 PADDED_TOGETHER = 8
 """Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RECORD = "training.json"
@@ -67,6 +71,7 @@ class TrainingResult:
     history: tuple[Mapping[str, float], ...]
     """What the Trainer logged."""
     seconds: float
+    """Of all of it, those of an earlier call that this one went on from too."""
     groups: int
     """Groups that were trained on: those with a positive and a negative."""
 
@@ -79,15 +84,19 @@ def train(
     base: str | Path | SmallModel = "microsoft/deberta-v3-base",
     resume: bool = False,
     tell: Callable[[str], None] = lambda text: None,
+    advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
     the texts of `groups`. Groups without a positive or a negative are dropped. `resume` goes on from the last epoch in `out`.
-    `tell` is called with one line per epoch. Raises RankerError.
+    What such a call needs is gone once a training has ended. `tell` is called with one line per epoch, `advance` with the steps
+    of the optimizer that are done and their total, at the beginning and after each. Raises RankerError.
     """
-    settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
+    settings, out, began = settings or TrainingSettings(), Path(out), time.monotonic()
     _check(out, settings, resume)
+    # as if an earlier call had never ended
+    started = began - (_seconds_so_far(out) if resume else 0.0)
     used = [group for group in map(_without_equals, groups) if group.positives and group.negatives]
     if not used:
         raise RankerError("groups", "at least one with a positive and a negative text", "none")
@@ -95,10 +104,12 @@ def train(
     model, tokenizer = _open_base(base, used)
     model.config.pair_order = settings.pair_order
     trainer = _make_trainer(model, tokenizer, EpochPairs(used, settings.negatives, settings.seed), settings, out, tell)
+    trainer.add_callback(_progress(advance, out, started))
     trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
     if trainer.is_world_process_zero():
         _save(trainer.model, tokenizer, result, settings)
+        _drop_checkpoints(out)
     return result
 
 
@@ -227,6 +238,42 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
         label_names=["targets"],
         ddp_find_unused_parameters=False,
     )
+
+
+def _progress(advance: Callable[[int, int], None], out: Path, started: float) -> Any:
+    """A callback of the Trainer that says how far it is, and notes the seconds beside what it saves."""
+    import transformers
+
+    class Progress(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.on_step_end(args, state, control)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                advance(state.global_step, state.max_steps)
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
+
+    return Progress()
+
+
+def _seconds_so_far(out: Path) -> float:
+    try:
+        return float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _drop_checkpoints(out: Path) -> None:
+    """Leaves what a tracker has written there."""
+    folder = out / CHECKPOINTS
+    for checkpoint in folder.glob("checkpoint-*"):
+        shutil.rmtree(checkpoint)
+    (folder / SECONDS).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _last_checkpoint(out: Path) -> str | None:

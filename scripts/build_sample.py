@@ -23,4 +23,9 @@ def main() -> None:
 if __name__ == "__main__":
     # the checkout this script lies in, whether it is installed or not
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    main()
+    try:
+        main()
+    except ModuleNotFoundError as error:
+        from seeact_offline.cli import lacking
+
+        raise SystemExit(lacking(error)) from None

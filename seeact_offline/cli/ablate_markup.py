@@ -17,6 +17,7 @@ from seeact_offline.runs.ablate import Ablation, ablate_markup
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.markup_ablation import cells_of
 from seeact_offline.runs.tabling import tabulate
+from seeact_offline.scoring.report import counted
 from seeact_offline.tables import TABLES
 from seeact_offline.tables.drawing import Drawing
 
@@ -58,10 +59,12 @@ def run(args: argparse.Namespace) -> int:
     say(f"\nTable: {found.path / 'table.md'}")
     if not found.table["complete"]:
         n_steps = found.table["n_steps"] + found.n_left
-        note(f"stopped at --max-cost {args.max_cost}: {found.n_left} of {n_steps} steps are not in the table")
+        note(
+            f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
+        )
     if found.failed:
         note(
-            f"{found.failed} answers failed to run: see failures in each row's results.json; the same command tries them again"
+            f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command tries them again"
         )
     return 1 if found.failed or not found.table["complete"] else 0
 

@@ -26,7 +26,7 @@ from seeact_offline.runs.reporting import REPORTERS, open_reporters
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.report import short
+from seeact_offline.scoring.report import counted, short
 from seeact_offline.tables import methods
 
 DEFAULT_MODEL = "builtin/lexical"
@@ -232,7 +232,7 @@ def _run_one(args: argparse.Namespace) -> int:
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
     """Says what came of a run; returns the exit status."""
     if config.predict_only:
-        say(f"{len(run.predictions())} steps predicted; `score {run.path}` scores them")
+        say(f"{counted(len(run.predictions()), 'step')} predicted; `score {run.path}` scores them")
         return 1 if run.n_failed or run.n_left else 0
     predictions = run.predictions()
     if predictions and not any(prediction.ran for prediction in predictions):
@@ -264,7 +264,7 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     failed, reached = run.n_failed, len(run.predictions())
     if not run.results["complete"]:
         what = (
-            f"{run.n_left} of {reached + run.n_left} steps were not begun"
+            f"{run.n_left} of {counted(reached + run.n_left, 'step was', 'steps were')} not begun"
             if run.n_left
             else "the other orders are not all done"
         )
@@ -272,10 +272,10 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     if failed:
         note(f"\n{failed_steps(run).markdown()}\n")
         note(
-            f"{failed} of {reached} steps failed to run; the same command tries them again, with --retry-failed nothing else"
+            f"{failed} of {counted(reached, 'step')} failed to run; the same command tries them again, with --retry-failed nothing else"
         )
     if run.failed_repeats:
-        note(f"{run.failed_repeats} steps failed to run in another order; the same command tries them again")
+        note(f"{counted(run.failed_repeats, 'step')} failed to run in another order; the same command tries them again")
 
 
 def failed_steps(run: Run) -> Table:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.dataset import TEST_SPLITS, canonical_split, open_split
+from seeact_offline.dataset import open_split
 from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
 from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
+from seeact_offline.scoring.report import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
-    parser.set_defaults(split="all")
+    options.each_split(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="per-row findings as JSONL (rows without a fault are left out)"
     )
@@ -25,11 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     dataset = args.dataset
-    split = canonical_split(args.split)
-    splits = TEST_SPLITS if split == "all" else (split,)
-    rows: dict[str, int] = dict.fromkeys(splits, 0)
+    rows: dict[str, int] = dict.fromkeys(options.splits_of(dataset, args.split), 0)
     findings: list[Finding] = []
-    for name in splits:
+    for name in rows:
         for finding in _findings(dataset, name, args.limit):
             rows[name] += 1
             if finding.faults:
@@ -38,7 +37,10 @@ def run(args: argparse.Namespace) -> int:
         _write(findings, args.out)
     say(_table(findings, rows))
     flagged = len(findings)
-    note(f"{flagged} of {sum(rows.values())} rows have a fault" + (f"; row by row in {args.out}" if args.out else ""))
+    note(
+        f"{flagged} of {counted(sum(rows.values()), 'row has', 'rows have')} a fault"
+        + (f"; row by row in {args.out}" if args.out else "")
+    )
     return 1 if args.strict and flagged else 0
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seeact_offline.cli import strategies
-from seeact_offline.records import MERGE_RULES
+from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
+from seeact_offline.records import MERGE_RULES, DatasetError
 from seeact_offline.runs.config import ENGINES, groundings
 
+ALL = "all"
 N = TypeVar("N", int, float)
 
 
@@ -64,9 +66,49 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--split",
         default="cross_task",
-        help="train, cross_task, cross_website, cross_domain or all (default: %(default)s)",
+        help="train, cross_task, cross_website, cross_domain, or all: the three test splits (default: %(default)s)",
     )
-    data.add_argument("--limit", type=positive_int, metavar="N", help="only the first N tasks")
+    data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="only the first so many tasks")
+
+
+def each_split(parser: argparse.ArgumentParser) -> None:
+    """Without --split a verb that looks at data takes every split that is there, train too."""
+    parser.set_defaults(split=None)
+    for action in parser._actions:
+        if action.dest == "split":
+            action.help = (
+                "train, cross_task, cross_website, cross_domain, or all: the three test splits"
+                " (default: every split that is there)"
+            )
+
+
+def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
+    """The splits that `split` names, one by one; None: those that are there. Raises DatasetError for none."""
+    if split is not None:
+        name = canonical_split(split)
+        return TEST_SPLITS if name == ALL and not Path(dataset).is_file() else (name,)
+    if Path(dataset).is_file():
+        return (_split_of_file(Path(dataset)),)
+    found, missing = [], None
+    for name in SPLITS:
+        try:
+            open_split(dataset, name)
+            found.append(name)
+        except DatasetError as error:
+            if error.argument != "split":
+                raise
+            missing = error
+    if not found and missing is not None:
+        raise missing
+    return tuple(found)
+
+
+def _split_of_file(path: Path) -> str:
+    """The split that a file's name says, or else all."""
+    try:
+        return canonical_split(path.stem.split("-")[0])
+    except DatasetError:
+        return ALL
 
 
 def add_tasks_argument(parser: argparse.ArgumentParser) -> None:

@@ -6,15 +6,18 @@ import sys
 import time
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from seeact_offline.cli.output import note
 from seeact_offline.records import Prediction, StepScore, Usage
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 LINE_EVERY_S = 10.0
+BAR = 10, 40
+"""Fewest and most characters of the bar."""
 
 
 @dataclass
@@ -53,9 +56,10 @@ class Tally:
 class StepProgress:
     """Counts steps. A context manager; `resumed` steps are there from the start and do not count towards the rate."""
 
-    def __init__(self, total: int, label: str) -> None:
+    def __init__(self, total: int, label: str, unit: str = "steps") -> None:
         self._total = total
         self._label = label
+        self._unit = unit
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._began = self._spoke = time.monotonic()
@@ -65,9 +69,9 @@ class StepProgress:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            self._bar = _bar()
+            self._bar = fitting_bar()
             self._bar.start()
-            self._task = self._bar.add_task(self._label, total=self._total, figures="")
+            self._task = self._bar.add_task(self._label, total=self._total, rate="", left="", figures="")
         return self
 
     def __exit__(
@@ -84,18 +88,22 @@ class StepProgress:
         self._done += 1
         self._fresh += not resumed
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, advance=1, figures=f"{self._rate():.1f}/s  {figures}")
+            self._bar.update(self._task, advance=1, rate=f"{self._rate():.1f}/s", left=self._left(), figures=figures)
         elif not resumed and time.monotonic() - self._spoke > LINE_EVERY_S:
             self._line()
 
     def _rate(self) -> float:
         return self._fresh / max(time.monotonic() - self._began, 1e-9)
 
+    def _left(self) -> str:
+        """How long the rest takes at this rate; empty before there is one."""
+        rate = self._rate()
+        return f"{duration((self._total - self._done) / rate)} left" if rate else ""
+
     def _line(self) -> None:
         self._spoke, self._told = time.monotonic(), self._done
-        rate = self._rate()
-        left = (self._total - self._done) / rate if rate else 0.0
-        note(f"{self._label}: {self._done}/{self._total} steps  {rate:.1f}/s  {left:.0f} s left  {self._figures}")
+        rate, left = f"{self._rate():.1f}/s", self._left() or "0 s left"
+        note(f"{self._label}: {self._done}/{self._total} {self._unit}  {rate}  {left}  {self._figures}".rstrip())
 
 
 class RunProgress(StepProgress):
@@ -110,24 +118,49 @@ class RunProgress(StepProgress):
         self.advance(self.tally.text, resumed)
 
 
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def duration(seconds: float) -> str:
+    """As people say it: `8 s`, `2 min 05 s`, `3 h 12 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
-    text = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[figures]}", markup=False)
-    return Progress(
-        text[0],
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        text[1],
-        console=Console(stderr=True),
-    )
+
+def fitting_bar(console: Console | None = None) -> Progress:
+    """A live line that never wraps: in a narrow terminal the bar goes first, then the figures, then the label; count, rate and
+    time left stay. `console`: standard error unless given."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    def text(name: str) -> ProgressColumn:
+        return TextColumn(f"{{task.fields[{name}]}}", markup=False)
+
+    class Fitting(Progress):
+        def make_tasks_table(self, tasks: Any) -> Any:
+            task = next(iter(tasks), None)
+            if task is not None:
+                self.columns = chosen(task.description, f"{task.completed:.0f}/{task.total:.0f}", task.fields)
+            return super().make_tasks_table(tasks)
+
+    def chosen(label: str, count: str, said: dict[str, str]) -> tuple[ProgressColumn, ...]:
+        columns: dict[str, ProgressColumn] = {
+            "label": TextColumn("{task.description}", markup=False),
+            "bar": BarColumn(),
+            "count": TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+            **{name: text(name) for name in ("rate", "left", "figures")},
+        }
+        widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(said[name]) for name in said}}
+        kept = [name for name in columns if name == "bar" or widths[name]]
+        for least in ("bar", "figures", "label"):
+            # a space between two columns, and one at the end, where some terminals would wrap
+            if least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
+                kept.remove(least)
+        if "bar" in kept:
+            spare = progress.console.width - sum(widths[name] + 1 for name in kept)
+            columns["bar"] = BarColumn(min(BAR[1], BAR[0] + spare))
+        return tuple(columns[name] for name in kept)
+
+    progress = Fitting(console=console or Console(stderr=True))
+    return progress

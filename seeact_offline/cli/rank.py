@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
 from seeact_offline.files import markdown
 from seeact_offline.files.whole import write_whole
-from seeact_offline.ranking.chart import curve_png
-from seeact_offline.ranking.recall import CUT, RECALL_AT, StepRank, curve, curve_csv
+from seeact_offline.ranking import chart
+from seeact_offline.ranking.recall import CUT, RECALL_AT, CurvePoint, StepRank, curve, curve_csv, read_curve
+from seeact_offline.records import InputError
 from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank
+from seeact_offline.scoring.report import counted
 
 NAMED = 5
 """Steps without scores that are named one by one."""
 PUBLISHED_NOTE = "Published: the fine-tuned DeBERTa on the test sets of the original Mind2Web."
-TIES_NOTE = "{ties} of {steps} steps have a tie across the cut at {cut}, where document order decides who is offered."
-TEXTS_NOTE = "{texts:,} texts, of which {cut:,} were cut to the model's length."
+TIES_NOTE = "{ties} of {steps} a tie across the cut at {cut}, where document order decides who is offered."
+TEXTS_NOTE = "{texts}, of which {cut} cut to the model's length."
+CUT_TEXTS = "was", "were"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranking.add_argument(
         "--curve",
         action="store_true",
-        help="also FILE's .curve.csv and .curve.png: recall@k and the ceiling of Step SR for k = 1 to 100",
+        help="also FILE's .curve.csv, .png, .pdf and .svg: recall@k and the ceiling of Step SR for k = 1 to 100",
     )
+    ranking.add_argument(
+        "--beside", type=Path, action="append", default=[], metavar="FILE.curve.csv",
+        help="with --curve, as often as needed: the curve of another ranker, in the same picture under its file's name",
+    )  # fmt: skip
     options.add_engine_arguments(parser)
     ranking.add_argument("--json", action="store_true", help="machine-readable output")
     ranking.add_argument(
@@ -55,6 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.beside and not args.curve:
+        raise InputError("beside", "--curve with it", "none")
+    for path in args.beside:
+        # refused before anything is ranked
+        _curve_of(path)
     config = RankConfig(**{field.name: getattr(args, field.name) for field in fields(RankConfig)})
     ranking = rank(config, args.out, Told(), args.format)
     results = ranking.results
@@ -65,31 +78,55 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_curve(args: argparse.Namespace, ranks: Sequence[StepRank], results: dict[str, Any]) -> dict[str, str]:
-    points = curve(ranks)
-    table, picture = args.out.with_suffix(".curve.csv"), args.out.with_suffix(".curve.png")
-    title = f"{Path(args.ranker).name} on {results['split']} of {Path(args.dataset).name}: {results['n_steps']} steps"
+    points, name = curve(ranks), Path(args.ranker).name
+    table = args.out.with_suffix(".curve.csv")
     write_whole(table, lambda path: path.write_text(curve_csv(points), encoding="utf-8"))
-    write_whole(picture, lambda path: path.write_bytes(curve_png(points, title)))
-    return {"table": str(table), "picture": str(picture)}
+    curves = {name: points} | {path.name.removesuffix(".curve.csv"): _curve_of(path) for path in args.beside}
+    of = f"{results['split']} of {Path(args.dataset).name}: {counted(results['n_steps'], 'step')}"
+    written = {"table": str(table)}
+    for ending in chart.ENDINGS:
+        made = chart.curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)
+        picture = args.out.with_suffix(f".curve{ending}")
+        write_whole(picture, partial(_write_bytes, made))
+        written["picture" if ending == ".png" else ending[1:]] = str(picture)
+    return written
+
+
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _curve_of(path: Path) -> list[CurvePoint]:
+    """Raises InputError."""
+    try:
+        return read_curve(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("beside", "a .curve.csv that `rank --curve` wrote", f"{path}: {error}") from None
 
 
 def _text(results: dict[str, Any]) -> str:
-    head = f"{results['ranker']} on {results['split']}: {results['n_steps']} steps of {results['n_tasks']} tasks"
-    ties = TIES_NOTE.format(ties=results["ties_across_cut"], steps=results["n_steps"], cut=CUT)
-    texts = TEXTS_NOTE.format(texts=results["texts"], cut=results["texts_truncated"])
-    return "\n\n".join([head, _table(results), "\n".join([PUBLISHED_NOTE, ties, texts]), "\n".join(_files(results))])
+    size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
+    head = f"{results['ranker']} on {results['split']}: {size}"
+    ties = TIES_NOTE.format(
+        ties=results["ties_across_cut"], steps=counted(results["n_steps"], "step has", "steps have"), cut=CUT
+    )
+    texts = TEXTS_NOTE.format(
+        texts=counted(results["texts"], "text"), cut=counted(results["texts_truncated"], *CUT_TEXTS)
+    )
+    published = [] if results["published_recall_at_50"] is None else [PUBLISHED_NOTE]
+    return "\n\n".join([head, _table(results), "\n".join([*published, ties, texts]), "\n".join(_files(results))])
 
 
 def _table(results: dict[str, Any]) -> str:
     published = results["published_recall_at_50"]
     rows = [
-        _row(f"all {results['n_steps']} steps", results["recall_at_k"], results["mrr_at_50"]),
+        _row(f"all {counted(results['n_steps'], 'step')}", results["recall_at_k"], results["mrr_at_50"]),
         _row(
-            f"{results['n_with_positive']} with a right element",
+            f"the {results['n_with_positive']} with a right element",
             results["recall_at_k_with_positive"],
             results["mrr_at_50_with_positive"],
         ),
-        _row("published", {str(CUT): published}, None),
+        *([] if published is None else [_row("published", {str(CUT): published}, None)]),
     ]
     return markdown.table(("percent", *(f"recall@{k}" for k in RECALL_AT), f"MRR@{CUT}"), rows)
 
@@ -103,7 +140,7 @@ def _files(results: dict[str, Any]) -> Iterator[str]:
     if left_out:
         named = ", ".join(f"{name} {n}" for name, n in results["failures"].items())
         more = ", ..." if len(left_out) > NAMED else ""
-        yield f"{len(left_out)} steps could not be ranked ({named}) and count as not found: {', '.join(left_out[:NAMED])}{more}"
+        yield f"{counted(len(left_out), 'step')} could not be ranked ({named}) and count as not found: {', '.join(left_out[:NAMED])}{more}"
     yield f"Scores: {results['out']}"
     if "curve" in results:
-        yield f"Curve: {results['curve']['table']}, {results['curve']['picture']}"
+        yield f"Curve: {', '.join(results['curve'].values())}"

@@ -43,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--oracle", type=Path, metavar="RUN",
         help="of an annotation run: count its errors over the steps that this run of the oracle grounding gets right",
     )  # fmt: skip
+    parser.add_argument(
+        "--causes", type=Path, metavar="FILE",
+        help="of a run: what a person says that steps were lost to (`view --causes`), in place of the computed causes",
+    )  # fmt: skip
     other = parser.add_argument_group("predictions of another program")
     other.add_argument("--format", choices=tuple(IMPORTERS), help="what RUN|FILE is (default: what it looks like)")
     other.add_argument("--split", metavar="NAME", help="of --dataset: cross_task, cross_website, cross_domain or all")
@@ -63,11 +67,25 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("run", "a run's folder, or predictions of another program", "none")
     # what the data set says was right is kept with an imported run
     dataset = args.dataset if folder is args.finished else None
+    if args.causes is not None and (len(args.protocol) > 1 or folder is not args.finished):
+        raise InputError(
+            "causes", "a run under one protocol", "several" if len(args.protocol) > 1 else "another program's"
+        )
     if len(args.protocol) > 1:
         return _several(rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=Told()), args.out)
     if folder is args.finished:
         name = args.protocol[0] if args.protocol else None
-        return _one(rescore(folder, protocol=name, dataset=dataset, oracle=args.oracle, out=args.out, watch=Told()))
+        return _one(
+            rescore(
+                folder,
+                protocol=name,
+                dataset=dataset,
+                oracle=args.oracle,
+                causes=args.causes,
+                out=args.out,
+                watch=Told(),
+            )
+        )
     return _one(Run(folder))
 
 

@@ -21,6 +21,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.runner import prepare
 from seeact_offline.runs.scores import ranking_stage
+from seeact_offline.scoring.report import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -143,15 +144,19 @@ def _cut_from(sent: Sent | None) -> list[int] | None:
 def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:
     say(f"step {step.key}\n\n== ranker query\n{shown['query']}")
     if shown["candidates"]:
-        say(f"\n== {len(shown['candidates'])} candidates, the first ten")
+        n = len(shown["candidates"])
+        say(f"\n== {counted(n, 'candidate')}{', the first ten' if n > 10 else ''}")
     for candidate in shown["candidates"][:10]:
         target = candidate["text"].split("\ntarget: ", 1)[-1]
         say(f"{candidate['rank']:3d}  {candidate['score']:.4f}  {candidate['id']}  {target[:100]}")
+    systems = list(dict.fromkeys(group["system"] for group in shown["groups"] if group["system"]))
+    if len(systems) == 1:
+        say(f"\n== system, of every group\n{systems[0]}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
         said = [_described(one, config) for one in sent if one is not None]
         where = f"{' and '.join(said)}, page pixels {group['crop']}" if said else "no picture"
-        say(f"\n== group {i}: {len(group['choices'])} choices, {where}")
-        if group["system"]:
+        say(f"\n== group {i}: {counted(len(group['choices']), 'choice')}, {where}")
+        if group["system"] and len(systems) > 1:
             say(f"-- system\n{group['system']}")
         for example in group.get("examples", ()):
             say(f"-- example, {example['role']}\n{example['text']}")
@@ -161,7 +166,7 @@ def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: E
         image, unseen = shown["boxes"]["image"], shown["boxes"]["unseen"]
         say(f"\n== boxes {image}: green the right elements, red with their ranks the others offered, blue the rest")
         if unseen:
-            say(f"not drawn: {unseen} candidates without any area on the page")
+            say(f"not drawn: {counted(unseen, 'candidate')} without any area on the page")
 
 
 def _described(sent: Sent, config: EvalConfig) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
-from seeact_offline.dataset import SPLITS, canonical_split, load_steps
+from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.stats import (
     DatasetStats,
     PaperStats,
@@ -19,9 +18,8 @@ from seeact_offline.dataset.stats import (
 )
 from seeact_offline.files import markdown
 from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
-from seeact_offline.records import DatasetError, Step
+from seeact_offline.scoring.report import counted
 
-ALL = "all"
 COUNTS = ("tasks", "steps", "domains", "subdomains", "websites")
 AVERAGES = {
     "actions_a_task": "actions a task",
@@ -41,8 +39,7 @@ WORDS_NOTE = "Words are runs of letters, up to three digits, and single marks: a
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
-    # here `all` is every split found, train too: a table of a data set shows the whole of it
-    parser.set_defaults(split=ALL)
+    options.each_split(parser)
     parser.add_argument(
         "--tokenizer",
         default="words",
@@ -55,38 +52,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     dataset = args.dataset
     tokenizer = open_tokenizer(args.tokenizer)
-    parts = _parts(dataset, canonical_split(args.split), args.limit)
-    found = [dataset_stats(steps, split, tokenizer.count) for split, steps in parts]
+    found = [
+        dataset_stats(load_steps(dataset, split, limit=args.limit), _named(dataset, split), tokenizer.count)
+        for split in options.splits_of(dataset, args.split)
+    ]
     say(_as_json(found, tokenizer) if args.json else _as_text(found, tokenizer))
     return 0
 
 
-def _parts(dataset: str, split: str, limit: int | None) -> list[tuple[str, Iterator[Step]]]:
-    """Names of splits and their steps, not read yet. `all` is every split found, train too."""
-    if split != ALL:
-        return [(split, load_steps(dataset, split, limit=limit))]
-    if Path(dataset).is_file():
-        return [(_split_of_file(Path(dataset)), load_steps(dataset, ALL, limit=limit))]
-    parts: list[tuple[str, Iterator[Step]]] = []
-    missing: DatasetError | None = None
-    for name in SPLITS:
-        try:
-            parts.append((name, load_steps(dataset, name, limit=limit)))
-        except DatasetError as error:
-            if error.argument != "split":
-                raise
-            missing = error
-    if not parts and missing is not None:
-        raise missing
-    return parts
-
-
-def _split_of_file(path: Path) -> str:
-    """The split that a file's name says, or else the name."""
-    try:
-        return canonical_split(path.stem.split("-")[0])
-    except DatasetError:
-        return path.stem
+def _named(dataset: str, split: str) -> str:
+    """A file that says of no split what it holds goes by its own name."""
+    return Path(dataset).stem if split == options.ALL else split
 
 
 def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
@@ -133,4 +109,4 @@ def _average(value: float | None) -> str:
 
 def _fault_line(stats: DatasetStats) -> str:
     named = ", ".join(f"{name} {count}" for name, count in stats.faults.items())
-    return f"{markdown.cell(stats.split)}: {stats.faulty_rows} of {stats.steps} rows with faults ({named}); they are counted all the same."
+    return f"{markdown.cell(stats.split)}: {stats.faulty_rows} of {counted(stats.steps, 'row')} with faults ({named}); they are counted all the same."

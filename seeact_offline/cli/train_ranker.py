@@ -6,12 +6,18 @@ import argparse
 import dataclasses
 import importlib.util
 import os
+import time
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.progress import StepProgress, duration
+from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
+from seeact_offline.runs.selection import extent
+from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
     from seeact_offline.ranking.training import PairGroup, TrainingSettings
@@ -54,30 +60,72 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("train-ranker", f"the packages {', '.join(NEEDED)}", f"none of {', '.join(missing)} installed")
     from seeact_offline.ranking.training import RankerError, SmallModel, train
 
-    groups, settings = _read(args), _settings(args)
     # one of several processes speaks for all
     speaks = os.environ.get("RANK", "0") == "0"
+    began = time.monotonic()
+    groups, settings = _read(args, speaks), _settings(args)
+    reading = time.monotonic() - began
     if speaks:
-        note(f"{sum(bool(group.positives) for group in groups)} steps to train on")
+        note(f"{counted(sum(bool(group.positives) for group in groups), 'step')} to train on")
     try:
         base = SmallModel() if args.small else args.base
-        result = train(
-            groups, args.out, settings, base=base, resume=args.resume, tell=note if speaks else lambda text: None
-        )
+        with _Training(speaks) as progress:
+            result = train(
+                groups, args.out, settings, base=base, resume=args.resume, tell=progress.tell, advance=progress.advance
+            )
     except RankerError as error:
         raise InputError(error.argument, error.expected, error.got) from error
     if speaks:
-        say(f"{result.folder}: trained on {result.groups} steps in {result.seconds / 60:.1f} minutes")
+        took = f"{duration(result.seconds)}, after {duration(reading)} of reading"
+        say(f"{result.folder}: trained on {counted(result.groups, 'step')} in {took}")
     return 0
 
 
-def _read(args: argparse.Namespace) -> list[PairGroup]:
+class _Training:
+    """How far the training is: nothing where another process speaks for all."""
+
+    def __init__(self, speaks: bool) -> None:
+        self._speaks = speaks
+        self._open = ExitStack()
+        self._progress: StepProgress | None = None
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def tell(self, text: str) -> None:
+        if self._speaks:
+            note(text)
+
+    def advance(self, done: int, total: int) -> None:
+        """The first call says what an earlier training had done."""
+        is_first = self._progress is None
+        if self._progress is None and self._speaks:
+            note(f"training: {counted(total - done, 'step')} of the optimizer")
+            self._progress = self._open.enter_context(StepProgress(total, "training", "optimizer steps"))
+        for _ in range(done - self._done if self._progress is not None else 0):
+            assert self._progress is not None
+            self._progress.advance("", resumed=is_first)
+        self._done = done
+
+
+def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     """Every readable step. Pages are let go as soon as their texts are made."""
-    from seeact_offline.dataset import load_steps
     from seeact_offline.ranking.training import to_group
 
-    steps = load_steps(args.dataset, args.split, limit=args.limit)
-    groups = [to_group(step) for step in steps if step.candidates and step.cleaned_html]
+    split = open_split(args.dataset, args.split, limit=args.limit)
+    if speaks:
+        note(f"reading {extent(split, args.dataset)}")
+    groups = []
+    with StepProgress(len(split.keys), "reading") if speaks else nullcontext() as progress:
+        for step in split.steps():
+            if step.candidates and step.cleaned_html:
+                groups.append(to_group(step))
+            if progress is not None:
+                progress.advance("")
     if not groups:
         raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
     return groups

@@ -5,10 +5,9 @@ from __future__ import annotations
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import RunProgress, StepProgress
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 
-NOT_THE_PAPERS = (
-    "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
-)
+__all__ = ["NOT_THE_PAPERS", "Told"]
 
 
 class Told(Watch):

@@ -35,7 +35,7 @@ BY_EYE: Mapping[str, str] = {
     "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
 }
 """Causes that nothing but a person can see."""
-PERSONS_CAUSES: Mapping[str, str] = {name: said for name, said in CAUSES.items() if name != NO_ROW} | BY_EYE
+PERSONS_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """What a person may say that a step was lost to (`scoring.causes`)."""
 DATA_FAULTS = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",

@@ -209,10 +209,42 @@ def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> Non
 
 
 def test_resume_goes_on_from_the_last_epoch(tmp_path: Path) -> None:
-    out = tmp_path / "ranker"
-    train(groups(4), out, QUICK, base=TINY)
-    result = train(groups(4), out, dataclasses.replace(QUICK, epochs=3), base=TINY, resume=True)
+    out, settings = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3)
+    killed_after(2, out, settings)
+    (out / "checkpoints" / "seconds").write_text("1000.0")
+    steps: list[tuple[int, int]] = []
+    result = train(
+        groups(4), out, settings, base=TINY, resume=True, advance=lambda done, total: steps.append((done, total))
+    )
     assert [entry["epoch"] for entry in result.history if "loss" in entry] == [1.0, 2.0, 3.0]
+    assert 1000 < result.seconds < 1100
+    each = steps[-1][1] // 3
+    assert steps == [(done, 3 * each) for done in range(each, 3 * each + 1)]
+
+
+def test_the_end_of_a_training_leaves_no_checkpoints(tmp_path: Path) -> None:
+    train(groups(4), tmp_path, QUICK, base=TINY)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def killed_after(epochs: int, out: Path, settings: TrainingSettings) -> None:
+    """Stops a training while it tells of this epoch, so that only those before are kept."""
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if len(told) == epochs:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(groups(4), out, settings, base=TINY, tell=tell)
+
+
+def test_steps_are_told_from_the_first_moment(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    train(groups(4), tmp_path, QUICK, base=TINY, advance=lambda done, total: steps.append((done, total)))
+    assert steps[0] == (0, steps[-1][0])
+    assert [done for done, _ in steps] == list(range(steps[-1][1] + 1))
 
 
 def test_nothing_to_resume_is_refused(tmp_path: Path) -> None:

@@ -136,5 +136,15 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def contents(folder: Path, names: Iterable[str] | None = None) -> dict[str, bytes]:
-    """The bytes of these files (default: of all)."""
-    return {name: (folder / name).read_bytes() for name in names or sorted(path.name for path in folder.iterdir())}
+    """The bytes of these files (default: of all), but for when and by which command a run was begun."""
+    return {name: _lasting(folder / name) for name in names or sorted(path.name for path in folder.iterdir())}
+
+
+def _lasting(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.name == "report.md":
+        return content.partition(b"\n## How it was run")[0]
+    if path.name == "manifest.json":
+        manifest = json.loads(content)
+        return json.dumps({name: value for name, value in manifest.items() if name != "made"}).encode()
+    return content

@@ -69,7 +69,7 @@ def test_a_second_run_of_the_real_step_changes_no_byte(cli: Cli, real: list[str]
     again = cli("eval", *real, "--out", tmp_path / "run")
     assert again.status == 0
     assert contents(tmp_path / "run") == before
-    assert "1 steps are done already" in again.err
+    assert "1 step is done already" in again.err
 
 
 # --- built-in models -------------------------------------------------------------------------------------------------
@@ -526,3 +526,40 @@ def test_where_no_step_is_answered_there_is_no_table_of_zeros(cli: Cli, sample: 
     assert "Element Accuracy" not in outcome.out
     assert "the picture is too large" in outcome.err
     assert "with --retry-failed nothing else" in outcome.err
+
+
+# --- what is kept of how it was asked --------------------------------------------------------------------------------
+
+
+def test_manifest_and_report_say_when_and_how_it_was_run(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert (
+        cli("eval", *sample.words, "--limit", 2, "--temperature", "0.5", "--max-tokens", 99, "--out", out).status == 0
+    )
+    made = read_json(out / "manifest.json")["made"]
+    assert (made["temperature"], made["max_tokens"], made["base_url"]) == (0.5, 99, None)
+    assert made["command"].startswith("seeact-offline eval --dataset ")
+    assert made["command"].endswith(f"--max-tokens 99 --out {out}")
+    section = (out / "report.md").read_text().partition("## How it was run")[2]
+    shown = [*map(str, (made["date"], made["command"], 0.5, 99)), "the first 2 tasks"]
+    assert [text for text in shown if text not in section] == []
+
+
+def test_a_run_that_goes_on_keeps_the_date_of_its_beginning(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    made = []
+    for limit in (1, 2):
+        cli("eval", *sample.words, "--limit", limit, "--out", tmp_path / "run")
+        made.append(read_json(tmp_path / "run" / "manifest.json")["made"])
+    assert made[0] == made[1]
+
+
+def test_the_first_line_says_what_a_limit_counts(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    err = cli("eval", *sample.words, "--limit", 2, "--out", tmp_path / "run").err
+    assert f"6 steps of {sample.dataset} (cross_task), the first 2 tasks, model " in err
+
+
+def test_a_run_that_could_not_begin_leaves_no_folder(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("new", "mine"):
+        assert "OPENAI_API_KEY" in cli("eval", *sample.words, "--model", "openai/x", "--out", tmp_path / name).error
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -22,6 +22,14 @@ def test_clean_data_exit_with_zero_even_when_strict(cli: Cli, sample: Sample) ->
     assert cli("lint-data", "--dataset", sample.dataset, "--split", "cross_task", "--strict").status == 0
 
 
+def test_a_split_that_is_not_there_is_not_missed(cli: Cli, sample: Sample) -> None:
+    outcome = cli("lint-data", "--dataset", sample.dataset)
+    assert (outcome.status, outcome.out.splitlines()[0].split("|")[1:-1]) == (
+        0,
+        [" fault                ", " cross_task ", " meaning "],
+    )
+
+
 def test_findings_are_counted_by_split_and_written_row_by_row(cli: Cli, faulty: Sample, tmp_path: Path) -> None:
     out = tmp_path / "findings.jsonl"
     outcome = cli("lint-data", "--dataset", faulty.dataset, "--split", "cross_task", "--out", out)
@@ -43,7 +51,7 @@ def test_eval_reports_with_and_without_the_flagged_rows(cli: Cli, faulty: Sample
     assert (results["n_steps"], results["element_accuracy"]["micro"]) == (6, pytest.approx(5 / 6))
     rest = results["without_flagged"]
     assert (rest["n_flagged"], rest["n_steps"], rest["element_accuracy"]["micro"]) == (1, 5, 1.0)
-    assert "Without the 1 flagged steps: 5 steps of 2 tasks." in outcome.out
+    assert "Without the 1 flagged step: 5 steps of 2 tasks." in outcome.out
 
 
 def test_findings_that_are_none_are_refused(cli: Cli, faulty: Sample, tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 
 from seeact_offline.cli import progress
-from seeact_offline.cli.progress import StepProgress
+from seeact_offline.cli.progress import StepProgress, duration, fitting_bar
 
 
 def lines(capsys: pytest.CaptureFixture[str], steps: int, resumed: int = 0) -> list[str]:
@@ -27,3 +30,36 @@ def test_the_last_line_is_not_said_twice(capsys: pytest.CaptureFixture[str], mon
 
 def test_what_was_done_before_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines(capsys, 3, resumed=3) == []
+
+
+def drawn(width: int) -> str:
+    """The live line of a run in the middle, on a terminal of this width."""
+    screen = io.StringIO()
+    with fitting_bar(Console(file=screen, width=width, force_terminal=True, color_system=None)) as bar:
+        figures = "ele 45.5  op 60.3  step 30.2  failed 0"
+        bar.add_task("cross_task", total=77, completed=12, rate="1.2/s", left="1 min 05 s left", figures=figures)
+        bar.refresh()
+    (line,) = {line.rstrip() for line in screen.getvalue().split("\n") if "12/77" in line}
+    return line.rpartition("\r")[2].replace("\x1b[2K", "").replace("\x1b[?25l", "")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_count_rate_and_time_left_are_there_whatever_the_width(width: int) -> None:
+    line = drawn(width)
+    assert len(line) <= width
+    assert all(part in line for part in ("12/77", "1.2/s", "1 min 05 s left"))
+
+
+@pytest.mark.parametrize(("width", "parts"), [(40, 0), (80, 1), (120, 2)])
+def test_the_bar_goes_before_the_figures(width: int, parts: int) -> None:
+    assert ("ele 45.5" in drawn(width)) + ("\u2501" in drawn(width)) == parts
+
+
+def test_durations_read_as_people_say_them() -> None:
+    assert [duration(s) for s in (0.4, 59.4, 65, 3599, 7290)] == [
+        "0 s",
+        "59 s",
+        "1 min 05 s",
+        "59 min 59 s",
+        "2 h 01 min",
+    ]

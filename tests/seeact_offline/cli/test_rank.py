@@ -96,10 +96,14 @@ def test_json_has_the_figures_and_what_made_them(cli: Cli, sample: Sample, tmp_p
     found = json.loads(rank(cli, sample.dataset, tmp_path / "s.parquet", "--json").out)
     assert list(found["recall_at_k"]) == ["1", "3", "5", "10", "20", "50", "100"]
     assert (found["ranker"], found["split"], found["n_steps"], found["n_ranked"]) == ("bm25", "cross_task", 12, 12)
-    assert (found["published_recall_at_50"], found["ties_across_cut"], found["texts"]) == (0.889, 0, 144)
+    assert (found["published_recall_at_50"], found["ties_across_cut"], found["texts"]) == (None, 0, 144)
 
 
-def test_the_table_has_the_published_figure_beside_ours(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+def test_the_published_figure_stands_beside_the_published_ranker_alone(
+    cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "| published" not in rank(cli, sample.dataset, tmp_path / "s.parquet").out
+    monkeypatch.setattr("seeact_offline.runs.ranking.PUBLISHED_RANKERS", {"bm25"})
     out = rank(cli, sample.dataset, tmp_path / "s.parquet").out
     published = next(line for line in out.splitlines() if line.startswith("| published"))
     assert "88.9" in published
@@ -122,6 +126,25 @@ def test_the_curve_is_a_table_and_a_picture(cli: Cli, sample: Sample, tmp_path: 
     assert float(rows[4]["recall"]) == pytest.approx(found["recall_at_k"]["5"], abs=1e-6)
     with Image.open(tmp_path / "s.curve.png") as picture:
         assert picture.size == (1440, 900)
+    assert found["curve"] == {
+        name: str(tmp_path / f"s.curve.{ending}")
+        for name, ending in (("table", "csv"), ("picture", "png"), ("pdf", "pdf"), ("svg", "svg"))
+    }
+
+
+def test_another_rankers_curve_is_drawn_beside_it(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    rank(cli, sample.dataset, tmp_path / "other.parquet", "--curve")
+    rank(cli, sample.dataset, tmp_path / "s.parquet", "--curve", "--beside", tmp_path / "other.curve.csv")
+    drawn, alone = ((tmp_path / f"{name}.curve.svg").read_text() for name in ("s", "other"))
+    assert ("<!-- other" in drawn, "<!-- other" in alone) == (True, False)
+
+
+@pytest.mark.parametrize("words", [("--beside", "x.curve.csv"), ("--curve", "--beside", "nowhere.curve.csv")])
+def test_a_curve_that_cannot_be_drawn_is_refused_before_ranking(
+    cli: Cli, sample: Sample, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    assert rank(cli, sample.dataset, tmp_path / "s.parquet", *words).error.startswith("error: --beside: expected ")
+    assert not (tmp_path / "s.parquet").exists()
 
 
 # --- killed, torn, resumed -------------------------------------------------------------------------------------------

@@ -220,3 +220,11 @@ def test_a_reader_that_has_seen_enough_causes_no_error(step_words: list[str], re
         process.stdout.read(10)
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_the_system_text_of_all_groups_is_shown_once(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    shown = cli("show", *sample.words, "--group-size", 4, "--out", tmp_path)
+    system = json.loads(cli("show", *sample.words, "--group-size", 4, "--out", tmp_path, "--json").out)["groups"][1][
+        "system"
+    ]
+    assert (shown.out.count("== group "), shown.out.count(system)) == (3, 1)

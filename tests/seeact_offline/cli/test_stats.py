@@ -18,11 +18,25 @@ def test_table_shows_the_split_and_the_papers_figures_beside_it(cli: Cli, sample
     assert lines[3].startswith("| cross_task, paper | 177 ")
 
 
-def test_all_is_every_split_found(cli: Cli, tmp_path: Path) -> None:
+def test_without_a_split_every_split_that_is_there_is_shown(cli: Cli, tmp_path: Path) -> None:
     for split in ("train", "test_website"):
         write_parquet(synthetic_rows(1, 1, 3, seed=1), tmp_path / f"{split}-00000-of-00001.parquet")
-    outcome = cli("stats", "--dataset", tmp_path, "--split", "all", "--json")
+    outcome = cli("stats", "--dataset", tmp_path, "--json")
     assert list(json.loads(outcome.out)["splits"]) == ["train", "cross_website"]
+
+
+def test_all_is_the_three_test_splits_as_everywhere(cli: Cli, tmp_path: Path) -> None:
+    names = ("train", "test_task", "test_website", "test_domain")
+    for number, split in enumerate(names):
+        write_parquet(synthetic_rows(1, 1, 3, seed=number), tmp_path / f"{split}-00000-of-00001.parquet")
+    for verb in ("stats", "lint-data"):
+        out = cli(verb, "--dataset", tmp_path, "--split", "all").out
+        assert [name in out for name in ("train", "cross_task", "cross_website", "cross_domain")] == [
+            False,
+            True,
+            True,
+            True,
+        ]
 
 
 def test_single_file_is_shown_once_under_the_split_of_its_name(cli: Cli, sample: Sample) -> None:

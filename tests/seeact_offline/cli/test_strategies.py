@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Outcome, Sample, contents, make_sample, read_json, read_lines
 
 SMALL = ("--top-k", "6", "--group-size", "3")
+UNGROUPED = {"pixel", "attributes", "oracle", "--ungrounded"}
+"""What takes no notice of these."""
 METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
 WAYS = {
     "choice": (),
@@ -37,8 +40,12 @@ WAYS = {
 }
 
 
+def small_for(words: Iterable[object]) -> tuple[str, ...]:
+    return () if UNGROUPED.intersection(words) else SMALL
+
+
 def run(cli: Cli, sample: Sample, out: Path, *words: object, model: str = "builtin/oracle") -> Outcome:
-    return cli("eval", *sample.words, *SMALL, "--model", model, "--out", out, *words)
+    return cli("eval", *sample.words, *small_for(words), "--model", model, "--out", out, *words)
 
 
 @pytest.fixture
@@ -145,6 +152,12 @@ def test_a_row_without_picture_is_asked_where_none_is_shown(cli: Cli, tmp_path: 
         ("--max-image-side 2", "--max-image-side"),
         ("--marks letter --grounding annotation --group-size 30", "letter"),
         ("--grounding telepathy", "--grounding"),
+        ("--grounding pixel --merge single", "--merge"),
+        ("--grounding attributes --top-k 5", "--top-k"),
+        ("--ungrounded --group-size 5", "--group-size"),
+        ("--grounding mindact --merge first", "--merge"),
+        ("--mark-place outside", "--mark-place"),
+        ("--mark-outline --grounding pixel", "--mark-outline"),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_sentence(
@@ -175,6 +188,8 @@ def test_the_usual_run_is_identified_as_it_always_was(cli: Cli, sample: Sample, 
         ("--grounding annotation", "--grounding annotation --marks letter"),
         ("--grounding annotation", "--grounding annotation --mark-position center"),
         ("--grounding annotation", "--grounding annotation --mark-turn1"),
+        ("--grounding annotation", "--grounding annotation --mark-place outside"),
+        ("--grounding annotation", "--grounding annotation --mark-outline"),
         ("--grounding attributes", "--grounding attributes --fuzzy-threshold 95"),
         ("--grounding pixel", "--grounding pixel --coordinates per-mille"),
         ("--grounding pixel", "--ungrounded"),
@@ -274,7 +289,7 @@ def test_scoring_again_keeps_the_spread(cli: Cli, sample: Sample, tmp_path: Path
 
 
 def show(cli: Cli, sample: Sample, out: Path, *words: object) -> list[dict[str, Any]]:
-    outcome = cli("show", *sample.words, *SMALL, "--json", "--out", out, *words)
+    outcome = cli("show", *sample.words, *small_for(words), "--json", "--out", out, *words)
     assert outcome.status == 0, outcome.err
     return list(json.loads(outcome.out)["groups"])
 
@@ -289,7 +304,7 @@ def test_every_strategy_can_be_shown(cli: Cli, sample: Sample, tmp_path: Path, w
             if path is not None:
                 with Image.open(path) as picture:
                     picture.load()
-    assert cli("show", *sample.words, *SMALL, *WAYS[way]).status == 0
+    assert cli("show", *sample.words, *small_for(WAYS[way]), *WAYS[way]).status == 0
 
 
 def test_the_marked_picture_is_a_file_and_its_marks_are_listed(cli: Cli, sample: Sample, tmp_path: Path) -> None:

@@ -69,7 +69,10 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
     out, err = capsys.readouterr()
     assert "trained on" in out
-    assert [line.partition(" ")[2] for line in err.splitlines()][:1] == ["steps to train on"]
+    reading, _, training, *_ = [line for line in err.splitlines() if not line.startswith("reading: ")]
+    assert (reading.startswith("reading "), reading.endswith(", the first task")) == (True, True)
+    assert training.startswith("training: ")
+    assert not (tmp_path / "ranker" / "checkpoints").exists()
     assert {path.name for path in (tmp_path / "ranker").iterdir()} >= {
         "config.json",
         "model.safetensors",
