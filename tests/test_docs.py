@@ -1,0 +1,270 @@
+"""README and docs say what is so: commands, links, code, files and names.
+
+Commands marked to be run are run in a folder of their own, those of ours in this process. There the sample is the first rows of
+the sample, and rankers are BM25 where none is named: the same commands, sooner done.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from seeact_offline import cli, sample
+from seeact_offline.dataset import lint
+from seeact_offline.grounding.oracle import ANSWER_FAILURES
+from seeact_offline.grounding.strategies import notes as notes_of_strategies
+from seeact_offline.grounding.strategies import own_options
+from seeact_offline.records import CallError
+from seeact_offline.replies.final_answer import PARSE_FAILURES
+from seeact_offline.replies.points import POINT_FAILURES
+from seeact_offline.scoring import waterfall
+from seeact_offline.scoring.importers import notes as notes_of_imports
+from tests import documents
+from tests.documents import DOCS, PAGES, REPO, Block
+
+README_WORDS = 900
+ROWS = 4
+"""Of each split, as many as `show --step 3` needs."""
+RANKED = frozenset({"eval", "show", "ablate-markup"})
+OF_OTHERS = frozenset({"--generation-config", "--mm-processor-kwargs", "--tensor-parallel-size"})
+"""Options of vLLM that the docs name by themselves."""
+NAMED = re.compile(r'(?:\b(?:RowError|CallError|StepError|Failure|Fault|log\.add)\(\s*|\bfailure=)"([a-z_0-9]+)"')
+"""What the code writes as the name of a failure."""
+SITE_BUILDER = Path(sys.executable).with_name("zensical")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=documents.name)
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+# --- commands ---
+
+
+def of_shell(page: Path) -> Iterator[tuple[Block, list[str]]]:
+    for block in documents.blocks(page):
+        if block.language in documents.SHELL:
+            for words in documents.commands(block):
+                yield block, words
+
+
+@each_page
+def test_each_command_has_the_options_that_the_docs_give_it(page: Path) -> None:
+    for block, words in of_shell(page):
+        asked = documents.ours(words)
+        if asked is None:
+            continue
+        # what is left out may be anything; a file of settings is there when the command is run
+        left_out = {"..."} | ({"--config", "run.yaml"} & {*asked})
+        asked = [word for word in asked if word not in left_out]
+        try:
+            cli._parser(asked).parse_args(asked)
+        except SystemExit as stop:
+            pytest.fail(f"{block.where}: {' '.join(words)}: exit status {stop.code}")
+
+
+def test_each_option_of_one_grounding_is_explained() -> None:
+    text = read(DOCS / "commands.md")
+    assert [name for name in own_options() if f"`--{name.replace('_', '-')}" not in text] == []
+
+
+def test_each_option_named_in_the_docs_exists() -> None:
+    known = {"--help", "--version", *OF_OTHERS} | {option for verb in cli.VERBS for option in options_of(verb)}
+    known |= {*re.findall('"(--[a-z-]+)"', read(REPO / "scripts" / "benchmarks" / "__main__.py"))}
+    # a log may name what is gone
+    for page in [page for page in PAGES if page.name != "log.md"]:
+        for code in re.findall(r"`([^`]+)`", documents.prose(page)):
+            words = code.split()
+            # `PROGRAM --option` is another program's
+            if words[0].startswith("--") or words[0] in cli.VERBS:
+                unknown = {word.partition("=")[0] for word in words if word.startswith("--")} - known
+                assert not unknown, f"{documents.name(page)}: {code}"
+
+
+def options_of(verb: str) -> set[str]:
+    (verbs,) = (action for action in cli._parser([verb])._actions if action.dest == "verb")
+    assert isinstance(verbs.choices, dict)
+    return {name for action in verbs.choices[verb]._actions for name in action.option_strings}
+
+
+def test_each_verb_has_its_row_among_the_commands() -> None:
+    assert explained("commands.md") >= {*cli.VERBS}
+
+
+@pytest.fixture(scope="session")
+def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first rows of each split of the sample, as a data set."""
+    folder = tmp_path_factory.mktemp("sample")
+    for path in (sample.DATA / "data").glob("*.parquet"):
+        with pq.ParquetFile(path) as file:
+            pq.write_table(file.read_row_group(0).slice(0, ROWS), folder / path.name)
+    return folder
+
+
+def runnable() -> list[Path]:
+    return [page for page in PAGES if any(block.mark.startswith("run") for block in documents.blocks(page))]
+
+
+@pytest.mark.parametrize("page", runnable(), ids=documents.name)
+def test_the_commands_of_a_page_run(
+    page: Path, small_sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample, "DATA", small_sample)
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in documents.blocks(page):
+        kind, _, what = block.mark.partition(": ")
+        if kind == "file":
+            Path(what).write_text(block.text, encoding="utf-8")
+        elif kind == "run" and what == "browser" and not has_browser():
+            pytest.skip("no Chromium, or no playwright")
+        elif kind == "run" and block.language == "python":
+            exec(compile(block.text, block.where, "exec"), names)
+        elif kind == "run":
+            for words in documents.commands(block):
+                status = carried_out(words)
+                assert status == (1 if what == "exit status 1" else 0), f"{block.where}: {' '.join(words)}"
+
+
+def carried_out(words: list[str]) -> int:
+    asked = documents.ours(words)
+    if asked is None:
+        # what `make` would do: set-up is tried on clean machines
+        program, *rest = words
+        assert program == "make", words
+        return subprocess.run(["make", "-n", *rest], cwd=REPO, check=False, stdout=subprocess.DEVNULL).returncode
+    verb, *options = asked
+    if verb in RANKED and not {"--ranker", "--scores"} & {*options}:
+        options += ["--ranker", "bm25"]
+    return cli.main([verb, *options])
+
+
+def has_browser() -> bool:
+    found = any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return found and importlib.util.find_spec("playwright") is not None
+
+
+# --- Python ---
+
+
+@each_page
+def test_python_of_the_docs_is_python(page: Path) -> None:
+    for block in documents.blocks(page):
+        if block.language == "python":
+            ast.parse(block.text, block.where)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in read(page)], ids=documents.name)
+def test_worked_examples_come_out_as_written(page: Path) -> None:
+    texts = [block.text for block in documents.blocks(page) if block.language == "pycon"]
+    example = doctest.DocTestParser().get_doctest("\n".join(texts), {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example).failed == 0
+
+
+# --- links, and the site ---
+
+
+@each_page
+def test_each_link_inside_the_project_leads_somewhere(page: Path) -> None:
+    for target in documents.links(page):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor and found.suffix == ".md":
+            assert anchor in documents.anchors(found), target
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.is_relative_to(DOCS)], ids=documents.name)
+def test_no_link_leads_out_of_the_site(page: Path) -> None:
+    inside = [target for target in documents.links(page) if "://" not in target and not target.startswith("#")]
+    assert all((page.parent / target.partition("#")[0]).resolve().is_relative_to(DOCS) for target in inside), inside
+
+
+def test_links_elsewhere_are_encrypted() -> None:
+    assert [link for link in documents.external_links() if not link[1].startswith("https://")] == []
+
+
+def test_each_page_is_in_the_navigation() -> None:
+    navigation = read(REPO / "mkdocs.yml").partition("\nnav:\n")[2]
+    pages = [str(page.relative_to(DOCS)) for page in PAGES if page.is_relative_to(DOCS)]
+    assert [page for page in pages if f" {page}\n" not in navigation] == []
+
+
+@pytest.mark.skipif(not SITE_BUILDER.exists(), reason="the site's builder is not installed: pip install '.[docs]'")
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    shutil.copy(REPO / "mkdocs.yml", tmp_path)
+    shutil.copytree(DOCS, tmp_path / "docs")
+    for name in ("seeact_offline", "ranker"):
+        (tmp_path / name).symlink_to(REPO / name)
+    done = subprocess.run(
+        [SITE_BUILDER, "build", "--strict"], cwd=tmp_path, capture_output=True, text=True, timeout=110
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "build" / "site" / "quick-start" / "index.html").exists()
+
+
+# --- names ---
+
+
+def explained(page: str) -> set[str]:
+    """The names in the first column of the tables of a page."""
+    cells = re.findall(r"^\|([^|]*)\|", read(DOCS / page), re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def sources() -> str:
+    return "".join(read(path) for path in (REPO / "seeact_offline").rglob("*.py"))
+
+
+def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
+    names = {
+        *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *waterfall.DATA_FAULTS,
+        *lint.FAULTS, *PARSE_FAILURES, *POINT_FAILURES, *ANSWER_FAILURES, *CallError.ANSWERED,
+        *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
+    }  # fmt: skip
+    text = read(DOCS / "glossary.md")
+    # some are explained in a sentence
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+def test_the_glossary_explains_nothing_that_there_is_not() -> None:
+    code = sources()
+    assert [name for name in sorted(explained("glossary.md")) if name not in code] == []
+
+
+def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    asked = ["--dataset", str(small_sample), "--ranker", "bm25", "--grounding", "pixel", "--out", str(out)]
+    assert cli.main(["eval", *asked]) == 0
+    manifest = json.loads(read(out / "manifest.json"))
+    fields = {*manifest, *json.loads(read(out / "results.json"))} - {*manifest["settings"]}
+    for name in ("predictions", "targets", "steps"):
+        fields |= {field for line in read(out / f"{name}.jsonl").splitlines() for field in json.loads(line)}
+    files = {path.name for path in out.iterdir()} - {".lock"}
+    assert sorted((fields | files) - explained("formats.md")) == []
+
+
+def test_the_quick_start_names_each_extra() -> None:
+    extras = tomllib.loads(read(REPO / "pyproject.toml"))["project"]["optional-dependencies"]
+    assert {*extras} - {"dev", "docs"} <= explained("quick-start.md")
+
+
+def test_the_readme_is_short() -> None:
+    assert len(read(REPO / "README.md").split()) <= README_WORDS
