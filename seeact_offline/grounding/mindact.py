@@ -214,7 +214,7 @@ class MindactGrounding:
     def questions(self, prepared: Prepared) -> list[Question]:
         """Those that are asked whatever the answers are. Raises RowError."""
         groups = first_groups(self.queue(prepared), self.way.size, self.way.rule)
-        return [self._question(prepared, group, index) for index, group in enumerate(groups)]
+        return [self.question(prepared, group, index) for index, group in enumerate(groups)]
 
     def queue(self, prepared: Prepared) -> list[str]:
         """The ranked candidates in the order in which they wait."""
@@ -245,7 +245,7 @@ class MindactGrounding:
         for reply in session.replies:
             elimination.hear(_heard(reply))
         while group := elimination.next_group():
-            question = await aside(self._question, prepared, group, len(session.replies))
+            question = await aside(self.question, prepared, group, len(session.replies))
             elimination.hear(_heard(await session.ask(question, self.read(question))))
         return elimination
 
@@ -291,7 +291,8 @@ class MindactGrounding:
             elimination.hear(Heard(picks[-1]))
         return elimination.winner is not None and picks[elimination.winner] is not None
 
-    def _question(self, prepared: Prepared, ids: Sequence[str], index: int) -> Question:
+    def question(self, prepared: Prepared, ids: Sequence[str], index: int) -> Question:
+        """What is asked of these candidates, whatever was answered before. Raises StepError."""
         step, pack = prepared.step, self._pack
         group = prepared.page.describe_group(ids, STYLES[self.way.layout])
         offered = tuple(choice.backend_node_id for choice in group.choices)

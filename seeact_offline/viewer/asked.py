@@ -71,22 +71,25 @@ def questions_of(grounding: Grounding, prepared: Prepared, prediction: Predictio
     found: dict[int, Question] = {}
     for place, group in enumerate(prediction.groups):
         question = first.get((group.group, group.offered))
-        if question is None and group.is_final_round:
-            question = _final_round(grounding, prepared, prediction.groups[:place], group)
+        if question is None:
+            question = _later(grounding, prepared, prediction.groups[:place], group)
         if question is not None:
             found[place] = question
     return found
 
 
-def _final_round(grounding: Grounding, prepared: Prepared, before: tuple[Reply, ...], group: Reply) -> Question | None:
-    """Of a strategy that has one; None where it offered something else."""
-    ask = getattr(grounding, "final_round", None)
+def _later(grounding: Grounding, prepared: Prepared, before: tuple[Reply, ...], group: Reply) -> Question | None:
+    """What was asked in the light of answers: a final round, a later group of an elimination. None where it cannot be told."""
+    name, told = ("final_round", _picks(before)) if group.is_final_round else ("question", list(group.offered))
+    ask = getattr(grounding, name, None)
     if ask is None:
         return None
     try:
-        question: Question = ask(
-            prepared, [one.element_id for one in before if one.element_id is not None], group.group
-        )
+        question: Question = ask(prepared, told, group.group)
     except (SeeActError, LookupError):
         return None
     return question if question.offered == group.offered else None
+
+
+def _picks(before: tuple[Reply, ...]) -> list[str]:
+    return [one.element_id for one in before if one.element_id is not None]

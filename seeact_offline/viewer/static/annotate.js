@@ -527,6 +527,8 @@ class Annotator {
     );
     document.body.append(dialog);
     dialog.showModal();
+    // the button below has the focus, and would be scrolled to
+    dialog.scrollTop = 0;
   }
 }
 

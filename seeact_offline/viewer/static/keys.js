@@ -43,4 +43,6 @@ export function help() {
   );
   document.body.append(dialog);
   dialog.showModal();
+  // the button below has the focus, and would be scrolled to
+  dialog.scrollTop = 0;
 }

@@ -57,7 +57,7 @@ class Listening:
         pass
 
 
-@pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel"])
+@pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel", "mindact"])
 def test_prompts_and_pictures_are_those_that_were_sent(grounding: str, tmp_path: Path) -> None:
     """The model itself wrote down what it got."""
     model = Listening()
