@@ -101,8 +101,7 @@ class KeptScores:
 def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) -> KeptScores:
     """Ranks the steps that are not kept yet. Where nothing can be kept, all, with a remark. Raises InputError."""
     origin = replace(origin_of(config, split, engine), limit=None)
-    name = hashlib.sha256(repr((split.version, origin.ranker_digest, origin.text_version)).encode()).hexdigest()[:32]
-    path = cache_folder() / "scores" / f"{split.name}-{name}.parquet"
+    path = _place(split, origin.ranker_digest, origin.text_version)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(path, watch)
@@ -114,6 +113,21 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
         return KeptScores(_completed(path, split, engine, origin, watch), _digest(engine))
     finally:
         lock.release()
+
+
+def kept_before(split: Split, scores_digest: str) -> FileScores | None:
+    """The scores that a run of this `scores_digest` left; None where they are not kept, or no longer."""
+    ranker, _, version = scores_digest.rpartition(", texts ")
+    path = _place(split, ranker, int(version)) if version.isdecimal() else None
+    try:
+        return None if path is None or not path.exists() else ParquetScores(path)
+    except ScoreFileError:
+        return None
+
+
+def _place(split: Split, ranker_digest: str, text_version: int) -> Path:
+    name = hashlib.sha256(repr((split.version, ranker_digest, text_version)).encode()).hexdigest()[:32]
+    return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
 
 
 def _digest(engine: Engine) -> str:

@@ -34,6 +34,7 @@ from seeact_offline.records import (
     letter,
 )
 from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.scores import kept_before
 from seeact_offline.viewer.asked import open_grounding, questions_of, ranked
 from seeact_offline.viewer.data import Data
 from seeact_offline.viewer.index import OUTCOMES, step_name
@@ -42,6 +43,8 @@ from seeact_offline.viewer.runs import Row, Target, ViewedRun
 
 if TYPE_CHECKING:
     from PIL import Image
+
+    from seeact_offline.ranking import FileScores
 
 LETTERED = frozenset({"choice", "attributes"})
 """Groundings whose options are always letters."""
@@ -77,6 +80,12 @@ class Shown:
         except Exception as error:
             # a manifest that another program wrote must not keep the step from being looked at
             return Asking(None, f"{type(error).__name__}: {error}")
+
+    @cached_property
+    def scores(self) -> FileScores | None:
+        """What its ranker gave each candidate, where that is kept on this machine."""
+        digest = (self.run.manifest.get("identity") or {}).get("scores_digest")
+        return None if self.data is None or not isinstance(digest, str) else kept_before(self.data.split, digest)
 
 
 @dataclass(frozen=True)
@@ -253,16 +262,26 @@ class _Making:
         offered = [node for one in said for group in one.groups for node in group.offered]
         order = next((one.ranked for one in said if one.ranked), ())
         ranks = {node: rank for rank, node in enumerate(order)}
+        scores = self._scores()
         return [
             {
                 **self._described(node, listed.get(node)),
                 "rank": ranks.get(node),
-                "score": None,
+                "score": scores.get(node),
                 "positive": node in positives,
             }
             for node in dict.fromkeys([*right, *picked, *ranked_ids, *offered, *listed])
             if node is not None
         ]
+
+    def _scores(self) -> dict[str, float]:
+        """Of the first run that has some."""
+        for told in self._told:
+            page, kept = self._pages.get(id(told.shown.data)), told.shown.scores
+            found = None if page is None or kept is None else kept.of(page.step)
+            if found:
+                return {node: score for node, (score, _) in found.items()}
+        return {}
 
     def _described(self, node: str, candidate: Candidate | None) -> dict[str, Any]:
         page = self._page

@@ -283,3 +283,23 @@ def test_the_page_is_the_rows(sample_site: Site) -> None:
     assert row.screenshot is not None
     assert (step["picture"]["width"], step["picture"]["height"]) == PagePicture(row.screenshot).size
     assert step["task"] == row.task
+
+
+def test_scores_are_those_that_the_ranker_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
+    site = Site([so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path])
+    elements = step_of(site)["elements"]
+    ranked = sorted((one for one in elements if one["rank"] is not None), key=lambda one: one["rank"])
+    assert len(ranked) > 10
+    scores = [one["score"] for one in elements]
+    assert None not in scores
+    assert [one["score"] for one in ranked] == sorted(scores, reverse=True)[: len(ranked)]
+
+
+def test_a_run_whose_scores_are_gone_shows_ranks_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
+    run = so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path
+    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "another"))
+    elements = step_of(Site([run]))["elements"]
+    assert {one["score"] for one in elements} == {None}
+    assert any(one["rank"] is not None for one in elements)
