@@ -105,12 +105,13 @@ def speaks() -> bool:
 
 
 def prepare_torch(recipe: Recipe, running: Running) -> None:
-    """Seeds everything, and silences progress bars."""
+    """Seeds everything, and silences progress bars and remarks of transformers."""
     import torch
     from transformers import set_seed
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     if running.threads is not None:
         torch.set_num_threads(running.threads)
     set_seed(recipe.seed)
