@@ -2,20 +2,22 @@
 #   make eval ARGS="--dataset DIR --split cross_domain --grounding choice"
 PYTHON ?= python3
 ARGS ?=
+# What `make eval` installs besides the core: make eval EXTRAS=hf ARGS="--model hf/DIR"
+EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SETUP_FILES := pyproject.toml constraints.txt
 
-.PHONY: eval test check format wheel clean
+.PHONY: eval test check format docs wheel clean
 .DEFAULT_GOAL := eval
 
-eval: $(VENV)/.installed
+eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
 # A file's tests run in one process. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --nbmake $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --nbmake $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .
@@ -25,6 +27,10 @@ check: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format .
 	$(BIN)/python -m ruff check --fix .
+
+# The documentation site, into build/site
+docs: $(VENV)/.installed-dev
+	@$(BIN)/zensical build --strict $(ARGS)
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build
@@ -41,10 +47,12 @@ endef
 
 $(VENV)/.installed: $(SETUP_FILES)
 	@$(make_venv)
+	@echo "Installing seeact-offline and what it runs on into $(VENV), once: some minutes" >&2
 	@$(PIP_INSTALL) -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(SETUP_FILES)
+$(VENV)/.installed-%: $(SETUP_FILES)
 	@$(make_venv)
-	@$(PIP_INSTALL) -e '.[dev]'
+	@echo "Installing seeact-offline and what $* needs into $(VENV), once: some minutes" >&2
+	@$(PIP_INSTALL) -e '.[$*]'
 	@touch $(VENV)/.installed $@

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from ranker.cross_encoder import CrossEncoderRanker
     from ranker.errors import RankerError
     from ranker.lexical import LexicalRanker
+    from ranker.plain import PlainRanker
 
-__all__ = ["CrossEncoderRanker", "LexicalRanker", "RankerError"]
+__all__ = ["CrossEncoderRanker", "LexicalRanker", "PlainRanker", "RankerError"]
 
 _MODULES = {
     "CrossEncoderRanker": "ranker.cross_encoder",
     "LexicalRanker": "ranker.lexical",
+    "PlainRanker": "ranker.plain",
     "RankerError": "ranker.errors",
 }
 

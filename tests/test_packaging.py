@@ -24,9 +24,10 @@ LAYERS = (
     {"files", "pages", "prompting", "prompt_import", "replies", "tokens"},
     {"dataset", "models"},
     {"ranking", "grounding", "scoring"},
-    {"runs", "engines", "recorder"},
-    {"tables"},
+    {"runs", "engines", "finetune", "recorder"},
+    {"tables", "viewer"},
     {"cli"},
+    {"__main__"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 """Where the name imported differs from the name installed."""
@@ -141,8 +142,9 @@ def test_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-def test_wheel_says_that_it_is_typed(wheel: Path) -> None:
-    assert "seeact_offline/py.typed" in zipfile.ZipFile(wheel).namelist()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_wheel_says_that_it_is_typed(wheel: Path, package: str) -> None:
+    assert f"{package}/py.typed" in zipfile.ZipFile(wheel).namelist()
 
 
 @pytest.mark.slow
@@ -153,9 +155,10 @@ def test_installed_package_is_loaded_from_the_wheel(installed: Path, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["module", "command"])
+@pytest.mark.parametrize("how", ["package", "module", "command"])
 def test_installed_command_runs_from_another_directory(installed: Path, tmp_path: Path, how: str) -> None:
     command = {
+        "package": [sys.executable, "-m", "seeact_offline"],
         "module": [sys.executable, "-m", "seeact_offline.cli"],
         "command": [str(installed / "bin" / "seeact-offline")],
     }[how]

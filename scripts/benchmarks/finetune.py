@@ -72,8 +72,8 @@ def _waiting(folder: Path) -> list[Line]:
     from seeact_offline.finetune.data import EpochRows, open_rows
     from seeact_offline.finetune.training import ON_CPU
 
-    tokenizer = AutoTokenizer.from_pretrained(folder / "model")
-    model = T5ForConditionalGeneration.from_pretrained(folder / "model").train()
+    tokenizer = AutoTokenizer.from_pretrained(folder / "model", trust_remote_code=False)
+    model = T5ForConditionalGeneration.from_pretrained(folder / "model", trust_remote_code=False).train()
     collator = DataCollatorForSeq2Seq(tokenizer, model, pad_to_multiple_of=8)
     rows: Any = EpochRows(open_rows(folder / "data"))
     loader = DataLoader(rows, batch_size=ON_CPU, shuffle=True, collate_fn=collator)

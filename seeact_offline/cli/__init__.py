@@ -41,6 +41,15 @@ VERBS = {
 }
 MODULES = {"eval": "evaluate"}
 """Where the module is not named like the verb."""
+EXTRAS = {
+    "datasets": "data",
+    "matplotlib": "figures",
+    "pandas": "data",
+    "supervision": "marks",
+    "torch": "hf",
+    "transformers": "hf",
+}
+"""Packages that not every installation has, and the extra that brings each."""
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -52,7 +61,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
-        self.exit(fail(f"{message}; see {self.prog} --help"))
+        self.exit(fail(f"{message}; see --help"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,12 +109,17 @@ class _Notes(logging.Handler):
 
 
 def lacking(error: ModuleNotFoundError) -> int:
-    """Says what to run where a package that every installation has is not there; returns the exit status 2.
+    """Says what to run where a package is not there; returns the exit status 2.
 
     Raises the error for a module of this project.
     """
-    if (error.name or "").partition(".")[0] in ("seeact_offline", "ranker", ""):
+    package = (error.name or "").partition(".")[0]
+    if package in ("seeact_offline", "ranker", ""):
         raise error
+    if package in EXTRAS:
+        # in a checkout as from a wheel: pip finds what is installed, and adds to it what the extra names
+        wanted = shlex.join([sys.executable, "-m", "pip", "install", f"seeact-offline[{EXTRAS[package]}]"])
+        return fail(f"this needs the package {package}: run {wanted}")
     root = Path(__file__).resolve().parents[2]
     is_checkout = (root / "Makefile").is_file()
     steps = "`make eval` once, then .venv/bin/python" if is_checkout else "pip install seeact-offline"

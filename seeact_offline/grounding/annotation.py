@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
@@ -244,6 +245,10 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
 
 def _open(asked: Asked) -> Opened:
     own = asked.own
+    # before anything is asked: a package that is missing must not fail step by step
+    if find_spec("supervision") is None:
+        got = "an installation without it: pip install 'seeact-offline[marks]'"
+        raise InputError("grounding", "the package supervision for annotation", got)
     names = ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding", "mark_place", "mark_outline")
     marks = Marks(*(own[name] for name in names))
     identity = {name: value for name, value in own.items() if value != USUAL.get(name)} | {"mark_style": STYLE}

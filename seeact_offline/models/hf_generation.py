@@ -472,7 +472,11 @@ def _placed(loading: Loading, has_gpu: bool) -> tuple[Any, str]:
 
 
 def check_packages(loading: Loading) -> None:
-    """Raises ModelSpecError where the 4-bit weights asked for need a package that is not installed."""
+    """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            got = "an installation without it: pip install 'seeact-offline[hf]'"
+            raise ModelSpecError("model", f"the package {package} for hf/", got)
     for package in ("bitsandbytes", "accelerate") if loading.load_in_4bit else ():
         if find_spec(package) is None:
             raise _needs(package, "load_in_4bit")

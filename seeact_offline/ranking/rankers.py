@@ -33,18 +33,24 @@ def bundled_folder() -> Path | None:
 def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
     """The ranker of that name. Raises InputError if there is none, or if it cannot be used.
 
-    `dtype`, `backend`: for a checkpoint's model; other rankers ignore them.
+    `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for it, and
+    bm25 ignores them.
     """
     if name == LEXICAL:
         from ranker import LexicalRanker
 
         return LexicalRanker()
-    return _cross_encoder(name, _checkpoint(name), dtype, backend)
+    checkpoint = _checkpoint(name)
+    if name == BUNDLED and dtype in ("auto", "float32") and backend == "auto":
+        from ranker import PlainRanker
+
+        return PlainRanker(checkpoint)
+    return _cross_encoder(name, checkpoint, dtype, backend)
 
 
 def model_threads(name: str) -> int | None:
-    """CPU threads that the ranker's model would take in this process; None for a ranker without a model, or without torch."""
-    if name == LEXICAL or find_spec("torch") is None:
+    """CPU threads that the ranker's model would take in this process; None where torch has no part in it."""
+    if name in (LEXICAL, BUNDLED) or find_spec("torch") is None:
         return None
     import torch
 
@@ -78,7 +84,9 @@ def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ra
 
         return CrossEncoderRanker(model, dtype=dtype, backend=backend)
     except ImportError as error:
-        raise InputError("ranker", f"torch and transformers, to load {name}", str(error)) from error
+        raise InputError(
+            "ranker", f"torch and transformers, to load {name}: pip install 'seeact-offline[hf]'", str(error)
+        ) from error
     except RankerError as error:
         argument = error.argument if error.argument in ("dtype", "backend") else "ranker"
         raise InputError(argument, error.expected, error.got) from error
