@@ -1,0 +1,75 @@
+"""Ways through the whole viewer: a person's cause of loss, and a bundle under another web server."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from seeact_offline.runs.rescoring import rescore
+from seeact_offline.viewer.bundle import write_bundle
+from seeact_offline.viewer.causes import Causes
+from seeact_offline.viewer.server import serving
+from seeact_offline.viewer.site import Site
+from tests.seeact_offline.viewer.browsing import REAL_BROWSER, chromium, visiting
+
+pytestmark = REAL_BROWSER
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+def test_a_cause_that_a_person_names_is_kept_and_counted(browser, sample_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "causes.jsonl"
+    with (
+        closing(Site([sample_run], causes=Causes(file, "Ann"))) as site,
+        serving(site) as address,
+        visiting(browser, address.link) as visit,
+    ):
+        page = visit.page
+        page.goto(address.link)
+        page.wait_for_selector(".results")
+        page.keyboard.press("f")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".answer")
+        page.locator(".relabel summary").click()
+        page.locator(".relabel select").select_option("wrong_annotation")
+        page.locator(".relabel input").fill("both buttons do it")
+        page.locator(".relabel button").click()
+        visit.until("document.querySelector('.relabel [role=status]').textContent === 'Saved.'")
+        assert visit.faults == []
+    (line,) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (line["cause"], line["note"], line["annotator"]) == ("wrong_annotation", "both buttons do it", "Ann")
+    counted = rescore(sample_run, causes=file, out=tmp_path / "scored").results
+    assert counted["waterfall"]["wrong_annotation"]["steps"] == 1
+
+
+def test_a_bundle_is_shown_by_another_web_server(browser, sample_run: Path, tmp_path: Path) -> None:
+    write_bundle(Site([sample_run]), tmp_path / "bundle")
+    with _http_server(tmp_path / "bundle") as url, visiting(browser, url) as visit:
+        page = visit.list()
+        assert page.locator(".window .row").count() > 0
+        page.locator(".window .row a").first.click()
+        page.wait_for_selector(".answer")
+        visit.until("[...document.images].some(one => one.closest('.stage') && one.naturalWidth)")
+        assert visit.faults == []
+
+
+@contextmanager
+def _http_server(folder: Path) -> Iterator[str]:
+    words = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield re.search(r"http://\S+/", process.stdout.readline())[0]  # type: ignore[index]
+        finally:
+            process.terminate()
