@@ -522,7 +522,9 @@ def test_what_model_args_cannot_be_is_named(
 
 
 def test_four_bits_need_their_package(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seeact_offline.models.hf_generation.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "seeact_offline.models.hf_generation.find_spec", lambda name: None if name == "bitsandbytes" else True
+    )
     error = refusal(lambda: open_model(f"hf/{folders['llama']}", ModelOptions(model_args={"load_in_4bit": True})))
     assert "bitsandbytes" in error.expected
     assert "quantised" in error.expected
