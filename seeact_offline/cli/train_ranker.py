@@ -57,7 +57,8 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError("train-ranker", f"the packages {', '.join(NEEDED)}", f"none of {', '.join(missing)} installed")
+        wanted = f"the packages {', '.join(NEEDED)}: pip install 'seeact-offline[train]'"
+        raise InputError("train-ranker", wanted, f"none of {', '.join(missing)} installed")
     from seeact_offline.ranking.training import RankerError, SmallModel, train
 
     # one of several processes speaks for all
