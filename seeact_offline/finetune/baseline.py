@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
-from seeact_offline.finetune.baselines import find_baseline
+from seeact_offline.finetune.baselines import BASELINES
 from seeact_offline.finetune.data import QuestionMaker
 from seeact_offline.finetune.recipe import SMALL, Recipe, Running
 from seeact_offline.finetune.small import SmallT5
@@ -114,3 +115,11 @@ class Baseline:
     """That not all baselines need, each with the extra that installs it."""
     remarks: tuple[str, ...] = ()
     """For the card: what a reader of its figures must know."""
+
+
+def find_baseline(name: str) -> Baseline:
+    """Raises InputError."""
+    if name not in BASELINES:
+        raise InputError("baseline", f"one of {', '.join(BASELINES)}", name)
+    found: Baseline = import_module(f"seeact_offline.finetune.{BASELINES[name]}").BASELINE
+    return found

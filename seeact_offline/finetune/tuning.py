@@ -22,8 +22,7 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.finetune import training
-from seeact_offline.finetune.baseline import Baseline, FineTuning, Opened
-from seeact_offline.finetune.baselines import find_baseline
+from seeact_offline.finetune.baseline import Baseline, FineTuning, Opened, find_baseline
 from seeact_offline.finetune.card import SAMPLE, Card, render
 from seeact_offline.finetune.curve import learning_curve_png
 from seeact_offline.finetune.data import Made, held_out_tasks, open_rows, parts_of, prepare

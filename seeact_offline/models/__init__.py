@@ -10,8 +10,9 @@ from dataclasses import fields
 from typing import Any
 
 from seeact_offline.models import builtin, hf, openai, replay
+from seeact_offline.models.budget import Price
 from seeact_offline.models.function import as_model, name_of_object
-from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail, ModelOptions, Price, Provider
+from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail, ModelOptions, Provider
 from seeact_offline.records import Model, ModelSpecError
 
 __all__ = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from seeact_offline.models.provider import Price
 from seeact_offline.records import CallError, Completion, InputError, Message, Model, OutOfBudget, Request
 from seeact_offline.tokens import Size, count_words, visual_tokens
 
@@ -18,6 +18,13 @@ TOKENS_A_WORD = 1.5
 UNKNOWN = (2048, 2048)
 """Pixels of a picture that does not say its size."""
 MILLION = 1_000_000
+
+
+class Price(NamedTuple):
+    """What a model charges, in USD per million tokens."""
+
+    prompt: float
+    completion: float
 
 
 class Budget:

@@ -17,7 +17,7 @@ from seeact_offline.models import failures
 from seeact_offline.models.address import AZURE_KEY_VARIABLE, KEY_VARIABLE, Server, address_of, find_server
 from seeact_offline.models.apis import Said, Tokens, find_api
 from seeact_offline.models.breaker import Breaker
-from seeact_offline.models.budget import BudgetedModel
+from seeact_offline.models.budget import BudgetedModel, Price
 from seeact_offline.models.cache import CachedModel
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
@@ -25,7 +25,7 @@ from seeact_offline.models.failures import Failure
 from seeact_offline.models.gate import Gate
 from seeact_offline.models.http_client import ReplyTooLarge, bounded_client, response_class
 from seeact_offline.models.parameters import DETAIL, Parameters, chosen_parameters
-from seeact_offline.models.provider import ModelOptions, Price, Provider
+from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.models.retrying import Patience, Retrying
 from seeact_offline.records import CallRecord, Completion, Model, ModelSpecError, Request, Usage
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
-from seeact_offline.models.provider import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.records import InputError
 
 LISTED_HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})

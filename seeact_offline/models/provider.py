@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from seeact_offline.records import JPEG_95, ImageFormat, Model
 
 if TYPE_CHECKING:
-    from seeact_offline.models.budget import Budget
+    from seeact_offline.models.budget import Budget, Price
 
 ImageDetail = Literal["auto", "low", "high"]
 """How closely a server is to look at a picture, in the words of OpenAI's API."""
 IMAGE_DETAILS: tuple[ImageDetail, ...] = get_args(ImageDetail)
-
-
-class Price(NamedTuple):
-    """What a model charges, in USD per million tokens."""
-
-    prompt: float
-    completion: float
 
 
 @dataclass(frozen=True, slots=True)

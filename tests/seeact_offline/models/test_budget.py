@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.budget import Budget, BudgetedModel
-from seeact_offline.models.provider import Price
+from seeact_offline.models.budget import Budget, BudgetedModel, Price
 from seeact_offline.records import CallError, Completion, Message, OutOfBudget, Request, StepKey, Usage
 
 PRICE = Price(0.0, 1_000_000.0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of, read_given, undated
-from seeact_offline.models.provider import Price
 from seeact_offline.records import InputError
 
 TODAY = "2026-11-23"
