@@ -11,7 +11,8 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
 from seeact_offline.runs.comparing import compare
-from seeact_offline.scoring.compare import BREAKDOWNS, Comparison
+from seeact_offline.scoring.compare import BREAKDOWNS
+from seeact_offline.scoring.comparison import Comparison
 
 ENDINGS = (".json", ".md")
 

@@ -22,6 +22,7 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> T:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
+        # any error is passed on; only the draft must not stay behind
         draft.unlink(missing_ok=True)
         raise
     return written

@@ -12,7 +12,8 @@ import msgspec
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.scoring.compare import METRICS, Comparison, ScoredRun, ScoredStep, compare_runs
+from seeact_offline.scoring.compare import METRICS, ScoredRun, ScoredStep, compare_runs
+from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})

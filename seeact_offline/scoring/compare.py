@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
 from seeact_offline.scoring import aggregate, statistics
+from seeact_offline.scoring.comparison import SIGNIFICANT, Cell, Comparison, Gap, Paired, Repeats, Variance
 
 METRICS = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_success_rate": "success"}
 """Each figure, and the field of a step that it averages."""
-SIGNIFICANT = 0.05
 _ABOVE = 10**9
 
 
@@ -54,125 +54,6 @@ class ScoredRun:
     """Its figures by metric, as its own results give them."""
     identity: str = ""
     """What its predictions depend on, seed and order aside: runs that share it are repeats. Empty: not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference of two macro averages over the same steps, as fractions."""
-
-    macro: float
-    ci95: tuple[float, float]
-    """By drawing whole tasks with replacement, the same for both."""
-    p: float
-    """By flipping the signs of tasks' differences; two-sided."""
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Two runs under one metric."""
-
-    metric: str
-    first: str
-    second: str
-    gap: Gap
-    """The first minus the second."""
-    p_holm: float
-    """Adjusted for the number of runs compared with the baseline under this metric."""
-    first_better: int
-    """Steps at which the first earns more."""
-    second_better: int
-    same: int
-    """Steps at which both earn the same. They say nothing of which is better."""
-    n_tasks_that_differ: int
-    """Tasks whose means differ: p rests on these alone."""
-    detectable: float | None
-    """The smallest difference that this many tasks find with power 80 % at 5 %; None where nothing varies."""
-    tasks_needed: int | None
-    """Tasks that would find `Comparison.detect` points with that power; None where nothing varies."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variance:
-    """Of one step's credit, split by where it comes from."""
-
-    tasks: float
-    """Between tasks."""
-    steps: float
-    """Between the steps of a task."""
-    repeats: float
-    """Between repeats of a step."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Runs that differ by seed or order alone."""
-
-    metric: str
-    runs: tuple[str, ...]
-    variance: Variance
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The steps of one kind."""
-
-    label: str
-    n_tasks: int
-    n_steps: int
-    figures: Mapping[str, Mapping[str, float]]
-    """Metric -> run -> macro average over these steps."""
-    gaps: Mapping[str, Mapping[str, Gap]]
-    """Metric -> run -> the baseline minus that run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Everything that is known of how two or more runs differ. All shares are fractions."""
-
-    protocol: str
-    runs: tuple[str, ...]
-    """Names, the baseline first."""
-    n_tasks: int
-    n_steps: int
-    """Those that every run has."""
-    dropped: Mapping[str, int]
-    """Run -> its steps that another lacks, which are not compared."""
-    not_run: Mapping[str, int]
-    """Run -> its steps that were never answered, where there are any. They count as 0."""
-    incomplete: tuple[str, ...]
-    """Runs that say of themselves that they are not finished."""
-    averaged_otherwise: tuple[str, ...]
-    """Runs whose own results differ from `figures`: by their protocol's way of averaging, or by steps not compared."""
-    figures: Mapping[str, Mapping[str, Metric]]
-    """Metric -> run -> its average. Only metrics that every run has."""
-    best: Mapping[str, str]
-    """Metric -> the run with the highest macro average."""
-    tied: Mapping[str, tuple[str, ...]]
-    """Metric -> runs not told apart from the best: p, adjusted for all pairs of runs, is not below 0.05."""
-    pairs: tuple[Paired, ...]
-    """The baseline against each other run, metric by metric."""
-    always_click: Metric
-    """Operation F1 of a run that says CLICK at every step, whatever it sees."""
-    over_always_click: Mapping[str, Gap]
-    """Run -> its Operation F1 minus that."""
-    repeats: tuple[Repeats, ...]
-    """Empty where no two runs differ by seed or order alone."""
-    breakdowns: Mapping[str, tuple[Cell, ...]]
-    """Name of a breakdown -> its cells."""
-    detect: float
-    """Points of a difference for which `tasks_needed` is asked."""
-    seed: int
-    """Of resamples and signs."""
-
-    def to_dict(self) -> dict[str, object]:
-        """As JSON has it."""
-        return {"schema": 1, **asdict(self)}
-
-    def report(self) -> str:
-        """For people, as Markdown."""
-        from seeact_offline.scoring.compare_report import comparison_report
-
-        return comparison_report(self)
 
 
 # --- kinds of steps ---

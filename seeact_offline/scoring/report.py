@@ -251,10 +251,10 @@ def _ceiling(results: Mapping[str, Any]) -> list[str]:
     ceiling = results.get("ceiling")
     if ceiling is None or results["element_accuracy"] is None:
         return []
+    lost_by = "the grounding itself loses" if results.get("ranker") is None else "ranker and grounding lose"
     return [
-        f"Of 100 %, the grounding itself, with the ranker where it has one, allows answers that know the right element"
-        f" {percent(ceiling['macro'])} % Element Accuracy (micro {percent(ceiling['micro'])} %): {percent(1 - ceiling['macro'])} points"
-        " of the gap to a perfect score are its own, not the model's. Steps that were never answered count as its own."
+        f"A perfect model would reach {percent(ceiling['macro'])} % Element Accuracy (micro {percent(ceiling['micro'])} %):"
+        f" {lost_by} the other {percent(1 - ceiling['macro'])} points. Steps that were never answered count among these."
     ]
 
 

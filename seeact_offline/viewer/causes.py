@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from seeact_offline.files.formats import FormatError, typed
-from seeact_offline.records import Prediction, StepKey
+from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.scoring.causes import (
     Judged,
     PersonCause,
@@ -43,7 +43,7 @@ class Causes:
         self._file: DurableLines[Judged] = DurableLines(path, "causes")
         try:
             self._causes = read_causes(path) if path.exists() else {}
-        except BaseException:
+        except InputError:
             self.close()
             raise
         self._file.load({judged: cause_line(judged, said) for judged, said in self._causes.items()})

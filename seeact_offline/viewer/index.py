@@ -9,13 +9,14 @@ from typing import Any
 
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.comparing import compare
-from seeact_offline.scoring.compare import Comparison
-from seeact_offline.scoring.waterfall import CAUSES, LEFT_OUT, SUCCESS
+from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
 from seeact_offline.viewer.runs import Row, ViewedRun
 
 OUTCOMES = {
     SUCCESS: "the step succeeded",
     **CAUSES,
+    **BY_EYE,
     LEFT_OUT: "the protocol leaves the step out",
 }
 """What each outcome means."""

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.scoring import statistics
-from seeact_offline.scoring.compare import BREAKDOWNS, Comparison, ScoredRun, ScoredStep, compare_runs, split_variance
+from seeact_offline.scoring.compare import BREAKDOWNS, ScoredRun, ScoredStep, compare_runs, split_variance
+from seeact_offline.scoring.comparison import Comparison
 from tests.reference import paired
 
 CREDIT = st.sampled_from([0.0, 0.5, 1.0])
