@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
-import os
 import shlex
 import sys
 import traceback
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from seeact_offline import __version__
-from seeact_offline.cli.output import fail, note
+from seeact_offline.cli.output import fail, lasting_output, note
 from seeact_offline.records import InputError, SeeActError
 
 VERBS = {
@@ -66,7 +65,11 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    with lasting_output():
+        return _run_verb(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run_verb(words: Sequence[str]) -> int:
     try:
         parser = _parser(words)
     except ModuleNotFoundError as error:
@@ -82,10 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         note("interrupted: the same command goes on from here")
         return INTERRUPTED
-    except BrokenPipeError:
-        # whoever reads our output (`| head`) has seen enough; nor must the interpreter complain when it flushes at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return failed(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
 

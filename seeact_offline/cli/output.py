@@ -2,9 +2,70 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 from seeact_offline.files.markdown import printable
+
+
+class LastingStream:
+    """A standard stream that outlives its reader: once it cannot be written (a closed pipe, a full disk), text is dropped.
+
+    A run is worth more than what it prints, so printing never ends it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.error: OSError | None = None
+        """The reason why text is dropped; None while it is printed."""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if self.error is None:
+            try:
+                self._stream.write(text)
+            except OSError as error:
+                self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        if self.error is None:
+            try:
+                self._stream.flush()
+            except OSError as error:
+                self._give_up(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _give_up(self, error: OSError) -> None:
+        self.error = error
+        with suppress(OSError, ValueError):
+            # what is still in the stream's buffer must not raise again when the interpreter flushes it at its end
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, self._stream.fileno())
+            os.close(devnull)
+
+
+@contextmanager
+def lasting_output() -> Iterator[None]:
+    """Makes standard output and standard error lasting inside. Says at the end that output was lost, unless its reader left."""
+    before = sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        # a stream that was closed before we began is None
+        streams = [LastingStream(stream or nowhere) for stream in before]
+        sys.stdout, sys.stderr = (cast(TextIO, stream) for stream in streams)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            if (error := streams[0].error) is not None and error.errno != errno.EPIPE:
+                note(f"standard output could not be written: {error.strerror}")
+            sys.stderr.flush()
+            sys.stdout, sys.stderr = before
 
 
 def say(text: str = "") -> None:
