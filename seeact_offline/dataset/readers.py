@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..files.digest import known_digest, remembered
 from ..records import DatasetError
 from .order import in_order
 from .rows import REQUIRED_COLUMNS, Row
@@ -22,8 +23,6 @@ from .rows import REQUIRED_COLUMNS, Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PAGE_COLUMNS = ("cleaned_html", "pos_candidates", "neg_candidates")
-"""What a ranker reads of a row, besides the light columns."""
 _BATCH_ROWS = 4
 """A row has some 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
@@ -51,8 +50,11 @@ class Source(Protocol):
     def sizes(self) -> Sequence[int]:
         """The sizes of its files in bytes; empty when it has none."""
 
-    def version(self) -> str:
-        """Changes whenever any row may have: the files' own stamp where that is quick, else made from the pages."""
+    def digest(self) -> str:
+        """The digest of all that it holds, pages and pictures included: equal for a copy, another after any change."""
+
+    def picture_paths(self) -> Iterator[str]:
+        """Paths that rows give in the place of a picture."""
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows as stored, with a few small columns."""
@@ -88,8 +90,12 @@ class ParquetFiles:
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
 
-    def version(self) -> str:
-        return _times(self.paths)
+    def digest(self) -> str:
+        return _digest_files(self.paths)
+
+    def picture_paths(self) -> Iterator[str]:
+        for row in self.light(["screenshot.path"]):
+            yield from _path_of(row.get("screenshot"))
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         for batch in self._batches(columns, _LIGHT_BATCH_ROWS):
@@ -140,8 +146,15 @@ class JsonlFiles:
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
 
-    def version(self) -> str:
-        return _times(self.paths)
+    def digest(self) -> str:
+        return _digest_files(self.paths)
+
+    def picture_paths(self) -> Iterator[str]:
+        for path in self.paths:
+            for number, line in self._lines(path):
+                # most rows hold their picture, and parsing them takes long
+                if b'"path"' in line:
+                    yield from _path_of(_json_row(line, path, number).get("screenshot"))
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         for path in self.paths:
@@ -151,8 +164,8 @@ class JsonlFiles:
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         with _naming(self.paths[0]):
-            version = f"{self.version()} {self.sizes()}"
-        index = _line_offsets(self.paths, version)
+            stamp = " ".join(f"{stat.st_mtime_ns} {stat.st_size}" for stat in (path.stat() for path in self.paths))
+        index = _line_offsets(self.paths, stamp)
         for position in order:
             file, number, start = index[3 * position : 3 * position + 3]
             path = self.paths[file]
@@ -168,8 +181,9 @@ class JsonlFiles:
 
 
 @lru_cache(maxsize=8)
-def _line_offsets(paths: tuple[Path, ...], version: str) -> array[int]:
-    """Three numbers per row: file, line and byte. Kept while the files are as in `version`, so that steps are opened one by one."""
+def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
+    """Three numbers per row: file, line and byte. Kept while `stamp`, times and sizes, stays the same, so that steps are opened
+    one by one."""
     index = array("q")
     for file, path in enumerate(paths):
         start = 0
@@ -198,9 +212,13 @@ class TableSource:
     def sizes(self) -> list[int]:
         return []
 
-    def version(self) -> str:
-        # the library's own fingerprint, which changes with the table
-        return str(self.table._fingerprint)
+    def digest(self) -> str:
+        # the library's own fingerprint changes with the table, but is not the same for every copy
+        batches = self.table.with_format("arrow").iter(batch_size=_BATCH_ROWS)
+        return remembered(f"table {self.table._fingerprint}", [len(self.table)], lambda: _digest_batches(batches))
+
+    def picture_paths(self) -> Iterator[str]:
+        yield from ()
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         yield from self.table.select_columns(list(columns))
@@ -228,11 +246,11 @@ class StreamSource:
     def sizes(self) -> list[int]:
         return []
 
-    def version(self) -> str:
-        digest = hashlib.sha256()
-        for row in self.light(PAGE_COLUMNS):
-            digest.update(json.dumps([row.get(name) for name in PAGE_COLUMNS], default=str).encode() + b"\n")
-        return digest.hexdigest()
+    def digest(self) -> str:
+        return _digest_batches(self.table.with_format("arrow").iter(batch_size=1))
+
+    def picture_paths(self) -> Iterator[str]:
+        yield from ()
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         yield from self.table.select_columns(list(columns))
@@ -244,8 +262,34 @@ class StreamSource:
             yield _row_at(batch, 0)
 
 
-def _times(paths: Sequence[Path]) -> str:
-    return " ".join(str(path.stat().st_mtime_ns) for path in paths)
+def _digest_files(paths: Sequence[Path]) -> str:
+    """Raises DatasetError for a file that cannot be read."""
+    digests = []
+    for path in paths:
+        with _naming(path):
+            digests.append(known_digest(path))
+    return " ".join(digests)
+
+
+def _digest_batches(tables: Iterable[pa.Table]) -> str:
+    """The digest of the rows, however they are laid out in memory."""
+    import pyarrow as pa
+
+    digest = hashlib.sha256()
+    for table in tables:
+        for batch in table.combine_chunks().to_batches():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema.remove_metadata()) as stream:
+                stream.write_batch(batch.replace_schema_metadata(None))
+            digest.update(sink.getvalue())
+    return digest.hexdigest()
+
+
+def _path_of(screenshot: object) -> Iterator[str]:
+    """The path of a picture, if the row gives one."""
+    path = screenshot.get("path") if isinstance(screenshot, Mapping) else None
+    if isinstance(path, str) and path:
+        yield path
 
 
 def _row_at(batch: pa.RecordBatch, at: int) -> dict[str, object]:

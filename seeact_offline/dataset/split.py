@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from ..records import DatasetError, Step, StepKey
+from ..records import DatasetError, RowError, Step, StepKey
 from .order import plan_rows
 from .readers import Source
-from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot
 from .shards import Shard, by_file, whole, without_pictures
 from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
@@ -63,13 +64,19 @@ class Split:
         return digest.hexdigest()[:16]
 
     @cached_property
-    def version(self) -> str:
-        """16 hex digits that change whenever anything in the split may have changed, including pages, which `fingerprint` skips.
+    def content_digest(self) -> str:
+        """16 hex digits that change whenever anything in the split changes, pages and pictures included, and only then.
 
-        A file that was written anew counts as changed, so a copy of a data set has another version.
+        Reads every file once; later calls compare sizes and times. Raises DatasetError.
         """
-        versions = [self.fingerprint, *(source.version() for source in self.sources)]
-        return hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps([source.digest() for source in self.sources]).encode())
+        for source in self.sources:
+            for path in source.picture_paths():
+                picture = StoredScreenshot(None, path, source.folder)
+                # a path that cannot be read is the row's fault, counted when the row is read
+                with suppress(RowError):
+                    digest.update(f"{path} {picture.digest}\n".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
 
     def steps(self) -> Iterator[Step]:
         """Lazily, with one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""

@@ -108,7 +108,7 @@ def keep_pictures(steps: Iterable[Step], path: Path) -> Pictures:
 
 def kept_pictures(split: Split, folder: Path) -> Path:
     """The file of a split's screenshots in the folder, written unless it is there for the data as they are."""
-    path = folder / f"pictures-{split.version}.arrow"
+    path = folder / f"pictures-{split.content_digest}.arrow"
     if not path.exists():
         keep_pictures(split.steps(), path)
     return path

@@ -68,7 +68,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuned:
     training.prepare_torch(asked.settings, asked.running)
     with _first_process_first():
         maker = opened.maker(held_out, watch)
-        kept = {**identity, "dataset_version": split.version}
+        kept = {**identity, "dataset_version": split.content_digest}
         made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes)
     _tell_made(made, watch)
     if not made.steps:

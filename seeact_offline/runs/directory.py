@@ -32,6 +32,10 @@ FLAGGED = "flagged.jsonl"
 LOCK = ".lock"
 SELECTION = frozenset({"limit", "tasks"})
 """What says only which steps are asked: identities of earlier versions hold it too."""
+SCHEMA = 1
+"""The version of the manifest's layout."""
+DATA = frozenset({"dataset_fingerprint", "data_digest"})
+"""What the manifest says of the data. Manifests of earlier versions lack the digest."""
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
 
 
@@ -92,8 +96,18 @@ class RunDirectory:
         else:
             begun = {"made": made} if made else {}
             _write_json(
-                self.manifest, {"schema": 1, "identity": identity, "settings": settings, **begun, **_environment()}
+                self.manifest, {"schema": SCHEMA, "identity": identity, "settings": settings, **begun, **_environment()}
             )
+
+    def version_remark(self) -> str | None:
+        """A remark where another version of this package began the run; None for the same one. Raises InputError."""
+        began = (_read_manifest(self.manifest).get("packages") or {}).get(PACKAGES[0])
+        now = _environment()["packages"].get(PACKAGES[0])
+        return (
+            None
+            if began in (None, now)
+            else f"{PACKAGES[0]} {began} began the run in {self.path}, and {now} resumes it"
+        )
 
     def settings(self) -> dict[str, Any]:
         """Those of the manifest; empty where there is none yet. Raises InputError."""
@@ -340,6 +354,8 @@ class _Manifest(msgspec.Struct):
 
     identity: dict[str, Any]
     settings: dict[str, Any] | None = None
+    schema: int = SCHEMA
+    packages: dict[str, Any] = {}
 
 
 class _Settings(msgspec.Struct):
@@ -380,7 +396,9 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
     """All that it holds, checked as far as `_Manifest` goes."""
     with _worded(f"{manifest}, which is no manifest of ours"):
         content = read_json(manifest.read_bytes())
-        typed(content, _Manifest)
+        schema = typed(content, _Manifest).schema
+    if schema != SCHEMA:
+        raise InputError("out", f"a manifest of schema {SCHEMA}", f"schema {schema} in {manifest}, of another version")
     return dict(content)
 
 
@@ -396,7 +414,13 @@ def _worded(where: str) -> Iterator[None]:
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
-    differing = sorted(name for name in {*old, *new} - SELECTION if old.get(name) != new.get(name))
+    compared = {*old, *new} - SELECTION - (DATA - old.keys())
+    differing = sorted(name for name in compared if old.get(name) != new.get(name))
+    if differing and DATA.issuperset(differing):
+        got = (
+            f"other rows, pages or pictures than those with which the run in {path} began; name another folder for out"
+        )
+        raise InputError("dataset", "the data of this run", got)
     if differing:
         name = differing[0]
         raise InputError(

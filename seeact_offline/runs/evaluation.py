@@ -77,6 +77,8 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, watch: Watch) -> 
     # not before the model is known to be usable: a mistyped one must not claim the folder
     out.claim(job.identity, job.settings, job.made)
     watch.begun(config.dataset)
+    if remark := out.version_remark():
+        watch.note(remark)
     watch.note(f"{extent(job.split, job.settings['dataset'])}, model {job.settings['model']}, out {out.path}")
     if state.done:
         done = "step is done already and is not", "steps are done already and are not"
@@ -170,7 +172,7 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     author = opened.author or Author(model_name(config.model), str(config.prompts))
     asked = {"model": author.model} if opened.author else model_identity(config.model, model_options(config))
     identity = {
-        "split": split.name, "dataset_fingerprint": split.fingerprint, **ranked,
+        "split": split.name, "dataset_fingerprint": split.fingerprint, "data_digest": split.content_digest, **ranked,
         **opened.identity, **asked, "seed": config.seed,
     }  # fmt: skip
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}

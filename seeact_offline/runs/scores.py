@@ -126,7 +126,7 @@ def kept_before(split: Split, scores_digest: str) -> FileScores | None:
 
 
 def _place(split: Split, ranker_digest: str, text_version: int) -> Path:
-    name = hashlib.sha256(repr((split.version, ranker_digest, text_version)).encode()).hexdigest()[:32]
+    name = hashlib.sha256(repr((split.content_digest, ranker_digest, text_version)).encode()).hexdigest()[:32]
     return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
 
 

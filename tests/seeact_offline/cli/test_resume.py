@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.chat_server import Answer, ChatServer
+from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents, read_json
 
 REPO = Path(__file__).parents[3]
@@ -238,3 +239,53 @@ def test_what_a_server_does_not_take_is_said_in_the_manifest_for_good(cli: Cli, 
         assert cli(*command, "--out", tmp_path / "run").status == 0
     assert read_json(tmp_path / "run" / "manifest.json")["settings"]["dropped_parameters"] == ["seed"]
     assert contents(tmp_path / "run", RESULT_FILES) == before
+
+
+@pytest.mark.parametrize("column", ["cleaned_html", "neg_candidates", "screenshot"])
+def test_a_run_is_not_resumed_on_changed_data_of_the_same_size(cli: Cli, tmp_path: Path, column: str) -> None:
+    rows = list(synthetic_rows(2, 2, 6, seed=1))
+    data = write_parquet(rows, tmp_path / "test_task.parquet")
+    command = ["eval", "--dataset", data, "--split", "cross_task", "--ranker", "bm25", "--out", tmp_path / "run"]
+    assert cli(*command, "--limit", "1").status == 0
+    write_parquet([changed(row, column) for row in rows], data)
+    assert cli(*command).error.startswith(
+        "error: --dataset: expected the data of this run, got other rows, pages or pictures"
+    )
+
+
+def changed(row: dict[str, Any], column: str) -> dict[str, Any]:
+    if column == "screenshot":
+        return row | {column: {"bytes": row[column]["bytes"][::-1], "path": None}}
+    return row | {column: row[column][::-1]}
+
+
+def edit_manifest(run: Path, **changes: Any) -> None:
+    manifest = read_json(run / "manifest.json")
+    (run / "manifest.json").write_text(json.dumps(manifest | changes))
+
+
+def test_a_run_of_before_data_were_digested_is_resumed(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    command = ["eval", *sample.words, *SMALL, "--out", tmp_path / "run"]
+    assert cli(*command, "--limit", "1").status == 0
+    identity = read_json(tmp_path / "run" / "manifest.json")["identity"]
+    del identity["data_digest"]
+    edit_manifest(tmp_path / "run", identity=identity)
+    assert cli(*command).status == 0
+
+
+def test_a_run_of_another_version_is_resumed_with_a_remark(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    command = ["eval", *sample.words, *SMALL, "--out", tmp_path / "run"]
+    assert cli(*command, "--limit", "1").status == 0
+    edit_manifest(tmp_path / "run", packages={"seeact-offline": "0.0.1"})
+    assert f"seeact-offline 0.0.1 began the run in {tmp_path / 'run'}" in cli(*command).err
+
+
+@pytest.mark.parametrize("command", ["eval", "score"])
+def test_a_manifest_of_an_unknown_schema_is_refused(cli: Cli, sample: Sample, tmp_path: Path, command: str) -> None:
+    run = tmp_path / "run"
+    words = ["eval", *sample.words, *SMALL, "--out", run]
+    assert cli(*words).status == 0
+    edit_manifest(run, schema=2)
+    assert (
+        "expected a manifest of schema 1, got schema 2" in cli(*(words if command == "eval" else ["score", run])).error
+    )

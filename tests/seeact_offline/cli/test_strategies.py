@@ -172,7 +172,7 @@ def test_what_does_not_go_together_is_refused_in_one_sentence(
 def test_the_usual_run_is_identified_as_it_always_was(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     run(cli, sample, tmp_path / "run")
     assert list(read_json(tmp_path / "run" / "manifest.json")["identity"]) == [
-        *("split", "dataset_fingerprint", "scores_digest", "top_k", "grounding", "group_size", "merge"),
+        *("split", "dataset_fingerprint", "data_digest", "scores_digest", "top_k", "grounding", "group_size", "merge"),
         *("prompts_digest", "model", "seed"),
     ]
 

@@ -28,6 +28,7 @@ from seeact_offline.dataset import rows as rows_module
 from seeact_offline.dataset.order import in_order
 from seeact_offline.dataset.readers import JsonlFiles
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
+from seeact_offline.files.digest import remembered
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
@@ -486,6 +487,57 @@ def test_the_fingerprint_changes_with_the_size_of_a_file(tmp_path: Path, rows: l
     before = open_split(write_jsonl(rows, tmp_path / "a.jsonl"), "train").fingerprint
     rows[0]["cleaned_html"] += " "
     assert open_split(write_jsonl(rows, tmp_path / "a.jsonl"), "train").fingerprint != before
+
+
+SAME_SIZE: dict[str, Callable[[Row], Row]] = {
+    "cleaned_html": lambda row: {"cleaned_html": row["cleaned_html"].replace("<", ">", 1)},
+    "neg_candidates": lambda row: {"neg_candidates": row["neg_candidates"][::-1]},
+    "screenshot": lambda row: {"screenshot": {"bytes": row["screenshot"]["bytes"][::-1], "path": None}},
+}
+WRITTEN = {
+    "parquet": lambda rows, folder: write_parquet(rows, folder / "a.parquet"),
+    "jsonl": lambda rows, folder: write_jsonl(rows, folder / "a.jsonl"),
+    "table": lambda rows, folder: datasets.Dataset.from_list(rows),
+    "stream": lambda rows, folder: datasets.Dataset.from_list(rows).to_iterable_dataset(),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("column", SAME_SIZE)
+def test_the_content_digest_changes_with_a_page_or_a_picture(
+    tmp_path: Path, rows: list[Row], kind: str, column: str
+) -> None:
+    before = open_split(WRITTEN[kind](rows, tmp_path), "train").content_digest
+    rows[3] = rows[3] | SAME_SIZE[column](rows[3])
+    assert open_split(WRITTEN[kind](rows, tmp_path), "train").content_digest != before
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_copy_has_the_same_content_digest(tmp_path: Path, rows: list[Row], kind: str) -> None:
+    first = open_split(WRITTEN[kind](rows, tmp_path), "train").content_digest
+    (tmp_path / "copy").mkdir()
+    assert open_split(WRITTEN[kind](rows, tmp_path / "copy"), "train").content_digest == first
+
+
+def test_the_content_digest_changes_with_a_picture_given_by_its_path(tmp_path: Path, rows: list[Row]) -> None:
+    rows[0] = rows[0] | {"screenshot": {"bytes": None, "path": "a.png"}}
+    digests = []
+    for content in (b"one", b"two"):
+        (tmp_path / "a.png").write_bytes(content)
+        for kind in ("parquet", "jsonl"):
+            digests.append(open_split(WRITTEN[kind](rows, tmp_path), "train").content_digest)
+    assert len(set(digests)) == 4
+
+
+def test_a_digest_that_is_remembered_is_not_computed_again(tmp_path: Path) -> None:
+    computed: list[int] = []
+
+    def compute() -> str:
+        computed.append(1)
+        return "abc"
+
+    assert [remembered("name", [stamp, 2.5], compute) for stamp in (1, 1, 7)] == ["abc"] * 3
+    assert len(computed) == 2
 
 
 # --- what a row becomes -----------------------------------------------------------------------------------------------
