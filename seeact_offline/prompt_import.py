@@ -1,0 +1,228 @@
+"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), without running any of it.
+
+The wording is spread over two modules: named texts in `prompts.py`, and the texts inside two functions of
+`format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How those
+two put them together is known here: only their texts are read, and a function that does anything else is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .records import PromptError
+
+PROMPT_FILE = "src/data_utils/prompts.py"
+FRAME_FILE = "src/data_utils/format_prompt_utils.py"
+EXPERIMENTS = {"choice": "exp4", "attributes": "exp3", "annotation": "exp2"}
+MANIFEST = {
+    "reply_prefix": "\n\n",
+    "only_with": {"annotation": {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}},
+}
+"""The released code hands the first reply back after two line feeds, and its prompts speak of letters at the bottom left corners
+of boxes, in the picture of the first turn too."""
+SHAPES = {"generate_new_query_prompt": "7872f56a92822d30", "format_options": "6e3f03dd7ea81a20"}
+"""The `_shape` of each function of the known release."""
+N_TEXTS = 5
+"""In each of them, empty ones aside."""
+MOST_BYTES = 64 * 1024
+"""Of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the turns 4,000."""
+_SLOT = "\ufdd0"
+"""Stands for what a function fills in: a code point that no text holds."""
+
+
+def import_prompts(checkout: Path, out: Path) -> list[Path]:
+    """Writes the turns of choice, attributes and annotation, `pack.json`, and `ORIGIN.txt` with digests of what was read.
+
+    Returns the paths written. Raises PromptError, before anything is written, for a file, name or key that the checkout lacks,
+    for texts put together in another way than in the known release, for a text that a pack cannot hold, and for an `out` that
+    holds something else than a pack.
+    """
+    prompts, frames = _read_source(Path(checkout), PROMPT_FILE), _read_source(Path(checkout), FRAME_FILE)
+    texts = dict(_named_texts(prompts))
+    files: dict[str, str] = {}
+    for grounding, experiment in EXPERIMENTS.items():
+        table = f"{experiment}_prompt_dict"
+
+        def part(key: str, table: str = table) -> str:
+            return _storable(texts.get(f"{table}[{key!r}]"), f"{table}[{key!r}] of {PROMPT_FILE}")
+
+        options = _options_template(frames) if grounding == "choice" else ""
+        files[f"{grounding}.system.txt"] = part("system_prompt")
+        files[f"{grounding}.turn1.txt"] = _query_template(frames) + part("question_description")
+        referring, element = part("referring_description"), part("element_format")
+        files[f"{grounding}.turn2.txt"] = (
+            (f"{referring}\n\n" if referring else "")
+            + options
+            + (f"{element}\n\n" if element else "")
+            + f"{part('action_format')}\n\n{part('value_format')}"
+        )
+    files = {name: f"{text}\n" for name, text in files.items()}
+    digests = "".join(f"{source.file} sha256 {source.digest}\n" for source in (prompts, frames))
+    files["ORIGIN.txt"] = f"Imported; the wording is its authors'.\n{digests}"
+    files["pack.json"] = json.dumps(MANIFEST, indent=2) + "\n"
+    return _write(Path(out), files)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed source file."""
+
+    file: str
+    """Its path inside the checkout."""
+    tree: ast.Module
+    digest: str
+
+
+def _read_source(checkout: Path, file: str) -> Source:
+    path = checkout / file
+    try:
+        if path.exists() and not path.is_file():
+            # a pipe would be waited for, a device read forever
+            raise PromptError("checkout", f"the file {file} in {checkout}", "something that is no file")
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise PromptError("checkout", f"at most {MOST_BYTES:,} bytes in {file}", f"{path.stat().st_size:,}")
+        with warnings.catch_warnings():
+            # odd escapes in other people's texts are not ours to report
+            warnings.simplefilter("ignore")
+            return Source(file, ast.parse(content), hashlib.sha256(content).hexdigest())
+    except OSError as error:
+        raise PromptError("checkout", f"the file {file} in {checkout}", f"{error.strerror}") from error
+    except SyntaxError as error:
+        raise PromptError("checkout", f"Python source in {file}, line {error.lineno}", error.msg) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise PromptError("checkout", f"Python source in {file}", str(error) or type(error).__name__) from error
+
+
+def _named_texts(source: Source) -> Iterator[tuple[str, str]]:
+    """Name -> text of the module's own assignments, and `TABLE[KEY]` -> text of those of dictionaries. Others are skipped."""
+    known: dict[str, str] = {}
+    for node in source.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                entries: list[tuple[str, ast.expr]] = [(name, value)]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                entries = [(name, value)]
+            case _:
+                continue
+        if isinstance(value, ast.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            entries = [(f"{name}[{key.value!r}]", entry) for key, entry in pairs if isinstance(key, ast.Constant)]
+        for entry, expression in entries:
+            text = _text_of(expression, known)
+            # a name that is assigned something else is no longer known
+            known.pop(entry, None)
+            if text is not None:
+                known[entry] = text
+    yield from known.items()
+
+
+def _text_of(node: ast.expr, known: Mapping[str, str]) -> str | None:
+    """A literal, a known name, or an f-string of both; None for anything else, and for a text that no pack could hold."""
+    match node:
+        case ast.Constant(value=str(text)):
+            found: str | None = text
+        case ast.Name(id=name):
+            found = known.get(name)
+        case ast.JoinedStr(values=values):
+            parts = [_text_of(value, known) for value in values]
+            found = None if None in parts else "".join(part for part in parts if part is not None)
+        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+            found = _text_of(value, known)
+        case _:
+            found = None
+    return found if found is not None and len(found) <= MOST_BYTES else None
+
+
+def _function_texts(source: Source, name: str) -> list[str]:
+    """The texts in a function of the known release, in order, with _SLOT for each place of an f-string; empty ones left out.
+
+    Raises PromptError where the function lacks, or does anything else than the known one.
+    """
+    function = next((n for n in source.tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+    if function is None:
+        raise PromptError("checkout", f"a function {name} in {source.file}", "none")
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    is_known = _shape(function.args, *body) == SHAPES[name]
+    # only a known function is walked through by recursion
+    texts = [text for statement in body for text in _texts_in(statement) if text] if is_known else []
+    if len(texts) != N_TEXTS:
+        where = f"{source.file}, line {function.lineno}, {name}"
+        raise PromptError("checkout", f"texts put together as in the known release in {where}", "other code")
+    return [_storable(text, f"{name} of {source.file}") for text in texts]
+
+
+def _shape(*nodes: ast.AST) -> str:
+    """16 hex digits of what code does, whatever its texts say and however its names are chosen."""
+    numbers: dict[str, int] = {}
+    words = []
+    for node in (child for root in nodes for child in ast.walk(root)):
+        name = getattr(node, "arg", None) or getattr(node, "id", None) or getattr(node, "attr", None)
+        named = numbers.setdefault(name, len(numbers)) if isinstance(name, str) else ""
+        value = getattr(node, "value", "")
+        words.append(f"{type(node).__name__} {named} {value if isinstance(value, int) else ''}")
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
+
+
+def _texts_in(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(text if isinstance(text := getattr(part, "value", None), str) else _SLOT for part in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts_in(child)
+
+
+def _query_template(frames: Source) -> str:
+    """Turn 1 up to the question: the task after its lead, an empty line, a heading, and a line for each previous action."""
+    lead, gap, heading, line_end, end = _function_texts(frames, "generate_new_query_prompt")
+    if line_end != "\n":
+        raise PromptError("checkout", f"a line for each previous action in {FRAME_FILE}", repr(line_end))
+    return f"{lead}{{{{task}}}}{gap}{heading}{{{{history}}}}{end}"
+
+
+def _options_template(frames: Source) -> str:
+    """The choices, as turn 2 has them: the letter of none of them in a sentence, a line for each, the last for none."""
+    line, _, none, sentence, end = _function_texts(frames, "format_options")
+    if line != f"{_SLOT}. {_SLOT}\n" or none.count(_SLOT) != 1 or sentence.count(_SLOT) != 1 or _SLOT in end:
+        wanted = (
+            f"a line `A. text` for every choice, and the letter after the last one, in {FRAME_FILE}, format_options"
+        )
+        raise PromptError("checkout", wanted, "another text")
+    return f"{sentence}{{{{choices}}}}{none}{end}".replace(_SLOT, "{{none_label}}")
+
+
+def _storable(text: str | None, where: str) -> str:
+    """The text, if a pack can hold it. Raises PromptError."""
+    if text is None:
+        raise PromptError("checkout", f"a text in {where}", "none, or one that is computed")
+    for mark, name in (("{{", "`{{`"), ("\r", "a carriage return")):
+        if mark in text:
+            raise PromptError("checkout", f"text that a prompt pack can hold in {where}", name)
+    return text
+
+
+def _write(out: Path, files: Mapping[str, str]) -> list[Path]:
+    try:
+        content = {out / name: text.encode("utf-8") for name, text in files.items()}
+        for path, data in content.items():
+            if len(data) > MOST_BYTES:
+                raise PromptError("checkout", f"at most {MOST_BYTES:,} bytes in {path.name}", f"{len(data):,}")
+        if out.is_dir() and any(out.iterdir()) and not any(out.glob("*turn[12].txt")):
+            raise PromptError("out", "a new folder, an empty one or a prompt pack", f"{out} with other files")
+        out.mkdir(parents=True, exist_ok=True)
+        for path, data in content.items():
+            path.write_bytes(data)
+    except OSError as error:
+        raise PromptError("out", "a folder that a prompt pack can be written to", f"{out}: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise PromptError("checkout", f"text that UTF-8 can write in {PROMPT_FILE}", error.reason) from error
+    return list(content)
