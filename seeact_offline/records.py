@@ -588,7 +588,7 @@ class Metric:
     n_effective: float | None = None
     """How many independent steps would have that standard error; None where it is not known."""
     method: str = "bootstrap"
-    """What `ci95` is: `bootstrap` (over tasks) or `korn-graubard` (Clopper-Pearson's on the effective n)."""
+    """How `ci95` is made: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
 
 
 @dataclass(frozen=True, slots=True)

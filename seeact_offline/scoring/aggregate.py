@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -78,26 +78,29 @@ def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
 
 
 def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
-    """Macro and micro average of one figure, given as task -> values of its steps. Without tasks everything is 0.
+    """Macro and micro average of one figure, given as task -> values of its steps; the interval is that of the macro average.
 
-    Shares (every value 0 or 1) of under FEW_TASKS tasks, and shares of 0 and 1, have Korn and Graubard's interval; all else
-    has the bootstrap's. One task does not show how tasks vary, so its interval is all of [0, 1].
+    Without tasks everything is 0.
     """
     if not values:
         return _NOTHING
     tasks = list(values.values())
-    means = task_means(tasks)
-    share, n_steps = float(means.mean()), sum(map(len, tasks))
-    micro = sum(map(sum, tasks)) / n_steps
-    if len(tasks) < 2:
-        return Metric(share, micro, (0.0, 1.0))
-    se = statistics.standard_error(means)
-    n_effective = statistics.effective_n(tasks, se)
-    is_share = all(value in (0.0, 1.0) for steps in tasks for value in steps)
-    if is_share and (len(tasks) < statistics.FEW_TASKS or share in (0.0, 1.0)):
-        interval = statistics.korn_graubard(share, n_effective, n_steps, len(tasks))
-        return Metric(share, micro, interval, se, n_effective, "korn-graubard")
-    return Metric(share, micro, statistics.bootstrap_interval(means, seed), se, n_effective)
+    means, micro = task_means(tasks), sum(map(sum, tasks)) / sum(map(len, tasks))
+    macro = float(means.mean())
+    spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
+    return Metric(macro, micro, **asdict(statistics.interval(macro, means, spread, tasks, seed)))
+
+
+def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> statistics.Interval:
+    """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its steps."""
+    tasks = list(values.values())
+    steps = np.concatenate([np.asarray(one, dtype=float) for one in tasks]) if tasks else np.zeros(0)
+    if not len(steps):
+        return statistics.Interval((0.0, 1.0))
+    micro = float(steps.mean())
+    added = np.array([sum(one) - micro * len(one) for one in tasks]) / len(steps)
+    spread = float(((steps - micro) ** 2).mean())
+    return statistics.interval(micro, statistics.linearised(micro, added), spread, tasks, seed)
 
 
 def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from seeact_offline.records import Metric, Truth
-from seeact_offline.scoring import aggregate
+from seeact_offline.scoring import aggregate, statistics
 
 
 class Points(NamedTuple):
@@ -54,13 +54,14 @@ class Averaging:
         return Points(float(means.mean()) if len(means) else 0.0, float(padded.sum() / len(padded)))
 
     def metric(self, values: Sequence[float] | np.ndarray, seed: int) -> Metric:
-        """The figure with its interval, which comes from drawing whole tasks, whatever the groups."""
+        """The figure with the interval of its macro average, clustered by task whatever the groups."""
         padded = self._with_missing(values)
         if self._over_tasks:
             return aggregate.metric(self._split(padded), seed)
         points = self.points(values)
-        linear = {str(task): [value] for task, value in enumerate(self._linearised(padded, points.macro))}
-        return replace(aggregate.metric(linear, seed), macro=points.macro, micro=points.micro, n_effective=None)
+        spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
+        by_task, tasks = self._linearised(padded, points.macro), list(self._split(padded).values())
+        return Metric(*points, **asdict(statistics.interval(points.macro, by_task, spread, tasks, seed)))
 
     def _split(self, padded: np.ndarray) -> dict[str, list[float]]:
         """Task -> its values, tasks by first appearance."""
@@ -68,16 +69,12 @@ class Averaging:
         ends = np.cumsum(np.bincount(self._tasks, minlength=self._n_tasks)).tolist()
         return {name: ordered[begin:end] for name, begin, end in zip(self._names, [0, *ends], ends, strict=False)}
 
-    def _linearised(self, padded: np.ndarray, figure: float) -> list[float]:
-        """One value a task, whose mean is the figure and whose spread over tasks is, to first order, that of the figure.
-
-        The usual linearisation of a mean of ratios (Woodruff 1971): the figure plus what the task's steps add to their groups.
-        """
+    def _linearised(self, padded: np.ndarray, figure: float) -> np.ndarray:
+        """Shape (n_tasks,): see `statistics.linearised`."""
         grouped = self._groups >= 0
         group = self._groups[grouped]
         gaps = (padded[grouped] - self._means(padded)[group]) / (self._sizes[group] * max(self._n_groups, 1))
-        added: list[float] = (figure + self._n_tasks * _sums(self._tasks[grouped], gaps, self._n_tasks)).tolist()
-        return added
+        return statistics.linearised(figure, _sums(self._tasks[grouped], gaps, self._n_tasks))
 
     def _means(self, padded: np.ndarray) -> np.ndarray:
         """Each group's mean, shape (n_groups,)."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
-from seeact_offline.scoring.statistics import FEW_TASKS, RESAMPLES
+from seeact_offline.scoring.statistics import RESAMPLES
 
 SIGNIFICANT = 0.05
 TITLES = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
@@ -184,11 +184,6 @@ def _about(comparison: Comparison) -> list[str]:
         " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied with the best: not told"
         f" apart from it at {SIGNIFICANT:.0%}, all pairs of runs considered.",
     ]
-    if comparison.n_tasks < FEW_TASKS:
-        notes.append(
-            f"Few tasks: under {FEW_TASKS} a bootstrap's interval, such as that of every difference, is too short. Trust p"
-            " rather than an interval that leaves 0 out."
-        )
     notes += [
         f"{name}: {n} steps that another run lacks are not compared." for name, n in comparison.dropped.items() if n
     ]
@@ -295,11 +290,10 @@ def _breakdown(comparison: Comparison, name: str, cells: Sequence[Cell]) -> Tabl
             cell.n_steps,
             *(percent(cell.figures[metric][run]) for run in comparison.runs),
             *_cell_gaps(cell.gaps[metric], others),
-            "few tasks" if cell.n_tasks < FEW_TASKS else "",
         )
         for cell in cells
     ]
-    header = (name, "tasks", "steps", *comparison.runs, *differences, "")
+    header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{TITLES[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])
 

@@ -13,7 +13,6 @@ from seeact_offline.files.table import Table
 from seeact_offline.records import Summary
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.rules import sentence
-from seeact_offline.scoring.statistics import FEW_TASKS
 from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
 
 METRICS = (
@@ -51,6 +50,7 @@ CAUSES_WITHOUT_ELEMENT = {
 METHODS = {
     "bootstrap": "a bootstrap over tasks",
     "korn-graubard": "Korn and Graubard's on the effective number of steps",
+    "logit-t": "Student's t on the logit of the mean",
 }
 """How intervals are made, in words."""
 AVERAGED = {
@@ -221,7 +221,7 @@ def _averaging(name: str) -> str:
 
 
 def _intervals(results: Mapping[str, Any], named: Sequence[tuple[str, str]]) -> str:
-    """How the intervals were made, and how far they can be trusted."""
+    """How the intervals were made."""
     if results["n_tasks"] < 2:
         return " One task says nothing of how tasks vary, so the interval is everything."
     methods: dict[str, list[str]] = {}
@@ -229,10 +229,7 @@ def _intervals(results: Mapping[str, Any], named: Sequence[tuple[str, str]]) -> 
         if results[name] is not None:
             methods.setdefault(results[name]["method"], []).append(title)
     kinds = [f"{METHODS.get(method, method)} ({', '.join(titles)})" for method, titles in methods.items()]
-    said = f" Intervals: {'; '.join(kinds)}."
-    if results["n_tasks"] < FEW_TASKS:
-        said += f" Few tasks: with fewer than {FEW_TASKS} a bootstrap's interval is too short."
-    return said
+    return f" Intervals: {'; '.join(kinds)}."
 
 
 def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str]:

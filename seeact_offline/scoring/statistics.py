@@ -1,21 +1,22 @@
 """Resampling, standard errors, intervals and tests over tasks: pure functions of arrays.
 
-Steps of one task are alike, so that the task is what is drawn, flipped and counted (`aggregate.by_task` defines the clusters).
-What is estimated is always the macro average: the mean over tasks of each task's mean. All bounds are rounded to PLACES
-decimals, so that another machine's order of summation changes no byte. docs/statistics.md says why each was chosen.
+Steps of one task are alike, so the task is what is drawn, flipped and counted (`aggregate.by_task` defines the clusters). All
+bounds are rounded to PLACES decimals, so that another machine's order of summation changes no byte. docs/statistics.md says why
+each method was chosen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
 RESAMPLES = 10_000
-FEW_TASKS = 50
+FEW_TASKS = 100
 """Below this many tasks the bootstrap's intervals are too short."""
 LEVEL = 0.95
 POWER = 0.8
@@ -24,6 +25,8 @@ EXACT_UP_TO = 13
 """Tasks that differ, up to which all patterns of signs are tried: 8,192 of them."""
 SAME = 1e-12
 """Differences below this are rounding, not results."""
+ALIKE = 0.3
+"""Assumed correlation of two steps of a task where every step has the same value, which shows none."""
 _CHUNK = 100
 """Resamples handled at once: what they need stays in the processor's cache."""
 
@@ -74,35 +77,67 @@ def _bounds(low: float, high: float) -> tuple[float, float]:
     return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
 
 
-# --- standard error and effective n ---
+# --- one figure ---
 
 
-def standard_error(task_means: np.ndarray) -> float:
-    """Clustered standard error of the macro average, from (n_tasks,): sd over tasks / sqrt(n_tasks).
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How sure a figure is, by its tasks."""
+
+    ci95: tuple[float, float]
+    se: float | None = None
+    """Standard error of the figure, clustered by task; None for one task."""
+    n_effective: float | None = None
+    """How many independent steps would have that standard error."""
+    method: str = "bootstrap"
+    """How `ci95` is made: `bootstrap`, `korn-graubard` or `logit-t`."""
+
+
+def interval(
+    figure: float, by_task: np.ndarray, spread: float, tasks: Sequence[Sequence[float]], seed: int = 0
+) -> Interval:
+    """The interval of an average of values from 0 to 1.
+
+    `by_task`: shape (n_tasks,), one value a task: their mean is the figure and their spread its uncertainty. For a macro
+    average these are the tasks' means, for others `linearised`. `spread`: the same average of the steps' squared distances to
+    the figure. `tasks`: of each task, the values of its steps. One task does not show how tasks vary: [0, 1].
+    """
+    n_tasks, n_steps = len(tasks), sum(map(len, tasks))
+    if n_tasks < 2:
+        return Interval((0.0, 1.0))
+    se = standard_error(by_task)
+    if not SAME < figure < 1 - SAME:
+        independent = n_steps / (1 + (n_steps / n_tasks - 1) * ALIKE)
+        return Interval(clopper_pearson(round(figure), independent), se, independent, "korn-graubard")
+    # where tasks do not vary, they are all that is known to be independent
+    n_effective = float(n_tasks) if se < SAME else min(spread / se**2, float(n_steps))
+    if n_tasks >= FEW_TASKS:
+        low, high = bootstrap_interval(by_task, seed)
+        return Interval((max(low, 0.0), min(high, 1.0)), se, n_effective)
+    if all(value in (0.0, 1.0) for steps in tasks for value in steps):
+        return Interval(korn_graubard(figure, n_effective, n_steps, n_tasks), se, n_effective, "korn-graubard")
+    return Interval(logit_t(figure, se, n_tasks), se, n_effective, "logit-t")
+
+
+def standard_error(by_task: np.ndarray) -> float:
+    """Clustered standard error of an average, from (n_tasks,) values of which it is the mean: sd over tasks / sqrt(n_tasks).
 
     Miller (arXiv 2411.00640, section 2.2) sums each cluster's deviations from the mean, squares and adds them. Of the macro
     average each task is one cluster and its mean, with weight 1 / n_tasks, is all it adds; the divisor n_tasks - 1 takes
     the bias of few tasks away. Raises ValueError for fewer than two tasks.
     """
-    if len(task_means) < 2:
-        raise ValueError(f"task_means: expected at least two tasks, got {len(task_means)}")
-    return float(np.std(task_means, ddof=1) / math.sqrt(len(task_means)))
+    if len(by_task) < 2:
+        raise ValueError(f"by_task: expected at least two tasks, got {len(by_task)}")
+    return float(np.std(by_task, ddof=1) / math.sqrt(len(by_task)))
 
 
-def effective_n(values: Sequence[Sequence[float]], se: float) -> float:
-    """How many independent steps would give a standard error of `se`: the variance of a step divided by se squared.
+def linearised(figure: float, added: np.ndarray) -> np.ndarray:
+    """One value a task, whose mean is a ratio or a mean of ratios and whose spread over tasks is, to first order, that of it.
 
-    `values`: of each task, those of its steps. A step's variance is about the macro average, each task with the same weight,
-    which for a share p is p (1 - p). At most the number of steps; the number of tasks if nothing varies.
+    `added`: shape (n_tasks,), what the task's steps add to the figure beyond their share of it; sums to 0. Source: Woodruff,
+    JASA 66 (1971), 411-414.
     """
-    if se < SAME:
-        return float(len(values))
-    middle = math.fsum(math.fsum(v) / len(v) for v in values) / len(values)
-    spread = math.fsum(math.fsum((x - middle) ** 2 for x in v) / len(v) for v in values) / len(values)
-    return min(spread / se**2, float(sum(map(len, values))))
-
-
-# --- intervals of shares ---
+    return figure + len(added) * added
 
 
 def korn_graubard(share: float, n_effective: float, n_steps: int, n_tasks: int) -> tuple[float, float]:
@@ -111,16 +146,24 @@ def korn_graubard(share: float, n_effective: float, n_steps: int, n_tasks: int) 
     Source: Korn and Graubard, Survey Methodology 24 (1998), 193-201: the effective n times the square of t with n_steps - 1
     degrees of freedom over t with n_tasks - 1. As NCHS does (Vital and Health Statistics 2-175, 2017), it is at most n_steps.
     """
-    if n_tasks < 2:
-        return 0.0, 1.0
     wanted = (1 + LEVEL) / 2
     shrink = (t_quantile(wanted, max(n_steps, n_tasks) - 1) / t_quantile(wanted, n_tasks - 1)) ** 2
-    # a share of 0 or 1 shows no variance: its tasks are then all that is known to be independent
-    n = min(n_effective * shrink, float(n_steps)) if SAME < share < 1 - SAME else float(n_tasks)
-    hits = share * n
+    return clopper_pearson(share, min(n_effective * shrink, float(n_steps)))
+
+
+def clopper_pearson(share: float, n: float) -> tuple[float, float]:
+    """The exact interval of a share of n independent trials, which need not be whole."""
+    hits, wanted = share * n, (1 + LEVEL) / 2
     low = beta_quantile(1 - wanted, hits, n - hits + 1) if hits > SAME else 0.0
     high = beta_quantile(wanted, hits + 1, n - hits) if n - hits > SAME else 1.0
     return _bounds(low, high)
+
+
+def logit_t(mean: float, se: float, n_tasks: int) -> tuple[float, float]:
+    """Student's t around the logit of a mean between 0 and 1, by the delta method, so that the interval stays between them."""
+    middle = math.log(mean / (1 - mean))
+    half = t_quantile((1 + LEVEL) / 2, n_tasks - 1) * se / (mean * (1 - mean))
+    return _bounds(*(1 / (1 + math.exp(-x)) for x in (middle - half, middle + half)))
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

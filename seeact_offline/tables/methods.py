@@ -8,7 +8,6 @@ from typing import Any
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.scoring.statistics import FEW_TASKS
 from seeact_offline.tables.drawing import Drawing, interval_of, provenance, provenance_columns
 
 TITLES = dict(METRICS) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
@@ -130,12 +129,10 @@ def _notes(results: Mapping[str, Any], papers: str) -> list[str]:
     figures = [cell[name] for cell in cells for name in results["metrics"] if cell[name] is not None]
     what = "Share of tasks" if results["table"] == 4 else "Mean over tasks of the task's mean"
     paper = results["paper"]
-    few = any(cell["n_tasks"] < FEW_TASKS for cell in cells)
     return [
         f"Percent. {what}, with its 95 % interval: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
         f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip(),
-        *([f"Few tasks: under {FEW_TASKS}, these figures say little of others."] if few else []),
         *results["notes"],
     ]
 

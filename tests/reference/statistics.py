@@ -15,11 +15,11 @@ def resampled_means(means: Sequence[float], resamples: int, seed: int) -> list[f
     return [math.fsum(means[int(i)] for i in rng.integers(0, n, n)) / n for _ in range(resamples)]
 
 
-def clustered_standard_error(values: Sequence[Sequence[float]]) -> float:
-    """Miller's sum over pairs inside of each cluster, of a mean in which a step weighs 1 / (tasks x steps of its task);
-    with the correction for few clusters."""
-    n = len(values)
-    weighted = [[(x, 1 / (n * len(steps))) for x in steps] for steps in values]
+def clustered_standard_error(values: Sequence[Sequence[float]], *, micro: bool = False) -> float:
+    """Miller's sum over pairs inside of each cluster, of a mean in which a step weighs 1 / (tasks x steps of its task), for the
+    micro average 1 / steps; with the correction for few clusters."""
+    n, n_steps = len(values), sum(len(steps) for steps in values)
+    weighted = [[(x, 1 / n_steps if micro else 1 / (n * len(steps))) for x in steps] for steps in values]
     middle = math.fsum(x * w for steps in weighted for x, w in steps)
     pairs = [
         w * (x - middle) * other_w * (other - middle)

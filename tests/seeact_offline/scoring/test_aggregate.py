@@ -79,7 +79,7 @@ def test_one_task_gives_no_interval() -> None:
 
 @pytest.mark.parametrize(
     ("n_tasks", "value", "method"),
-    [(49, 1.0, "korn-graubard"), (50, 1.0, "bootstrap"), (49, 0.5, "bootstrap")],
+    [(99, 1.0, "korn-graubard"), (99, 0.5, "logit-t"), (100, 1.0, "bootstrap"), (100, 0.5, "bootstrap")],
 )
 def test_the_interval_is_made_by_what_suits_the_values(n_tasks: int, value: float, method: str) -> None:
     metric = aggregate.metric({str(i): [value * (i % 2), 0.0] for i in range(n_tasks)})

@@ -229,18 +229,6 @@ def test_runs_of_one_identity_are_repeats_of_each_other() -> None:
 # --- for people ---
 
 
-def test_few_tasks_are_said_to_be_few() -> None:
-    few, many = two(TASKS, TASKS).report(), two([[1.0]] * 50, [[1.0]] * 50).report()
-    assert "Few tasks" in few
-    assert "Few tasks" not in many
-
-
-def test_cells_of_few_tasks_are_marked() -> None:
-    report = two([[1.0]] * 60, [[1.0]] * 60, by=["domain", "operation"]).report()
-    assert "few tasks" not in report
-    assert "few tasks" in two(TASKS, TASKS, by=["operation"]).report()
-
-
 def test_names_of_runs_and_sites_are_shown_as_text() -> None:
     a, b = run_of("<b>a|b", TASKS, website="[x](y)|"), run_of("`b`", TASKS, website="[x](y)|")
     report = compare_runs([a, b], by=["website"]).report()

@@ -201,16 +201,11 @@ def test_a_step_that_did_not_run_is_counted_whatever_it_is_lost_to() -> None:
     assert {cause: one["steps"] for cause, one in made["waterfall"].items()} == {"ranker_miss": 1, "call_failed": 6}
 
 
-@pytest.mark.parametrize(("n_tasks", "few"), [(2, True), (49, True), (50, False)])
-def test_few_tasks_are_said_to_be_few(n_tasks: int, few: bool) -> None:
-    assert ("Few tasks" in tables.report(results()[0] | {"n_tasks": n_tasks}, [])) is few
-
-
 def test_the_report_says_how_each_interval_was_made() -> None:
     made = results()[0]
     assert (
         "Intervals: Korn and Graubard's on the effective number of steps (Element Accuracy, Step SR);"
-        " a bootstrap over tasks (Operation F1)." in tables.report(made, [])
+        " Student's t on the logit of the mean (Operation F1)." in tables.report(made, [])
     )
 
 

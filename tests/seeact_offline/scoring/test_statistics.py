@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from seeact_offline.scoring import aggregate, statistics
 from tests.reference import paired
 from tests.reference import statistics as reference
 
 SHARES = st.lists(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=6), min_size=2, max_size=8)
+FRACTIONS = st.lists(st.lists(st.sampled_from([0.0, 0.5, 0.8, 1.0]), min_size=1, max_size=6), min_size=2, max_size=8)
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=9)
+
+
+def named(values: list[list[float]]) -> dict[str, list[float]]:
+    """Task -> values of its steps."""
+    return {str(task): steps for task, steps in enumerate(values)}
 
 
 # --- drawing tasks ---
@@ -62,25 +68,52 @@ def test_the_standard_error_is_the_clustered_one(values: list[list[float]]) -> N
     assert found == pytest.approx(reference.clustered_standard_error(values), abs=1e-7)
 
 
+@settings(max_examples=100)
+@given(FRACTIONS)
+def test_the_standard_error_of_the_micro_average_is_the_clustered_one(values: list[list[float]]) -> None:
+    found = aggregate.micro_interval(named(values))
+    assert found.se == pytest.approx(reference.clustered_standard_error(values, micro=True), abs=1e-7)
+
+
 def test_tasks_of_one_step_have_about_as_many_independent_steps() -> None:
-    values = [[float(i % 4 == 0)] for i in range(100)]
-    se = statistics.standard_error(aggregate.task_means(values))
-    assert statistics.effective_n(values, se) == pytest.approx(99)
+    found = aggregate.metric(named([[float(i % 4 == 0)] for i in range(100)]))
+    assert found.n_effective == pytest.approx(99)
 
 
 def test_steps_that_repeat_their_task_add_nothing_to_the_effective_n() -> None:
     short = [[float(i % 2)] for i in range(40)]
     long = [steps * 10 for steps in short]
-    se = statistics.standard_error(aggregate.task_means(long))
-    assert statistics.effective_n(long, se) == pytest.approx(statistics.effective_n(short, se))
+    assert aggregate.metric(named(long)).n_effective == pytest.approx(aggregate.metric(named(short)).n_effective)
 
 
 @settings(max_examples=100)
 @given(SHARES)
 def test_the_effective_n_lies_between_tasks_and_steps(values: list[list[float]]) -> None:
-    se = statistics.standard_error(aggregate.task_means(values))
-    found = statistics.effective_n(values, se)
-    assert min(len(values) - 1, sum(map(len, values))) - 1e-9 <= found <= sum(map(len, values)) + 1e-9
+    found, n_steps = aggregate.metric(named(values)).n_effective, sum(map(len, values))
+    assert found is not None
+    assert min(len(values) - 1, n_steps) - 1e-9 <= found <= n_steps + 1e-9
+
+
+# --- intervals of averages ---
+
+
+@settings(max_examples=100)
+@given(FRACTIONS)
+def test_averages_of_few_tasks_have_students_t_on_the_logit(values: list[list[float]]) -> None:
+    metric = aggregate.metric(named(values))
+    assume(metric.method == "logit-t")
+    half = stats.t.ppf(0.975, len(values) - 1) * metric.se / (metric.macro * (1 - metric.macro))
+    middle = special.logit(metric.macro)
+    assert metric.ci95 == pytest.approx(tuple(special.expit([middle - half, middle + half])), abs=1e-8)
+
+
+def test_the_macro_and_the_micro_average_of_tasks_of_one_length_are_equally_sure() -> None:
+    values = named([[float(i % 3 == 0), float(i % 2)] for i in range(20)])
+    macro, micro = aggregate.metric(values), aggregate.micro_interval(values)
+    assert micro.ci95 == macro.ci95
+    assert (micro.se, micro.n_effective, micro.method) == (
+        pytest.approx(macro.se), pytest.approx(macro.n_effective), "korn-graubard",
+    )  # fmt: skip
 
 
 # --- intervals of shares ---
@@ -107,15 +140,17 @@ def test_wilson_is_that_of_scipy(hits: int, n: int) -> None:
 
 @pytest.mark.parametrize("n_tasks", [2, 14, 30, 177])
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_nothing_and_everything_have_an_interval_as_wide_as_their_tasks_leave(share: float, n_tasks: int) -> None:
-    theirs = stats.binomtest(round(share * n_tasks), n_tasks).proportion_ci(method="exact")
-    found = aggregate.metric({str(task): [share] * 5 for task in range(n_tasks)})
-    assert found.ci95 == pytest.approx((theirs.low, theirs.high), abs=1e-9)
-    assert found.ci95[0] < found.ci95[1]
+def test_nothing_and_everything_take_the_steps_of_a_task_to_be_alike(share: float, n_tasks: int) -> None:
+    found = aggregate.metric(named([[share] * 4, [share] * 6] * (n_tasks // 2) + [[share] * 5] * (n_tasks % 2)))
+    n = 5 * n_tasks / (1 + 4 * 0.3)
+    # Clopper and Pearson of no hit in n trials
+    bound = 1 - 0.025 ** (1 / n)
+    assert found.ci95 == pytest.approx((0.0, bound) if share == 0 else (1 - bound, 1.0), abs=1e-9)
+    assert found.method == "korn-graubard"
 
 
 def test_one_task_says_nothing() -> None:
-    assert statistics.korn_graubard(1.0, 5.0, 5, 1) == (0.0, 1.0)
+    assert aggregate.micro_interval({"t": [1.0, 0.5]}).ci95 == (0.0, 1.0)
     assert statistics.wilson(1.0, 1) == (0.0, 1.0)
 
 
