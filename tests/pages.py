@@ -140,6 +140,16 @@ def hub_schema() -> Any:
 
 
 @lru_cache(maxsize=8)
+class Stored:
+    """A screenshot, as a step holds it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self) -> bytes:
+        return self._data
+
+
 def picture(width: int, height: int, shade: int) -> bytes:
     """A small PNG file: a grey page with a darker line every `LINE_HEIGHT`."""
     image = Image.new("L", (width, max(height, 1)), 255 - shade)

@@ -154,7 +154,7 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
         type=positive_int,
         default=17,
         metavar="N",
-        help="candidates in a question (default: %(default)s)",
+        help="candidates in a question (default: %(default)s, with a first group of 16 as released)",
     )
     asked.add_argument(
         "--merge",

@@ -151,7 +151,7 @@ class AnnotationGrounding:
         groups = self.grouping(prepared).groups
         drawn = drawn_boxes(prepared, boxes)
         asked = [ids for ids in groups if any(node in drawn for node in ids)]
-        if not asked:
+        if groups and not asked:
             raise RowError("nothing_to_mark", f"none of the {len(boxes)} ranked candidates has a box on the page")
         if self.merge_rule == "final-round":
             check_capacity(self.marks.kind, len(asked))  # a final round may hold a pick of every group

@@ -1,8 +1,7 @@
 """A page's candidates in groups: which are asked about together, in which order, and how their answers become one.
 
-The split is the released one (PROTOCOLS, section 4): the ranked candidates from the top of the page down, the first group one
-element short, then full groups, then what is left; a last group of one element is dropped. A group of which nothing lies on
-the picture is not asked.
+Groups are those of SeeAct's released code: the ranked candidates from the top of the page down, cut by `split_groups`. A group
+is left out only where its part of the page is empty; an element need not be visible to be asked about.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from seeact_offline.grounding.asking import (
 )
 from seeact_offline.grounding.merging import decision, merge
 from seeact_offline.models.batch import WAITING
+from seeact_offline.pages.screenshots import is_crop_empty
 from seeact_offline.records import (
     Box,
     CallError,
@@ -39,10 +39,12 @@ from seeact_offline.records import (
 )
 from seeact_offline.tokens import count_words, visual_tokens
 
+RELEASED_SIZE = 17
+"""The group size with a rule of its own."""
 NOTES = {
-    "last_group_dropped": "a last group of one element, which is not asked about",
+    "last_group_dropped": "a last group of one element, which is not asked about (any group size but 17)",
     "tie_at_group_cut": "two elements of one height on either side of a cut between groups, where document order decides",
-    "group_off_picture": "a group that is not asked about, as all of its boxes lie outside of the picture",
+    "group_off_picture": "a group that is not asked about, as it lies over 1,024 pixels above or below the picture",
 }
 """What is counted of a step's groups, and what each count means."""
 
@@ -57,12 +59,19 @@ class Grouping:
 
 
 def grouping(prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions) -> Grouping:
-    """The ranked candidates from the top of the page down, split. Raises RowError `bad_screenshot`, `nothing_to_show`."""
+    """Splits the ranked candidates from the top of the page down. Raises RowError `bad_screenshot`, `nothing_to_show`.
+
+    No group is left of a single candidate where `size` drops a last group of one.
+    """
     ordered = by_height(prepared, boxes)
     split = [tuple(ordered)] if rule == "single" else split_groups(ordered, size)
-    shown = [ids for ids in split if not form.image or any(_is_on(boxes[node], prepared.picture.size) for node in ids)]
-    if not shown:
-        raise RowError("nothing_to_show", f"none of the {len(boxes)} ranked candidates has a box on the picture")
+    shown = [
+        ids
+        for ids in split
+        if not form.image or not is_crop_empty([boxes[node] for node in ids], prepared.picture.size)
+    ]
+    if split and not shown:
+        raise RowError("nothing_to_show", f"all {len(boxes)} ranked candidates lie far above or below the picture")
     notes = noted(
         last_group_dropped=len(ordered) - sum(map(len, split)),
         tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
@@ -74,13 +83,15 @@ def grouping(prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRu
 
 
 def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Groups of `size`, the first one shorter: 50 in groups of 17 are 16, 17 and 17, 40 are 16, 17 and 7.
+    """Cuts at least one id into groups, as SeeAct's released code does.
 
-    A last group of one is dropped, unless it is the only one.
+    It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1). Any other
+    size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
     """
-    cuts = [0, *range(max(size - 1, 1), len(ids), size), len(ids)]
+    is_released = size == RELEASED_SIZE
+    cuts = [0, *range(size - is_released, len(ids), size), len(ids)]
     groups = [tuple(ids[begin:end]) for begin, end in pairwise(cuts)]
-    return groups[:-1] if len(groups) > 1 and size > 1 and len(groups[-1]) == 1 else groups
+    return groups if is_released or len(groups[-1]) > 1 else groups[:-1]
 
 
 def by_height(prepared: Prepared, boxes: dict[str, Box]) -> list[str]:
@@ -96,11 +107,6 @@ def boxes_of(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
     if missing is not None:
         raise RowError("missing_box", f"candidate {missing} has no bounding_box_rect")
     return {node: box for node, box in boxes.items() if box is not None}
-
-
-def _is_on(box: Box, picture: tuple[int, int]) -> bool:
-    """Whether any of it, or the point or line that it is, lies on the picture."""
-    return box.right >= 0 and box.bottom >= 0 and box.x < picture[0] and box.y < picture[1]
 
 
 # --- asking ---

@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -219,17 +219,27 @@ def _in_rgb(image: Image.Image) -> Image.Image:
 
 
 def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN) -> CropBox:
-    """What a group is shown: full width, from `margin` above its topmost box to `margin` below its lowest bottom edge.
+    """The part of the page that a group is shown: full width, `_rows_shown` of them.
 
-    Clamped to the picture; a group that lies wholly outside it is shown the nearest strip. Rounding is half to even, as
-    in SeeAct's released example (crops of 2529, 5808 and 3224 px).
+    A group whose part is empty is shown the nearest strip of one pixel.
     """
-    boxes = list(boxes)
     width, height = size
-    top = max(0, round(min(box.y for box in boxes) - margin))
-    bottom = min(height, round(max(box.bottom for box in boxes) + margin))
+    top, bottom = _rows_shown(list(boxes), height, margin)
     top = min(top, max(0, height - 1))
     return CropBox(0, top, width, max(bottom, top + 1))
+
+
+def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MARGIN) -> bool:
+    """Whether the whole group lies farther than `margin` above or below the picture."""
+    top, bottom = _rows_shown(boxes, size[1], margin)
+    return bottom <= top
+
+
+def _rows_shown(boxes: Sequence[Box], height: int, margin: int) -> tuple[int, int]:
+    """First and last (exclusive) row: from `margin` above the topmost box to `margin` below the lowest bottom edge, as far as
+    the picture reaches. Rounding is half to even, as in SeeAct's released example (crops of 2529, 5808 and 3224 px)."""
+    top = max(0, round(min(box.y for box in boxes) - margin))
+    return top, min(height, round(max(box.bottom for box in boxes) + margin))
 
 
 def _bad(error: Exception) -> RowError:

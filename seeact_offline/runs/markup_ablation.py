@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from seeact_offline.grounding.groups import split_groups
 from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_capacity
 from seeact_offline.records import InputError, MergeRule, Metric, Prediction, StepScore, Summary, Truth, Usage
 from seeact_offline.scoring import aggregate
@@ -82,7 +83,7 @@ def _most_in_a_picture(group_size: int, merge: MergeRule, top_k: int) -> tuple[i
     """How many elements one picture may have to mark, and the option that decides it."""
     if merge == "single":
         return top_k, f"top_k {top_k} with merge single"
-    groups = -(-top_k // group_size) if merge == "final-round" else 0
+    groups = len(split_groups([""] * top_k, group_size)) if merge == "final-round" else 0
     if groups > group_size:
         return groups, f"group_size {group_size}, as the final round of top_k {top_k} holds a pick of every group"
     return group_size, f"group_size {group_size}"

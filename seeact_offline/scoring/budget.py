@@ -41,7 +41,7 @@ def budget(
             "k": k,
             "bound": average([rank is not None and rank < k for rank in ranks])._asdict(),
             "groups": sum(n_groups[min(k, n)] * one.n_steps for n, one in paid.items() if n),
-            **_cost({n: n_groups[min(k, n)] / n_groups[n] if n else 1.0 for n in paid}, paid),
+            **_cost({n: n_groups[min(k, n)] / n_groups[n] if n and n_groups[n] else 1.0 for n in paid}, paid),
         }
         for k in BUDGETS
         if k <= top_k

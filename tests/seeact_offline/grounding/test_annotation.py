@@ -226,7 +226,7 @@ def test_a_label_that_is_not_offered_is_a_named_failure() -> None:
 
 
 def test_several_picks_are_marked_once_more_with_labels_of_their_own() -> None:
-    grounded, model = ground(made_up(34), [final("3"), final("5"), final("2")])
+    grounded, model = ground(made_up(33), [final("3"), final("5"), final("2")])
     last = grounded.groups[-1]
     assert (last.is_final_round, last.offered, last.element_id) == (True, ("e2", "e20"), "e20")
     assert model.requests[-1].messages[-1].picture.labels == ("1", "2")
@@ -307,11 +307,13 @@ def test_what_cannot_be_is_refused_at_once(options: dict, message: str) -> None:
         grounding(**options)
 
 
-@pytest.mark.parametrize("options", [{"merge": "single"}, {"group_size": 1}], ids=["one group", "final round"])
-def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(options: dict) -> None:
+@pytest.mark.parametrize(
+    ("n", "options"), [(27, {"merge": "single"}), (28, {"group_size": 1})], ids=["one group", "final round"]
+)
+def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(n: int, options: dict) -> None:
     model = InTurn2()
     with pytest.raises(InputError, match=r"^marks: .*for letter, got 27; use double-letter or number"):
-        asyncio.run(grounding(Marks("letter"), **options).ground(made_up(27), model))
+        asyncio.run(grounding(Marks("letter"), **options).ground(made_up(n), model))
     assert model.requests == []
 
 

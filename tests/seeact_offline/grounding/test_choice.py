@@ -19,14 +19,17 @@ from seeact_offline.grounding.groups import split_groups
 from seeact_offline.grounding.merging import merge
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
     MERGE_RULES,
+    Box,
     CallError,
     Candidate,
     Completion,
     Operation,
+    RankedCandidate,
     Reply,
     Request,
     RowError,
@@ -35,6 +38,8 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.runner import prepare
 from seeact_offline.tokens import count_words, visual_tokens
+from tests.pages import Stored, picture
+from tests.reference.grouping import groups_of
 from tests.scripted import Scripted
 
 
@@ -76,27 +81,69 @@ def test_the_groups_of_the_real_step_equal_the_golden_file(prepared, shared_step
     assert [list(g.pictures[0].box.size) for g in groups] == [g["crop_size"] for g in golden]
 
 
-def test_fifty_make_groups_of_16_17_17() -> None:
-    assert [len(g) for g in split_groups([str(i) for i in range(50)], 17)] == [16, 17, 17]
-
-
 @pytest.mark.parametrize(
     ("n", "size", "expected"),
     [
-        (40, 17, [16, 17, 7]), (16, 17, [16]), (17, 17, [16]), (18, 17, [16, 2]), (34, 17, [16, 17]), (35, 17, [16, 17, 2]),
-        (1, 17, [1]), (3, 2, [1, 2]), (2, 2, [1]), (3, 1, [1, 1, 1]),
+        (50, 17, [16, 17, 17]), (40, 17, [16, 17, 7]), (16, 17, [16]), (17, 17, [16, 1]), (34, 17, [16, 17, 1]), (1, 17, [1]),
+        (20, 20, [20]), (41, 20, [20, 20]), (42, 20, [20, 20, 2]), (17, 16, [16]), (3, 2, [2]), (2, 2, [2]), (2, 1, [1]), (1, 20, []),
     ],
 )  # fmt: skip
-def test_the_first_group_is_one_short_and_a_last_one_of_one_is_dropped(n: int, size: int, expected: list[int]) -> None:
+def test_groups_of_17_keep_a_last_one_of_one_and_groups_of_another_size_drop_it(
+    n: int, size: int, expected: list[int]
+) -> None:
     assert [len(group) for group in split_groups([str(i) for i in range(n)], size)] == expected
 
 
-@given(st.integers(1, 200), st.integers(1, 60))
-def test_groups_keep_order_and_lose_one_element_at_most(n: int, size: int) -> None:
-    groups = split_groups([str(i) for i in range(n)], size)
-    kept = [node for group in groups for node in group]
-    assert kept in ([str(i) for i in range(n)], [str(i) for i in range(n - 1)])
-    assert all(len(group) == size for group in groups[1:-1])
+@given(st.integers(1, 200), st.sampled_from([17, *range(1, 61)]))
+def test_groups_are_those_of_a_slow_re_implementation(n: int, size: int) -> None:
+    ids = [str(i) for i in range(n)]
+    assert [list(group) for group in split_groups(ids, size)] == groups_of(ids, size)
+
+
+def on_page(height: int, *boxes: Box) -> Prepared:
+    """A page of so many pixels with an element for each box, ranked as given."""
+    nodes = [f"e{i}" for i in range(len(boxes))]
+    html = "".join(f'<a backend_node_id="{node}"><text backend_node_id="t{node}">{node}</text></a>' for node in nodes)
+    page = Page(f'<html backend_node_id="r"><body backend_node_id="b">{html}</body></html>')
+    candidates = tuple(
+        Candidate(node, "a", box, i == 0) for i, (node, box) in enumerate(zip(nodes, boxes, strict=True))
+    )
+    step = Step(
+        "task", "step", "Press e0", (), "w", "d", "", Operation("CLICK"), candidates, Stored(picture(1280, height, 20))
+    )
+    ranked = tuple(RankedCandidate(node, -i, i) for i, node in enumerate(nodes))
+    return Prepared(step, page, PagePicture(step.screenshot), ranked)
+
+
+UNSEEN, RIGHT_OF_IT, FAR_BELOW = Box(-1, -1, -1, -1), Box(1400, 300, 50, 20), Box(10, 9000, 50, 20)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "size", "asked", "notes"),
+    [
+        ([UNSEEN] * 2, 17, [2], {}),
+        ([RIGHT_OF_IT] * 2, 17, [2], {}),
+        ([RIGHT_OF_IT, FAR_BELOW], 17, [2], {}),
+        ([RIGHT_OF_IT] * 2 + [FAR_BELOW] * 2, 2, [2], {"group_off_picture": 1}),
+        ([RIGHT_OF_IT] * 2 + [FAR_BELOW], 2, [2], {"last_group_dropped": 1}),
+        # below the page, but not by the margin
+        ([Box(10, 2023, 50, 20)], 17, [1], {}),
+        ([UNSEEN], 5, [], {"last_group_dropped": 1}),
+    ],
+)
+def test_a_group_is_left_out_only_where_its_part_of_the_page_is_empty(
+    boxes: list[Box], size: int, asked: list[int], notes: dict[str, int]
+) -> None:
+    prepared = on_page(1000, *boxes)
+    model = InTurn2(*[final("B")] * len(asked))
+    grounded = asyncio.run(ChoiceGrounding(open_pack("seeact", "choice"), size).ground(prepared, model))
+    assert [len(group.offered) for group in grounded.groups if not group.is_final_round] == asked
+    assert {name: n for name, n in grounded.notes if name != "tie_at_group_cut"} == notes
+
+
+def test_a_step_of_which_every_group_lies_far_off_the_page_is_a_fault_of_its_row() -> None:
+    with pytest.raises(RowError, match="nothing_to_show"):
+        ChoiceGrounding(open_pack("seeact", "choice")).questions(on_page(1000, Box(10, 2024, 50, 20)))
 
 
 def test_each_group_is_asked_two_turns_with_the_first_reply_fed_back(prepared) -> None:

@@ -36,7 +36,7 @@ class Waiting:
 def prepared() -> Prepared:
     step = next(iter(load_steps("sample", "cross_task")))
     assert step.screenshot is not None
-    ranked = [RankedCandidate(c.backend_node_id, 1.0, rank) for rank, c in enumerate(step.candidates[:9])]
+    ranked = [RankedCandidate(c.backend_node_id, 1.0, rank) for rank, c in enumerate(step.candidates[:10])]
     return Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), tuple(ranked))
 
 

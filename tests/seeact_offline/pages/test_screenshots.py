@@ -12,16 +12,10 @@ from PIL import Image
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.lint import BLANK_BYTES
-from seeact_offline.pages.screenshots import Decoded, PagePicture, group_crop
+from seeact_offline.pages.screenshots import Decoded, PagePicture, group_crop, is_crop_empty
 from seeact_offline.records import PNG, Box, CropBox, ImageFormat, InputError, RowError
-
-
-class Stored:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self) -> bytes:
-        return self._data
+from tests.pages import Stored
+from tests.reference.grouping import rows_shown
 
 
 def png(width: int, height: int) -> bytes:
@@ -53,6 +47,11 @@ def test_a_crop_is_never_empty_and_lies_in_the_picture(group: list[Box], width: 
     x0, y0, x1, y1 = group_crop(group, (width, height))
     assert (x0, x1) == (0, width)
     assert 0 <= y0 < y1 <= height
+
+
+@given(st.lists(boxes, min_size=1, max_size=5), st.integers(1, 10000))
+def test_a_crop_is_empty_where_no_row_of_the_page_lies_near_the_group(group: list[Box], height: int) -> None:
+    assert is_crop_empty(group, (1280, height)) == (rows_shown(group, height) == 0)
 
 
 def test_a_crop_holds_the_pixels_of_its_rectangle() -> None:

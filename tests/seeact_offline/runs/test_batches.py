@@ -55,7 +55,7 @@ def reply(body: dict[str, Any]) -> Answer | str:
 def config(sample: Sample, base_url: str | None, out: str, **options: Any) -> EvalConfig:
     """A run with a store of paid replies of its own."""
     given = {
-        "dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "top_k": 9, "group_size": 4,
+        "dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "top_k": 10, "group_size": 4,
         "model": "openai/m", "base_url": base_url, "cache": "off", "price": so.models.Price(1, 2), "out": Path(out),
     }  # fmt: skip
     return heeded(EvalConfig(**(given | options)))

@@ -103,7 +103,7 @@ def config(sample: Sample, server: ChatServer, out: Path, **changes: Any) -> Eva
         dataset=sample.dataset,
         split="cross_task",
         scores=sample.scores,
-        top_k=9,
+        top_k=10,
         group_size=4,
         model="openai/gpt-4o",
         base_url=server.base_url,
@@ -256,7 +256,7 @@ def test_a_folder_of_another_run_is_refused(sample: Sample, tmp_path: Path) -> N
 def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Plan:
     """Of a server that nobody could ask."""
     given = {"model": "openai/gpt-4o", "base_url": "http://127.0.0.1:9/v1", **changes}
-    usual = EvalConfig(dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=9, group_size=4)
+    usual = EvalConfig(dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=10, group_size=4)
     return dry_run(heeded(usual.changed(out=tmp_path / "run", **given)))
 
 

@@ -80,7 +80,7 @@ def test_cells_with_a_plain_turn_1_come_first_for_they_pay_for_what_is_shared() 
     [
         ((27, "first", 50), "got 27 by group_size 27; use kinds number,double-letter or another group_size"),
         ((17, "single", 50), "got 50 by top_k 50 with merge single; use .* or another top_k"),
-        ((1, "final-round", 50), "got 50 by group_size 1, as the final round of top_k 50"),
+        ((1, "final-round", 50), "got 49 by group_size 1, as the final round of top_k 50"),
     ],
 )
 def test_more_marks_than_letters_are_refused_with_what_to_use(asked: tuple[int, Any, int], said: str) -> None:

@@ -50,6 +50,14 @@ def test_cost_goes_by_the_groups_that_so_many_candidates_make() -> None:
     assert (made[20]["prompt_tokens"], made[20]["cost_usd"]) == (2000, pytest.approx(0.2))
 
 
+def test_a_lone_candidate_that_no_group_holds_costs_what_it_did() -> None:
+    made = budgets([ranked(1, 0), ranked(50, 0)], group_size=20)
+    assert made is not None
+    assert {k: (one["groups"], one["calls"]) for k, one in made.items()} == {
+        5: (1, 8), 10: (1, 8), 20: (1, 8), 30: (2, 10), 50: (3, 12),
+    }  # fmt: skip
+
+
 def test_at_the_runs_own_k_it_is_what_the_run_paid() -> None:
     steps = [ranked(50, 0), ranked(40, 1), ranked(3, 1), (replace(ranked(0, None)[0]), ranked(0, None)[1])]
     made = budgets(steps)
