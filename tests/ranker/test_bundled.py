@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranker import CrossEncoderRanker, LexicalRanker
+from ranker import LexicalRanker
+from ranker.plain import PlainRanker
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder, default_ranker
 from seeact_offline.ranking.scores import Described, describe
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bun
 @cache
 def ranks(split: str, name: str) -> list[int | None]:
     """Rank from 0 of each step's best right element, equal scores in document order; None where it has none."""
-    ranker = LexicalRanker() if name == "bm25" else CrossEncoderRanker(folder())
+    ranker = LexicalRanker() if name == "bm25" else PlainRanker(folder())
     return [rank(described, right, ranker) if right else None for described, right in pages(split)]
 
 
@@ -35,7 +36,7 @@ def pages(split: str) -> list[tuple[Described, frozenset[str]]]:
     return [(describe(step), frozenset(step.truth.positives)) for step in load_steps("sample", split)]
 
 
-def rank(described: Described, right: frozenset[str], ranker: CrossEncoderRanker | LexicalRanker) -> int:
+def rank(described: Described, right: frozenset[str], ranker: PlainRanker | LexicalRanker) -> int:
     nodes = sorted(described.texts, key=described.places.__getitem__)
     scores = ranker.score(described.query, [described.texts[node] for node in nodes])
     order = [nodes[place] for place in np.argsort(-scores, kind="stable")]
