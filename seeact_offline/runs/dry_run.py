@@ -123,7 +123,7 @@ def dry_run(
 
 
 def detectable(steps_of_tasks: Sequence[int], assumed: Assumed) -> float | None:
-    """The smallest difference in Step SR that two runs over tasks of so many steps show; None under two tasks.
+    """The smallest difference in Step SR that two runs over tasks of so many steps show; None for fewer than six tasks.
 
     At a step the two differ by 1, 0 or -1, with a variance of `disagreement` where there is no difference on average. The mean of
     a task of m steps then varies by disagreement x ((1 - correlation) / m + correlation).

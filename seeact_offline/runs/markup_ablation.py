@@ -12,10 +12,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+import numpy as np
+
 from seeact_offline.grounding.groups import split_groups
 from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_capacity
 from seeact_offline.records import InputError, MergeRule, Metric, Prediction, StepScore, Summary, Truth, Usage
-from seeact_offline.scoring import aggregate
+from seeact_offline.scoring import aggregate, statistics
 from seeact_offline.scoring import steps as scoring
 from seeact_offline.scoring.rules import Protocol
 
@@ -161,12 +163,13 @@ def _row(result: CellResult, best: CellResult, seed: int) -> dict[str, Any]:
 
 
 def difference(result: CellResult, other: CellResult, seed: int) -> dict[str, Any]:
-    """Of each metric, paired by step, its interval clustered by task."""
+    """Metric -> its difference, paired by step, clustered by task."""
     return {
-        name: asdict(aggregate.paired_difference(_values(result, name), _values(other, name), seed)) for name in METRICS
+        name: asdict(statistics.gap(_task_means(result, name) - _task_means(other, name), seed)) for name in METRICS
     }
 
 
-def _values(result: CellResult, name: str) -> dict[str, list[float]]:
+def _task_means(result: CellResult, name: str) -> np.ndarray:
+    """Shape (n_tasks,)."""
     values = [float(getattr(score, _VALUES[name]) or 0.0) for score in result.scores]
-    return aggregate.by_task([score.key for score in result.scores], values)
+    return aggregate.task_means(list(aggregate.by_task([score.key for score in result.scores], values).values()))

@@ -100,7 +100,7 @@ class Plan:
     image_rule: str
     assumed: Assumed
     detectable: float | None
-    """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %; None under two tasks."""
+    """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %; None for fewer than six tasks."""
     remarks: tuple[str, ...] = ()
     """Sentences."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TypeVar
 
 import numpy as np
@@ -106,31 +106,6 @@ def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> stat
 def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:
     """Each task's mean, shape (n_tasks,), from the values of its steps."""
     return np.array([sum(steps) / len(steps) for steps in tasks], dtype=float)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference in one figure between two runs over the same steps."""
-
-    macro: float
-    """The first run's macro average minus the second's."""
-    ci95: tuple[float, float]
-
-
-def paired_difference(
-    values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]], seed: int = 0
-) -> Difference:
-    """How much higher `values` are than `others`, both task -> values of its steps; the interval comes from drawing whole
-    tasks with replacement, the same ones for both.
-
-    One task does not show how tasks vary, so its interval is all of [-1, 1]. Raises ValueError if the steps differ.
-    """
-    if {t: len(v) for t, v in values.items()} != {t: len(v) for t, v in others.items()}:
-        raise ValueError("values and others must be of the same tasks and steps")
-    gaps = task_means(list(values.values())) - task_means([others[task] for task in values])
-    if len(gaps) < 2:
-        return Difference(float(gaps.sum()), (-1.0, 1.0))
-    return Difference(float(gaps.mean()), statistics.bootstrap_interval(gaps, seed))
 
 
 def task_success(tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int) -> float | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
 from seeact_offline.scoring import aggregate, statistics
-from seeact_offline.scoring.comparison import SIGNIFICANT, Cell, Comparison, Gap, Paired, Repeats, Variance
+from seeact_offline.scoring.comparison import SIGNIFICANT, Cell, Comparison, Paired, Repeats, Variance
+from seeact_offline.scoring.statistics import Gap
 
 METRICS = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_success_rate": "success"}
 """Each figure, and the field of a step that it averages."""
@@ -246,11 +247,7 @@ class _Table:
         return any(abs(self.macro(m, name) - headline[m]) > 1e-9 for m in self.metrics if m in headline)
 
     def gap(self, first: np.ndarray, second: np.ndarray, seed: int) -> Gap:
-        """One task does not show how tasks vary, so that its interval is all of [-1, 1]."""
-        differences = self.means(first - second)
-        few = len(differences) < 2
-        interval = (-1.0, 1.0) if few else statistics.bootstrap_interval(differences, seed)
-        return Gap(float(differences.mean()), interval, statistics.sign_flip_p(differences, seed))
+        return statistics.gap(self.means(first - second), seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -274,7 +271,7 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
     steps = table.credit(metric, base) - table.credit(metric, name)
     tasks = table.means(steps)
     sd = float(np.std(tasks, ddof=1)) if len(tasks) > 1 else 0.0
-    varies = sd > statistics.SAME
+    n_differ = int((np.abs(tasks) > statistics.SAME).sum())
     return Paired(
         metric=metric,
         first=base,
@@ -284,9 +281,9 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
         first_better=int((steps > statistics.SAME).sum()),
         second_better=int((steps < -statistics.SAME).sum()),
         same=int((np.abs(steps) <= statistics.SAME).sum()),
-        n_tasks_that_differ=int((np.abs(tasks) > statistics.SAME).sum()),
-        detectable=statistics.detectable(sd, len(tasks)) if varies else None,
-        tasks_needed=statistics.tasks_to_detect(sd, detect / 100) if varies else None,
+        n_tasks_that_differ=n_differ,
+        detectable=statistics.detectable(sd, len(tasks)) if n_differ >= statistics.FEWEST_TASKS else None,
+        tasks_needed=statistics.tasks_to_detect(sd, detect / 100) if sd > statistics.SAME else None,
     )
 
 

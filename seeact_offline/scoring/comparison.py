@@ -8,22 +8,11 @@ from dataclasses import asdict, dataclass
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
-from seeact_offline.scoring.statistics import RESAMPLES
+from seeact_offline.scoring.statistics import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
 
 SIGNIFICANT = 0.05
 TITLES = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 ALWAYS_CLICK = "always CLICK, no element"
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference of two macro averages over the same steps, as fractions."""
-
-    macro: float
-    ci95: tuple[float, float]
-    """By drawing whole tasks with replacement, the same for both."""
-    p: float
-    """By flipping the signs of tasks' differences; two-sided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,7 @@ class Paired:
     n_tasks_that_differ: int
     """Tasks whose means differ: p rests on these alone."""
     detectable: float | None
-    """The smallest difference that this many tasks find with power 80 % at 5 %; None where nothing varies."""
+    """The smallest difference that this many tasks find with power 80 % at 5 %; None where fewer than FEWEST_TASKS differ."""
     tasks_needed: int | None
     """Tasks that would find `Comparison.detect` points with that power; None where nothing varies."""
 
@@ -206,15 +195,17 @@ def _differences(comparison: Comparison) -> Table:
             *_gap(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
             percent(pair.detectable),
-            "-" if pair.tasks_needed is None else pair.tasks_needed,
+            "-" if pair.tasks_needed is None else f"about {pair.tasks_needed}",
         )
         for pair in comparison.pairs
     ]
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
     needed = f"tasks for {comparison.detect:g} points"
     note = (
-        f"Paired by step, clustered by task. Interval: {RESAMPLES:,} resamples of the tasks. p: signs of the tasks' differences"
-        " flipped. Detectable: the smallest difference that these tasks find in four of five such comparisons (5 %, two-sided)."
+        "Paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
+        f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same"
+        " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
+        f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
         note += f" Holm: p adjusted for {len(comparison.runs) - 1} comparisons under each metric."
@@ -222,11 +213,16 @@ def _differences(comparison: Comparison) -> Table:
 
 
 def _gap(gap: Gap) -> tuple[str, str, str]:
-    low, high = gap.ci95
-    return _points(gap.macro), f"{_points(low)} to {_points(high)}", f"{gap.p:.4f}"
+    return points(gap.macro), gap_interval(gap.ci95), f"{gap.p:.4f}"
 
 
-def _points(value: float) -> str:
+def gap_interval(ci95: Sequence[float] | None) -> str:
+    """An interval of a difference as text, in points."""
+    return f"-, fewer than {FEWEST_TASKS} tasks" if ci95 is None else f"{points(ci95[0])} to {points(ci95[1])}"
+
+
+def points(value: float) -> str:
+    """A difference of fractions as text, in points."""
     # + 0.0: no negative zero
     return f"{round(100 * value, 1) + 0.0:+.1f}"
 

@@ -22,9 +22,13 @@ LEVEL = 0.95
 POWER = 0.8
 PLACES = 9
 EXACT_UP_TO = 13
-"""Tasks that differ, up to which all patterns of signs are tried: 8,192 of them."""
+"""Tasks up to which all patterns of signs are tried: 8,192 of them."""
+FEWEST_TASKS = 6
+"""Fewer tasks reject nothing at 5 %: of five, the rarest signs have p 2 / 32."""
 SAME = 1e-12
 """Differences below this are rounding, not results."""
+ZERO = 10.0**-PLACES
+"""Bounds below this are 0."""
 ALIKE = 0.3
 """Assumed correlation of two steps of a task where every step has the same value, which shows none."""
 _CHUNK = 100
@@ -176,34 +180,78 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return _bounds(max(0.0, middle - half), min(1.0, middle + half))
 
 
-# --- tests ---
+# --- differences ---
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A difference of two macro averages over the same steps, as fractions."""
+
+    macro: float
+    ci95: tuple[float, float] | None
+    """The differences that flipping signs does not reject at 5 %, so 0 is among them just where p is not below 0.05. None for
+    fewer than FEWEST_TASKS tasks, which reject nothing."""
+    p: float
+    """By flipping the signs of tasks' differences; two-sided."""
+
+
+def gap(differences: np.ndarray, seed: int = 0) -> Gap:
+    """The mean of the tasks' differences, shape (n_tasks,), with its interval and its p."""
+    p = sign_flip_p(differences, seed)
+    ci95 = sign_flip_interval(differences, seed)
+    mean = float(differences.mean()) if len(differences) else 0.0
+    # patterns drawn at random may part the two, and p is the exact one where few tasks differ
+    if ci95 is not None and p >= 1 - LEVEL:
+        ci95 = min(ci95[0], 0.0), max(ci95[1], 0.0)
+    elif ci95 is not None:
+        ci95 = (max(ci95[0], ZERO), ci95[1]) if mean > 0 else (ci95[0], min(ci95[1], -ZERO))
+    return Gap(mean, ci95, p)
 
 
 def sign_flip_p(differences: np.ndarray, seed: int = 0) -> float:
     """Two-sided p of the mean of (n_tasks,) differences: how often random signs give one at least as far from 0.
 
-    Tasks without a difference look the same with either sign, so they say nothing. With at most EXACT_UP_TO others every
-    pattern is tried, else RESAMPLES random ones and the one found: never 0.
+    Tasks without a difference look the same with either sign, so they are left out. Never 0: the signs found are a pattern too.
     """
     moved = differences[np.abs(differences) > SAME]
     if not len(moved):
         return 1.0
-    exact = len(moved) <= EXACT_UP_TO
-    signs = _all_signs(len(moved)) if exact else _random_signs(len(moved), seed)
+    signs = _signs(len(moved), seed)
     as_far = int((np.abs(_products(signs, moved)) >= abs(moved.sum()) - len(moved) * SAME).sum())
-    return as_far / len(signs) if exact else (as_far + 1) / (len(signs) + 1)
+    return as_far / len(signs)
 
 
-def _all_signs(n: int) -> np.ndarray:
-    """Shape (2 ** n, n) of -1 and 1."""
-    return np.where((np.arange(2**n)[:, None] >> np.arange(n)) & 1, -1, 1).astype(np.int8)
+def sign_flip_interval(differences: np.ndarray, seed: int = 0) -> tuple[float, float] | None:
+    """All means that `sign_flip_p` of (n_tasks,) differences, less that mean, does not reject at 1 - LEVEL.
+
+    With tasks A flipped and B not, the flipped sum is as far from 0 as the unflipped just where the mean supposed lies between
+    the means of A and B, or where A or B is empty. So p of a supposed mean is the share of patterns that hold it, and since all
+    of them hold the mean found, the bounds are order statistics. None where the patterns that hold everything are enough.
+    """
+    n = len(differences)
+    signs = _signs(n, seed)
+    n_flipped = (n - signs.sum(axis=1, dtype=int)) // 2
+    parting = (n_flipped > 0) & (n_flipped < n)
+    k = math.ceil((1 - LEVEL) * len(signs)) - int((~parting).sum())
+    if k <= 0:
+        return None
+    n_flipped, flipped_sum = n_flipped[parting], _products(signs, differences)[parting]
+    of_flipped = (differences.sum() - flipped_sum) / (2 * n_flipped)
+    of_others = (differences.sum() + flipped_sum) / (2 * (n - n_flipped))
+    low = np.partition(np.minimum(of_flipped, of_others), k - 1)[k - 1]
+    high = np.partition(np.maximum(of_flipped, of_others), -k)[-k]
+    return _bounds(*(0.0 if abs(x) < ZERO else x for x in (low, high)))
 
 
 @lru_cache(maxsize=4)
-def _random_signs(n: int, seed: int) -> np.ndarray:
-    """Shape (RESAMPLES, n) of -1 and 1."""
-    bits = np.unpackbits(np.frombuffer(np.random.default_rng(seed).bytes(RESAMPLES * -(-n // 8)), np.uint8))
-    return bits.reshape(RESAMPLES, -1)[:, :n].astype(np.int8) * np.int8(2) - np.int8(1)
+def _signs(n: int, seed: int) -> np.ndarray:
+    """Patterns of -1 and 1, shape (n_patterns, n): all of them up to EXACT_UP_TO, else RESAMPLES random ones and that of no flip."""
+    if n <= EXACT_UP_TO:
+        return np.where((np.arange(2**n)[:, None] >> np.arange(n)) & 1, -1, 1).astype(np.int8)
+    width = -(-n // 8)
+    drawn = np.random.default_rng(seed).bytes(RESAMPLES * width) + b"\xff" * width
+    bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(RESAMPLES + 1, -1)[:, :n]
+    return bits.astype(np.int8) * np.int8(2) - np.int8(1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -222,16 +270,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def detectable(sd: float, n_tasks: int) -> float | None:
     """The smallest difference that a two-sided test at 5 % finds with POWER, if tasks' differences vary by `sd`.
 
-    None for fewer than two tasks.
+    None for fewer than FEWEST_TASKS.
     """
-    return None if n_tasks < 2 else _distance(n_tasks - 1) * sd / math.sqrt(n_tasks)
+    return None if n_tasks < FEWEST_TASKS else _distance(n_tasks - 1) * sd / math.sqrt(n_tasks)
 
 
 def tasks_to_detect(sd: float, difference: float) -> int:
-    """How many tasks find this difference with POWER, if tasks' differences vary by `sd`; at least 2."""
+    """How many tasks find this difference with POWER, if tasks' differences vary by `sd`; at least FEWEST_TASKS."""
     normal = NormalDist()
     z = normal.inv_cdf((1 + LEVEL) / 2) + normal.inv_cdf(POWER)
-    n = max(2, math.ceil((z * sd / difference) ** 2))
+    n = max(FEWEST_TASKS, math.ceil((z * sd / difference) ** 2))
     # few tasks have a wider t; the normal answer is never too high
     while _distance(n - 1) * sd / math.sqrt(n) > difference:
         n += 1

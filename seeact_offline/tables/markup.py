@@ -7,6 +7,7 @@ from typing import Any
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
+from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.report import METRICS
 from seeact_offline.tables.drawing import Drawing, interval_of, provenance, provenance_columns
 
@@ -65,8 +66,8 @@ def _differences(results: Mapping[str, Any]) -> list[Table]:
         if row["difference_to_best"] is not None
     ]
     note = (
-        "Points, with the 95 % interval of tasks drawn together for both rows. The best row was found by these very"
-        " figures (Step SR, then Element Accuracy), so that its lead is on the high side."
+        "Points, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
+        " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
     )
     title = f"Difference to the best row: {best['kind']}, {best['position']}, {best['turn1']} turn 1"
     return [Table(title=title, header=(*PLACE, *TITLES), rows=rows, notes=[note])] if rows else []
@@ -135,8 +136,12 @@ def _named_values(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named_difference(name: str, gap: Mapping[str, Any] | None) -> dict[str, Any]:
-    names = (f"{name}_difference", f"{name}_difference_low", f"{name}_difference_high")
-    return dict.fromkeys(names) if gap is None else dict(zip(names, (gap["macro"], *gap["ci95"]), strict=True))
+    low, high = (gap and gap["ci95"]) or (None, None)
+    return {
+        f"{name}_difference": gap and gap["macro"],
+        f"{name}_difference_low": low,
+        f"{name}_difference_high": high,
+    }
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -154,9 +159,7 @@ def _short(metric: Mapping[str, Any]) -> str:
 
 
 def _signed(gap: Mapping[str, Any]) -> str:
-    # rounded first, and 0.0 added, so that nothing reads -0.0
-    middle, low, high = (f"{round(100 * value, 1) + 0.0:+.1f}" for value in (gap["macro"], *gap["ci95"]))
-    return f"{middle} ({low} to {high})"
+    return f"{points(gap['macro'])} ({gap_interval(gap['ci95'])})"
 
 
 def _paper(row: Mapping[str, Any]) -> Sequence[str]:

@@ -180,7 +180,7 @@ def _pair(found: Comparison, b: int) -> dict[str, Any]:
     metrics = {
         pair.metric: {
             "difference": pair.gap.macro,
-            "ci95": list(pair.gap.ci95),
+            "ci95": None if pair.gap.ci95 is None else list(pair.gap.ci95),
             "p": pair.gap.p,
             "n_steps": found.n_steps,
             "n_tasks": found.n_tasks,

@@ -47,7 +47,7 @@ export function pairedDifferences(index, shown) {
         {},
         h("th", { scope: "row" }, `${letter(a)} − ${letter(b)}, ${words(name)}`),
         h("td", { class: "number" }, signed(gap.difference)),
-        h("td", { class: "number" }, gap.ci95 ? `${signed(gap.ci95[0])} to ${signed(gap.ci95[1])}` : "–"),
+        h("td", { class: "number" }, gap.ci95 ? `${signed(gap.ci95[0])} to ${signed(gap.ci95[1])}` : "–, fewer than 6 tasks"),
         h("td", { class: "number" }, gap.p === null || gap.p === undefined ? "–" : gap.p < 0.001 ? "< 0.001" : gap.p.toFixed(3)),
         h("td", { class: "number" }, count(gap.n_steps)),
         h("td", { class: "number" }, count(gap.n_tasks)),

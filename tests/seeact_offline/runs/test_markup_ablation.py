@@ -117,7 +117,8 @@ def test_differences_are_to_the_best_row_and_paired_by_task() -> None:
         ours, best = ([r[i : i + 2] for i in range(0, 8, 2)] for r in (RIGHT[cell], RIGHT[next(iter(RIGHT))]))
         gap = row["difference_to_best"]["element_accuracy"]
         assert gap["macro"] == pytest.approx(paired.macro(ours) - paired.macro(best))
-        assert gap["ci95"] == pytest.approx(paired.interval(ours, best, 10_000))
+        # four tasks
+        assert gap["ci95"] is None
 
 
 def test_costs_are_of_the_rows_and_in_all() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
 from seeact_offline.scoring import aggregate, statistics
 from tests.reference import metrics as reference
-from tests.reference import paired
 
 VALUES = st.dictionaries(
     st.text("abc", min_size=1, max_size=3),
@@ -168,34 +167,3 @@ def test_without_elements_all_that_needs_one_is_not_known() -> None:
 def test_recall_without_any_ranking_is_not_known(ran: bool, top_k: int | None, expected: float | None) -> None:
     summary = summary_of([score("a", "1", rank=None)], [said("1", ran=ran)], top_k)
     assert summary.recall_at_k["1"] == expected
-
-
-PAIRS = st.lists(
-    st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 2), min_size=1, max_size=4), min_size=2, max_size=6
-)
-
-
-@settings(max_examples=10)
-@given(PAIRS)
-def test_a_paired_difference_equals_the_slow_one(pairs: list[list[tuple[float, float]]]) -> None:
-    ours = {str(i): [a for a, _ in steps] for i, steps in enumerate(pairs)}
-    theirs = {str(i): [b for _, b in steps] for i, steps in enumerate(pairs)}
-    found = aggregate.paired_difference(ours, theirs)
-    tasks = list(ours.values()), list(theirs.values())
-    assert found.macro == pytest.approx(paired.macro(tasks[0]) - paired.macro(tasks[1]))
-    assert found.ci95 == pytest.approx(paired.interval(*tasks, statistics.RESAMPLES), abs=1e-9)
-
-
-def test_what_two_runs_share_does_not_widen_their_difference() -> None:
-    ours = {str(i): [float(i % 2)] for i in range(40)}
-    found = aggregate.paired_difference(ours, ours)
-    assert (found.macro, found.ci95) == (0.0, (0.0, 0.0))
-
-
-def test_the_difference_of_one_task_has_an_interval_of_everything() -> None:
-    assert aggregate.paired_difference({"t": [1.0]}, {"t": [0.0]}) == aggregate.Difference(1.0, (-1.0, 1.0))
-
-
-def test_runs_over_other_steps_are_not_compared() -> None:
-    with pytest.raises(ValueError, match="same tasks and steps"):
-        aggregate.paired_difference({"t": [1.0, 0.0]}, {"t": [1.0]})

@@ -167,7 +167,7 @@ def test_intervals_hold_the_truth_in_93_to_98_of_100_splits(n_tasks: int, share:
     assert 0.92 <= held / splits <= 0.99
 
 
-# --- tests ---
+# --- differences ---
 
 
 @settings(max_examples=60)
@@ -188,6 +188,70 @@ def test_p_is_never_zero() -> None:
 
 def test_no_difference_anywhere_is_no_sign_of_one() -> None:
     assert statistics.sign_flip_p(np.zeros(200)) == 1.0
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1 / 3, 1.0]), min_size=1, max_size=8))
+def test_the_interval_of_a_difference_inverts_the_test(differences: list[float]) -> None:
+    assert statistics.sign_flip_interval(np.array(differences)) == pytest.approx(paired.interval(differences), abs=1e-8)
+
+
+@settings(max_examples=20)
+@given(st.integers(14, 60), st.integers(0, 99))
+def test_the_bounds_are_where_the_random_signs_begin_to_reject(n_tasks: int, seed: int) -> None:
+    differences = np.random.default_rng(seed).normal(0.1, 0.4, n_tasks)
+    # a flip of no sign is among the patterns
+    signs = np.vstack([np.ones(n_tasks), statistics._signs(n_tasks, seed)[: statistics.RESAMPLES]])
+
+    def p(supposed: float) -> float:
+        moved = differences - supposed
+        return float(np.mean(np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12))
+
+    low, high = statistics.sign_flip_interval(differences, seed) or (0.0, 0.0)
+    assert p(low + 1e-6) >= 0.05 > p(low - 1e-6)
+    assert p(high - 1e-6) >= 0.05 > p(high + 1e-6)
+
+
+KINDS_OF_DIFFERENCES = [
+    lambda rng, n: rng.choice([-1, 0, 0, 0, 1, 1], n).astype(float),
+    lambda rng, n: rng.choice([0, 0, 0, 0.25, 0.5, -0.5, 1], n),
+    lambda rng, n: rng.integers(-3, 5, n) / rng.integers(3, 12, n),
+    lambda rng, n: rng.normal(0.2, 1, n),
+]
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS_OF_DIFFERENCES)))
+def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(kind: int) -> None:
+    rng = np.random.default_rng(kind)
+    n_parted = n_significant = 0
+    for _ in range(800):
+        differences = KINDS_OF_DIFFERENCES[kind](rng, int(rng.integers(6, 60)))
+        found, raw = statistics.gap(differences), statistics.sign_flip_interval(differences)
+        assert found.ci95 is not None
+        assert raw is not None
+        assert (found.p < 0.05) == (found.ci95[0] > 0 or found.ci95[1] < 0)
+        n_significant += found.p < 0.05
+        parted = (found.p < 0.05) != (raw[0] > 0 or raw[1] < 0)
+        # signs drawn at random alone may part them, and p is near 5 % there
+        assert not parted or (len(differences) > statistics.EXACT_UP_TO and 0.04 < found.p < 0.06)
+        n_parted += parted
+    assert n_significant > 50
+    assert n_parted < 16
+
+
+@pytest.mark.parametrize(
+    ("moved", "n_tasks", "bound"),
+    [([-0.5] * 3 + [0.5] * 4 + [1.0] * 5, 27, 0.0), ([-0.5, 0.5] + [1.0] * 5, 22, 1e-9)],
+)
+def test_p_decides_at_0_where_random_signs_part_it_from_the_interval(
+    moved: list[float], n_tasks: int, bound: float
+) -> None:
+    # p tries all patterns of the tasks that differ, the interval 10,001 of those of all tasks
+    differences = np.array(moved + [0.0] * (n_tasks - len(moved)))
+    found, raw = statistics.gap(differences), statistics.sign_flip_interval(differences)
+    assert raw is not None
+    assert (raw[0] > 0) == (found.p >= 0.05)
+    assert found.ci95 == (bound, raw[1])
 
 
 def test_under_chance_alone_p_is_below_5_percent_5_times_in_100() -> None:
@@ -224,7 +288,7 @@ def test_the_tasks_needed_are_the_fewest_that_detect_it(difference: float) -> No
     now, before = statistics.detectable(0.3, n), statistics.detectable(0.3, n - 1)
     assert now is not None
     assert now <= difference
-    assert before is None or before > difference
+    assert n == 6 or (before is not None and before > difference)
 
 
 # --- quantiles ---
