@@ -1,4 +1,4 @@
-"""What may be published of a run: ids, scores and hashes, never pages, prompts, replies, tasks or typed values.
+"""Publishes a run: ids, scores and hashes, never pages, prompts, replies, tasks or typed values.
 
 The test sets must not be redistributed in plain text; a hash of each prediction lets whoever holds the run show later that it
 is the one that was scored.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.dataset import SPLITS, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
@@ -44,14 +45,16 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> Exported:
     """Writes a finished run's scores into `out`. The same run gives the same bytes.
 
     `dataset_id`: the benchmark's id on the hub; None: the data set that the run names, which must then be one of the hub.
-    Raises InputError where it is not, and for a run without results or one whose files are of different steps.
+    Raises InputError where it is not, for steps of the bundled sample, which is on no hub, for a run without results and for
+    one whose files are of different steps.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
-    results = _read_results(run)
+    results, rows = _read_results(run), list(_steps(run))
+    _refuse_sample(rows, dataset_id)
     entries = eval_result_entries_to_yaml(list(_entries(run, results, dataset_id or _hub_id(results))))
     made = Exported(out / ".eval_results" / "seeact-offline.yaml", out / "steps.jsonl")
-    steps = "".join(f"{json.dumps(row)}\n" for row in _steps(run))
+    steps = "".join(f"{json.dumps(row)}\n" for row in rows)
     for path, text in ((made.entries, _yaml(entries)), (made.steps, steps)):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, redact(text))
@@ -62,6 +65,17 @@ def _read_results(run: Path) -> dict[str, Any]:
     if not (run / "results.json").is_file():
         raise InputError("run", "a finished run with a results.json", str(run))
     return dict(json.loads((run / "results.json").read_text(encoding="utf-8")))
+
+
+def _refuse_sample(rows: Sequence[Mapping[str, Any]], dataset_id: str | None) -> None:
+    """By the steps' ids, as a copy of the sample may go by any name. Raises InputError."""
+    ours = {key for split in SPLITS for key in open_split("sample", split).keys}
+    taken = sum(_key(row) in ours for row in rows)
+    if taken:
+        got = f"{taken} of {len(rows)} steps of the bundled sample, whose figures are no other data set's"
+        raise InputError(
+            "dataset_id", "a run on the data set that is named", f"{got} ({dataset_id})" if dataset_id else got
+        )
 
 
 def _hub_id(results: Mapping[str, Any]) -> str:

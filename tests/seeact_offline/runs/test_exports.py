@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from huggingface_hub import parse_eval_result_entries
 import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.runs.exports import STEP_FIELDS
+from seeact_offline.sample import DATA
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import make_sample
 
@@ -68,6 +70,18 @@ def test_the_same_run_gives_the_same_bytes(run: so.Run, tmp_path: Path) -> None:
 def test_data_that_are_not_on_the_hub_need_an_id(run: so.Run, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="dataset_id"):
         run.export(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["by its name", "a renamed copy"])
+def test_steps_of_the_bundled_sample_are_no_other_data_sets(tmp_path: Path, copied: bool) -> None:
+    data: Path | str = "sample"
+    if copied:
+        data = tmp_path / "mind2web"
+        shutil.copytree(DATA, data)
+    run = so.evaluate(dataset=data, split="cross_task", limit=1, model="builtin/lexical", out=tmp_path / "run")
+    with pytest.raises(InputError, match=r"dataset_id: expected .* steps of the bundled sample"):
+        run.export(tmp_path / "out", HUB_ID)
     assert not (tmp_path / "out").exists()
 
 
