@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 def compare(
-    *runs: str | Path,
+    *runs: str | os.PathLike[str],
     by: Sequence[str] = (),
     intersect: bool = False,
     detect: float = 5.0,
@@ -32,7 +33,7 @@ def compare(
 ) -> Comparison:
     """The first run against each other: differences, what is tied with the best, and what could have been found.
 
-    `runs`: folders of finished runs. `by`: break down by website, domain, operation, difficulty, history or candidates.
+    `runs`: finished runs, or their folders. `by`: break down by website, domain, operation, difficulty, history or candidates.
     `intersect`: compare the steps that all have, where some run lacks some. `detect`: points of a difference for which the
     number of tasks is asked. Raises InputError, for runs of other steps or other protocols among others.
     """
@@ -45,14 +46,14 @@ def compare(
     )
 
 
-def _names(runs: Sequence[str | Path]) -> list[str]:
+def _names(runs: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Each folder's name, or its whole path where two have the same. Raises InputError for one folder twice."""
     paths = [Path(run).resolve() for run in runs]
-    twice = [str(run) for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
+    twice = [os.fspath(run) for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
     if twice:
         raise InputError("runs", "different runs", f"{twice[0]} twice")
     names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [str(run) for run in runs]
+    return names if len(set(names)) == len(names) else [os.fspath(run) for run in runs]
 
 
 class _Target(msgspec.Struct):

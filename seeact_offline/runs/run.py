@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -32,6 +33,10 @@ class Run:
     """Steps that failed to run in another order of groups."""
     n_left: int = 0
     """Steps that were not begun, where a cost limit stopped the run."""
+
+    def __fspath__(self) -> str:
+        """Its directory: a run may stand wherever one is asked for."""
+        return str(self.path)
 
     @cached_property
     def results(self) -> dict[str, Any]:
@@ -115,7 +120,7 @@ class Run:
                     yield {**place, "reply": reply, **(asdict(record) if record else NOT_CALLED)}
 
 
-def load_run(path: str | Path) -> Run:
+def load_run(path: str | os.PathLike[str]) -> Run:
     """The run in a directory. Raises InputError where there is none, or it has no results yet."""
     run = Run(Path(path))
     read_manifest(run.path)

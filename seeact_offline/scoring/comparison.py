@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
 from seeact_offline.scoring.statistics import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIGNIFICANT = 0.05
 TITLES = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
@@ -115,6 +119,42 @@ class Comparison:
     def to_dict(self) -> dict[str, object]:
         """As JSON has it."""
         return {"schema": 1, **asdict(self)}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a metric, other run and kind of step: both averages and their difference, as fractions.
+
+        `by` and `label` name the kind of step, and are empty over all steps; only there is `p_holm` known.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([*self._pair_rows(), *self._cell_rows()])
+
+    def _pair_rows(self) -> Iterator[dict[str, object]]:
+        for pair in self.pairs:
+            macros = {name: figure.macro for name, figure in self.figures[pair.metric].items()}
+            yield {
+                **self._row(pair.metric, pair.second, macros, pair.gap),
+                "n_tasks": self.n_tasks,
+                "n_steps": self.n_steps,
+                "p_holm": pair.p_holm,
+            }
+
+    def _cell_rows(self) -> Iterator[dict[str, object]]:
+        for by, cells in self.breakdowns.items():
+            for cell in cells:
+                sizes = {"by": by, "label": cell.label, "n_tasks": cell.n_tasks, "n_steps": cell.n_steps}
+                for metric, gaps in cell.gaps.items():
+                    for name, gap in gaps.items():
+                        yield self._row(metric, name, cell.figures[metric], gap) | sizes
+
+    def _row(self, metric: str, second: str, macros: Mapping[str, float], gap: Gap) -> dict[str, object]:
+        first = self.runs[0]
+        low, high = gap.ci95 or (None, None)
+        return {
+            "metric": metric, "by": "", "label": "", "first": first, "second": second,
+            "first_macro": macros[first], "second_macro": macros[second],
+            "difference": gap.macro, "low": low, "high": high, "p": gap.p,
+        }  # fmt: skip
 
     def report(self) -> str:
         """For people, as Markdown."""

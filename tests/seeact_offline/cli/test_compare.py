@@ -56,6 +56,23 @@ def test_a_difference_is_that_of_the_runs_own_figures(cli: Cli, runs: tuple[Path
     assert found.averaged_otherwise == ()
 
 
+def test_runs_compare_as_their_folders_do(runs: tuple[Path, Path]) -> None:
+    assert so.compare(*map(so.load_run, runs), by=["website"]) == so.compare(*runs, by=["website"])
+
+
+def test_a_comparison_is_a_table_of_differences(runs: tuple[Path, Path]) -> None:
+    found = so.compare(*runs, by=["website", "operation"])
+    table = found.to_pandas().set_index(["metric", "by", "label"]).sort_index()
+    for pair in found.pairs:
+        row = table.loc[(pair.metric, "", "")]
+        assert (row.first_macro - row.second_macro, row.p, row.p_holm) == (
+            pytest.approx(row.difference), pair.gap.p, pair.p_holm,
+        )  # fmt: skip
+        for by, cells in found.breakdowns.items():
+            differences = {cell.label: cell.gaps[pair.metric]["oracle"].macro for cell in cells}
+            assert dict(table.loc[(pair.metric, by)].difference) == differences
+
+
 def test_it_prints_the_report(cli: Cli, runs: tuple[Path, Path]) -> None:
     done = cli("compare", *runs)
     assert done.status == 0
