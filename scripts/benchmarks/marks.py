@@ -13,7 +13,8 @@ def bench_marks(dataset: str, split: str) -> list[Line]:
     from seeact_offline.dataset import load_steps
     from seeact_offline.grounding.annotation import MarkedCrop
     from seeact_offline.pages.dom import Page
-    from seeact_offline.pages.marks import Marks, mark_labels, visible
+    from seeact_offline.pages.marks import Marks, mark_labels
+    from seeact_offline.pages.outlines import visible
     from seeact_offline.pages.screenshots import PagePicture, group_crop
     from seeact_offline.pages.search import PageSearch
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import Question
-from seeact_offline.pages.marks import visible
-from seeact_offline.pages.outlines import Outline, draw_outlines
+from seeact_offline.pages.outlines import Outline, draw_outlines, visible
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import JPEG_95, PNG, ImageFormat, InputError, Picture
 

@@ -1,8 +1,8 @@
 """Grounding by image annotation: the group's elements are marked on the picture, and the model names a mark.
 
-Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix. Groups, crops and merging are those of textual choices, so
-that the two differ in nothing but how elements are offered. An element whose box has no area or lies outside the page
-can be seen by nobody: it is not drawn, not offered, and counted (`box_not_drawn`).
+Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix, and its released code. Groups, crops and merging are those of
+textual choices, so that the two differ in nothing but how elements are offered. Every element of a group has a label. That of
+an element outside the page is offered though nobody can see it, and counted (`box_not_drawn`).
 """
 
 from __future__ import annotations
@@ -44,12 +44,10 @@ from seeact_offline.pages.marks import (
     mark_labels,
     pixel_rect,
     place_labels,
-    place_outside,
-    visible,
 )
 from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule, Model, Picture, RowError, Step
+from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule, Model, Picture, Step
 from seeact_offline.replies.final_answer import parse_grounding_reply
 from seeact_offline.tokens import fitted_scale
 
@@ -68,7 +66,7 @@ class MarkedCrop:
     """A crop with some of its elements marked, a `Picture`. Marks are drawn after scaling, so that they stay legible."""
 
     def __init__(self, crop: Crop, boxes: Sequence[Box], labels: Sequence[str], marks: Marks) -> None:
-        """`boxes` are page pixels, inside the page; each gets the label at its place."""
+        """`boxes` are page pixels; each gets the label at its place."""
         self.crop = crop
         self.labels = tuple(labels)
         self._boxes = tuple(boxes)
@@ -95,14 +93,13 @@ class MarkedCrop:
         """The boxes in pixels of the picture as shown."""
         see = self.crop.from_page
         corners = [(*see(box.x, box.y), *see(box.right, box.bottom)) for box in self._boxes]
-        return tuple(pixel_rect(*corner, self.size) for corner in corners)
+        return tuple(pixel_rect(*corner) for corner in corners)
 
     @cached_property
     def placement(self) -> Placement:
         """Where the labels are, in pixels of the picture as shown."""
         sizes = [label_size(text, self._marks) for text in self.labels]
-        place = place_outside if self._marks.placing == "outside" else place_labels
-        return place(self.rects, sizes, self.size, self._marks.position)
+        return place_labels(self.rects, sizes, self.size, self._marks)
 
     def image(self) -> Image.Image:
         return draw_marks(self.crop.image(), self.rects, self.labels, self.placement.spots, self._marks)
@@ -142,20 +139,16 @@ class AnnotationGrounding:
             check_capacity(self.marks.kind, group_size)
 
     def questions(self, prepared: Prepared) -> list[Question]:
-        """One a group with anything to mark, top of the page first.
+        """One a group, top of the page first.
 
-        Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_mark`; InputError when a group of the rule `single`, or
-        a final round, would need more labels than there are.
+        Raises RowError `missing_box`, `bad_screenshot`; InputError when a group of the rule `single`, or a final round, would
+        need more labels than there are.
         """
         boxes = boxes_of(prepared.step, prepared.ranked)
         groups = self.grouping(prepared).groups
-        drawn = drawn_boxes(prepared, boxes)
-        asked = [ids for ids in groups if any(node in drawn for node in ids)]
-        if groups and not asked:
-            raise RowError("nothing_to_mark", f"none of the {len(boxes)} ranked candidates has a box on the page")
         if self.merge_rule == "final-round":
-            check_capacity(self.marks.kind, len(asked))  # a final round may hold a pick of every group
-        return [self._question(prepared, ids, boxes, index) for index, ids in enumerate(asked)]
+            check_capacity(self.marks.kind, len(groups))  # a final round may hold a pick of every group
+        return [self._question(prepared, ids, boxes, index) for index, ids in enumerate(groups)]
 
     def grouping(self, prepared: Prepared) -> Grouping:
         boxes = boxes_of(prepared.step, prepared.ranked)
@@ -174,10 +167,8 @@ class AnnotationGrounding:
         return replace(grounded, reachable=await aside(self._reaches, prepared))
 
     def _reaches(self, prepared: Prepared) -> bool:
-        """Whether a positive is marked in some picture."""
-        drawn = drawn_boxes(prepared, boxes_of(prepared.step, prepared.ranked))
-        marked = drawn.keys() & (offered_nodes(self, prepared) or set())
-        return not marked.isdisjoint(prepared.step.truth.positives)
+        """Whether a positive has a label in some picture."""
+        return not prepared.step.truth.positives.isdisjoint(offered_nodes(self, prepared) or ())
 
     def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
         boxes = boxes_of(prepared.step, prepared.ranked)
@@ -186,19 +177,18 @@ class AnnotationGrounding:
         height = capital_height(self.marks.text_size)
         return {
             **dict(self.grouping(prepared).notes),
-            "box_not_drawn": len(boxes) - len(drawn_boxes(prepared, boxes)),
+            "box_not_drawn": sum(_is_off(box, prepared.picture.size) for box in boxes.values()),
             "label_off_position": sum(picture.placement.n_off_position for picture in marked),
             "label_too_small": sum(height * fitted_scale(picture.size) < LEGIBLE for picture in marked),
         }
 
     def _question(self, prepared: Prepared, ids: Sequence[str], boxes: dict[str, Box], index: int) -> Question:
         step, pack = prepared.step, self._pack
-        drawn = drawn_boxes(prepared, {node: boxes[node] for node in ids})
-        offered = self._in_order(prepared, list(drawn), index)
+        offered = self._in_order(prepared, ids, index)
         labels = mark_labels(self.marks.kind, len(offered))
         crop = group_picture(prepared, [boxes[node] for node in ids], self.form)
         assert crop is not None  # this grounding is never without a picture
-        marked = MarkedCrop(crop, [drawn[node] for node in offered], labels, self.marks)
+        marked = MarkedCrop(crop, [boxes[node] for node in offered], labels, self.marks)
         turn2 = pack.fill_turn2({"labels": _phrase(labels), "none_label": NO_MARK})
         turns = pack.messages(pack.render_turn1(step.task, step.history), turn2)
         question = Question(
@@ -226,10 +216,8 @@ class AnnotationGrounding:
         return (marked, None) if self.marks.in_turn1 else (crop, marked)
 
 
-def drawn_boxes(prepared: Prepared, boxes: dict[str, Box]) -> dict[str, Box]:
-    """What can be seen of each box; elements of which nothing can be seen are left out. Raises RowError."""
-    seen = {node: visible(box, prepared.picture.size) for node, box in boxes.items()}
-    return {node: box for node, box in seen.items() if box is not None}
+def _is_off(box: Box, page: tuple[int, int]) -> bool:
+    return pixel_rect(box.x, box.y, box.right, box.bottom).within(page) is None
 
 
 def _phrase(labels: Sequence[str]) -> str:
@@ -276,7 +264,8 @@ STRATEGY = Strategy(
         Option("mark_padding", f"pixels around a label's text (default: {PADDING})", PADDING, read=whole, metavar="N"),
         Option(
             "mark_place",
-            "corner: at its corner as released; outside: beside its element, wherever there is room (default: corner)",
+            "corner: at its corner as released, over whatever lies there; clear: moved where it would cover another label or hide"
+            " its element; outside: beside its element (default: corner)",
             MARK_PLACES[0],
             choices=MARK_PLACES,
         ),
@@ -286,8 +275,8 @@ STRATEGY = Strategy(
     needs_picture=True,
     notes={
         **NOTES,
-        "box_not_drawn": "a candidate's box has no area or lies outside of the page",
-        "label_off_position": "a label that stands elsewhere than asked, as it would cover another one there",
+        "box_not_drawn": "a candidate that is offered though its box lies outside the page, where nobody can see it",
+        "label_off_position": "with --mark-place clear or outside: a label that stands elsewhere than asked",
         "label_too_small": f"a picture whose labels' letters are under {LEGIBLE} pixels tall once a server has fitted it into"
         " 2,048 pixels and its shorter side into 768: try max_image_side 2048",
     },

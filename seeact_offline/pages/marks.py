@@ -1,13 +1,14 @@
 """Marks on a picture: a red box around each element and a label beside it. `docs/marks.md` says the same for people.
 
-Boxes are drawn by the supervision library, labels by Pillow, at places that this module chooses: no label covers another
-as long as there is room around its own box.
+Boxes are drawn by the supervision library, labels by Pillow. Labels stand at a corner of their box as in SeeAct's released code
+(src/offline_experiments/screenshot_generation/image_annotation.py at bcbbdc1), or are kept clear of each other (`MarkPlace`).
 
-Coordinates are whole pixels of the picture that is drawn on. A label lies on one of its box's *rails*, lines along which
-it slides beside or inside the box (`_rails`). Labels are placed one after the other in the order given. Each takes the
-place nearest to its anchor on the first rail that has one clear of the labels before it and of the boxes of other
-elements (boxes around its own do not count); in the absence of such a place, on the first rail that has one clear of
-labels; where none has, the place of all that covers the least of the labels before it.
+Coordinates are whole pixels of the picture that is drawn on. A label that is kept clear lies on one of its box's *rails*,
+lines along which it slides beside or inside the box (`_rails`). Labels are placed one after the other in the order given.
+Each takes the place nearest to its anchor on the first rail that has one clear of the labels before it and of the boxes of
+other elements (boxes around its own do not count); in the absence of such a place, on the first rail that has one clear of
+labels; where none has, the place of all that covers the least of the labels before it. A box that is smaller than two labels
+is kept clear too.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from seeact_offline.records import Box, InputError
+from seeact_offline.records import InputError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -31,14 +32,17 @@ MarkKind = Literal["number", "letter", "double-letter"]
 MARK_KINDS: tuple[MarkKind, ...] = get_args(MarkKind)
 MarkPosition = Literal["bottom-left", "bottom-center", "bottom-right", "top-left", "top-center", "top-right", "center"]
 MARK_POSITIONS: tuple[MarkPosition, ...] = get_args(MarkPosition)
-MarkPlace = Literal["corner", "outside"]
+MarkPlace = Literal["corner", "clear", "outside"]
 MARK_PLACES: tuple[MarkPlace, ...] = get_args(MarkPlace)
-"""corner: as released, over the element where its corner lies so; outside: beside the element as long as there is room."""
+"""corner: at the named corner as released, whatever it covers; clear: there unless it would cover another label or hide its
+own element; outside: beside the element as long as there is room."""
 
 NO_MARK = "NA"
 """The answer for "no marked element", and so never a label."""
-STYLE = 2
+STYLE = 3
 """Goes up whenever the same marks are drawn in another way, so that no cached answer is taken for a new picture."""
+RED = (255, 64, 64)
+"""As released."""
 LINE = 2
 """Thickness of a box as supervision counts it: OpenCV's lines of 2 are 3 px wide, one on either side of the edge."""
 OUTLINE = "white"
@@ -47,7 +51,7 @@ REACH = 1
 FONT_SIZE = 16
 """As released: capitals 11 pixels tall."""
 PADDING = 10
-"""Pixels around a label's text, as released: a label of one letter is about 31 by 31."""
+"""Pixels around a label's text, as released: a label of one letter is 26 to 36 pixels wide and 33 tall."""
 GAP = 2
 """Pixels kept free between two labels, for two that touch read as one."""
 TALL = 2.5
@@ -76,7 +80,8 @@ class Marks:
     def place(self) -> str:
         """Where labels stand, in words for a prompt."""
         corner = _PLACES[self.position]
-        return corner if self.placing == "corner" else f"outside its box, {corner} where there is room"
+        ways = {"corner": corner, "clear": f"{corner} where there is room"}
+        return ways.get(self.placing, f"outside its box, {corner} where there is room")
 
     @property
     def look(self) -> str:
@@ -107,6 +112,11 @@ class Rect(NamedTuple):
     def meets(self, other: Rect) -> bool:
         """Whether any pixel is in both."""
         return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+
+    def within(self, picture: tuple[int, int]) -> Rect | None:
+        """The part that lies in the picture; None for one wholly outside."""
+        inside = Rect(max(self.x0, 0), max(self.y0, 0), min(self.x1, picture[0]), min(self.y1, picture[1]))
+        return inside if inside.x0 < inside.x1 and inside.y0 < inside.y1 else None
 
     def contains(self, other: Rect) -> bool:
         """Whether all of the other's pixels are in this one; equal ones contain each other."""
@@ -155,18 +165,9 @@ def check_capacity(kind: MarkKind, count: int) -> None:
 # --- boxes -----------------------------------------------------------------------------------------------------------
 
 
-def visible(box: Box, page: tuple[int, int]) -> Box | None:
-    """The part of a box that lies on the page; None for a box without area or wholly outside."""
-    x0, y0 = max(box.x, 0.0), max(box.y, 0.0)
-    x1, y1 = min(box.right, float(page[0])), min(box.bottom, float(page[1]))
-    return Box(x0, y0, x1 - x0, y1 - y0) if box.w > 0 and box.h > 0 and x1 > x0 and y1 > y0 else None
-
-
-def pixel_rect(x0: float, y0: float, x1: float, y1: float, picture: tuple[int, int]) -> Rect:
-    """The pixels that a rectangle touches, inside the picture, at least one."""
-    left, top = min(max(math.floor(x0), 0), picture[0] - 1), min(max(math.floor(y0), 0), picture[1] - 1)
-    right, bottom = min(max(math.ceil(x1), left + 1), picture[0]), min(max(math.ceil(y1), top + 1), picture[1])
-    return Rect(left, top, right, bottom)
+def pixel_rect(x0: float, y0: float, x1: float, y1: float) -> Rect:
+    """The pixels from one corner to the other, both included, with fractions cut off as supervision does."""
+    return Rect(int(x0), int(y0), int(x1) + 1, int(y1) + 1)
 
 
 # --- where labels go -------------------------------------------------------------------------------------------------
@@ -209,15 +210,39 @@ class Placement:
     """Where labels go."""
 
     spots: tuple[Rect, ...]
-    """In the order of the boxes; inside the picture."""
-    n_off_position: int
-    """How many do not stand where they were asked to, as they would cover another label there."""
+    """In the order of the boxes; without width for a label that is not drawn. What lies outside the picture is not seen."""
+    n_off_position: int = 0
+    """How many do not stand where they were asked to, as they would cover another label or hide their element there."""
+
+
+def place_labels(boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], marks: Marks) -> Placement:
+    """Places the labels as `marks` says.
+
+    As released some may leave the picture. Where they are kept clear all lie inside it, and those of boxes outside are not drawn.
+    """
+    if marks.placing == "corner":
+        return Placement(tuple(_released(box, size, marks.position) for box, size in zip(boxes, sizes, strict=True)))
+    parts = {i: part for i, box in enumerate(boxes) if (part := box.within(picture)) is not None}
+    place = place_outside if marks.placing == "outside" else place_clear
+    placed = place(list(parts.values()), [sizes[i] for i in parts], picture, marks.position)
+    spots = dict(zip(parts, placed.spots, strict=True))
+    return replace(
+        placed, spots=tuple(spots.get(i, Rect(box.x0, box.y0, box.x0, box.y0)) for i, box in enumerate(boxes))
+    )
+
+
+def _released(box: Rect, size: Size, position: MarkPosition) -> Rect:
+    """Where supervision puts a label: an edge of it lies on the line of the box."""
+    edge, _, side = position.rpartition("-")
+    x = {"left": box.x0, "right": box.x1 - size.width}.get(side, (box.x0 + box.x1 - size.width) // 2)
+    y = {"bottom": box.y1 - 1, "top": box.y0 + 1 - size.height}.get(edge, (box.y0 + box.y1 - size.height) // 2)
+    return Rect(x, y, x + size.width, y + size.height)
 
 
 def place_outside(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
 ) -> Placement:
-    """No label covers its own box as long as there is room beside or near it; else it goes where `place_labels` would put it.
+    """No label covers its own box as long as there is room beside or near it; else it goes where `place_clear` would put it.
 
     A label takes the place nearest to its corner on the first line outside that has one clear of the labels before it and of
     other boxes, but for those around its own; where there is none, of the labels.
@@ -229,34 +254,42 @@ def place_outside(
         foreign = [_grown(other, REACH) for other in boxes if not other.contains(box)]
         tried = (_free_spot(rail, size, [box, *some]) for some in ([*labels, *foreign], labels) for rail in rails)
         spot = next((one for one in tried if one is not None), None)
-        spots.append(_place(_rails(box, size, picture, position), size, spots, foreign) if spot is None else spot)
+        spots.append(_place(_rails(box, size, picture, position), box, size, spots, foreign) if spot is None else spot)
         moved += spots[-1] != _at_corner(box, size, picture, position)[0]
     return Placement(tuple(spots), moved)
 
 
-def place_labels(
+def place_clear(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
 ) -> Placement:
-    """A label stands at the named corner of its box, and leaves it only where it would cover another label.
+    """A label stands at the named corner of its box, and leaves it only where it would cover another label or hide its element.
 
     It stands outside along the edge, as released, where that is free of labels; of those that would cover each other there the
-    first stays. The others go to another side of the same corner. Those for which no side is free are placed last, each on the
-    first line of its box with room for it: clear of all labels, and of other boxes where that can be.
+    first stays. The others go to another side of the same corner, unless that covers a small element. Those for which no side
+    is free are placed last, each on the first line of its box with room for it: clear of all labels, and of other boxes where
+    that can be.
     """
     spots: dict[int, Rect] = {}
     sides = [_at_corner(box, size, picture, position) for box, size in zip(boxes, sizes, strict=True)]
+    small = [_small(box, size) for box, size in zip(boxes, sizes, strict=True)]
     for tried in (slice(1), slice(1, None)):
         for i, corner in enumerate(sides):
             if i not in spots:
-                placed = list(spots.values())
-                free = (spot for spot in corner[tried] if not any(other.meets(spot) for other in placed))
+                taken = [*spots.values(), *chain(*(small if tried.start else small[i : i + 1]))]
+                free = (spot for spot in corner[tried] if not any(other.meets(spot) for other in taken))
                 spots.update((i, spot) for spot in islice(free, 1))
     moved = [i for i in range(len(boxes)) if i not in spots]
     for i in moved:
         foreign = [_grown(other, REACH) for other in boxes if not other.contains(boxes[i])]
         rails = _rails(boxes[i], sizes[i], picture, position)
-        spots[i] = _place(rails, sizes[i], list(spots.values()), foreign)
+        spots[i] = _place(rails, boxes[i], sizes[i], list(spots.values()), foreign)
     return Placement(tuple(spots[i] for i in range(len(boxes))), len(moved))
+
+
+def _small(box: Rect, size: Size) -> list[Rect]:
+    """The box, if its label would hide more than half of it: then the label may not touch it."""
+    area = (box.x1 - box.x0) * (box.y1 - box.y0)
+    return [box] if area < 2 * size.width * size.height else []
 
 
 def _at_corner(box: Rect, size: Size, picture: tuple[int, int], position: MarkPosition) -> list[Rect]:
@@ -277,16 +310,16 @@ def _at_corner(box: Rect, size: Size, picture: tuple[int, int], position: MarkPo
     return spots
 
 
-def _place(rails: Sequence[_Rail], size: Size, placed: Sequence[Rect], foreign: Sequence[Rect]) -> Rect:
-    """The first free place; where there is none, the one that covers the least of the labels placed before."""
-    labels = [_grown(other, GAP) for other in placed]
+def _place(rails: Sequence[_Rail], box: Rect, size: Size, placed: Sequence[Rect], foreign: Sequence[Rect]) -> Rect:
+    """The first free place; where there is none, the one that covers the least of a small box, then of the labels before it."""
+    labels, own = [_grown(other, GAP) for other in placed], _small(box, size)
     for obstacles in ([*labels, *foreign], labels, placed):
         for rail in rails:
-            spot = _free_spot(rail, size, obstacles)
+            spot = _free_spot(rail, size, [*obstacles, *own])
             if spot is not None:
                 return spot
-    crowded = [rail.at(start, size) for rail in rails for start in rail.starts(size, labels)]
-    return min(crowded, key=lambda spot: sum(other.overlap(spot) for other in placed))
+    crowded = [rail.at(start, size) for rail in rails for start in rail.starts(size, [*labels, *own])]
+    return min(crowded, key=lambda spot: [sum(other.overlap(spot) for other in some) for some in (own, placed)])
 
 
 def _free_spot(rail: _Rail, size: Size, obstacles: Sequence[Rect]) -> Rect | None:
@@ -375,28 +408,33 @@ def _clamp(place: int, last: int) -> int:
 
 
 def label_size(label: str, marks: Marks) -> Size:
-    """What a label takes with its background; all labels are of one height."""
-    font, around = _font(marks.text_size), 2 * marks.padding
-    return Size(math.ceil(font.getlength(label)) + around, capital_height(marks.text_size) + around)
+    """Pixels of a label with its background; all labels are of one height.
+
+    OpenCV counts a text a pixel taller than its letters, and a background's last row and column come on top.
+    """
+    font, around = _font(marks.text_size), 2 * marks.padding + 1
+    return Size(math.ceil(font.getlength(label)) + around, capital_height(marks.text_size) + 1 + around)
 
 
 def draw_marks(
     image: Image.Image, boxes: Sequence[Rect], labels: Sequence[str], spots: Sequence[Rect], marks: Marks
 ) -> Image.Image:
-    """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label."""
+    """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label. Nothing is seen
+    of what lies outside the picture."""
     from PIL import ImageDraw
 
     marked = _draw_boxes(_with_outlines(image, boxes) if marks.outlined else image, boxes)
     pen, font = ImageDraw.Draw(marked), _font(marks.text_size)
-    for box, spot in zip(boxes, spots, strict=True):
+    drawn = [mark for mark in zip(boxes, labels, spots, strict=True) if mark[2].within(image.size)]
+    for box, _, spot in drawn:
         if not _grown(box, LINE).meets(spot):
             if marks.outlined:
                 pen.line(_leader(box, spot), fill=OUTLINE, width=3)
-            pen.line(_leader(box, spot), fill="red", width=1)
-    for label, spot in zip(labels, spots, strict=True):
+            pen.line(_leader(box, spot), fill=RED, width=1)
+    for _, label, spot in drawn:
         pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), "black", OUTLINE if marks.outlined else None)
         left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
-        pen.text((left, spot.y1 - marks.padding), label, fill="white", font=font, anchor="ls")
+        pen.text((left, spot.y1 - marks.padding - 1), label, fill="white", font=font, anchor="ls")
     return marked
 
 
@@ -424,14 +462,19 @@ def _draw_boxes(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
 
     sv = _supervision()
     scene = np.array(image)
-    annotator = sv.BoxAnnotator(color=sv.Color(r=0, g=0, b=255), thickness=LINE)
     # supervision writes blue, green, red; Pillow's pixels are red, green, blue
+    annotator = sv.BoxAnnotator(color=sv.Color(*reversed(RED)), thickness=LINE)
     for box in boxes:
-        left, top = max(0, box.x0 - LINE), max(0, box.y0 - LINE)
         # only what is around the box: without OpenCV supervision goes over all of what it is given
-        view = scene[top : box.y1 + LINE, left : box.x1 + LINE]
-        corners = np.array([[box.x0 - left, box.y0 - top, box.x1 - 1 - left, box.y1 - 1 - top]])
-        annotator.annotate(view, sv.Detections(xyxy=corners, class_id=np.array([0])))
+        around = _grown(box, LINE).within(image.size)
+        if around is not None:
+            corners = np.array([box.x0, box.y0, box.x1 - 1, box.y1 - 1])
+            # lines far outside are drawn just outside: OpenCV counts in 32 bits
+            near = np.clip(corners, np.tile(around[:2], 2) - LINE, np.tile(around[2:], 2) + LINE) - np.tile(
+                around[:2], 2
+            )
+            view = scene[around.y0 : around.y1, around.x0 : around.x1]
+            annotator.annotate(view, sv.Detections(xyxy=near[np.newaxis], class_id=np.array([0])))
     return Image.fromarray(scene)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seeact_offline.pages.marks import Marks, Rect, label_size, pixel_rect, place_labels, visible
+from seeact_offline.pages.marks import Marks, Rect, label_size, place_clear
 from seeact_offline.records import Box
 
 if TYPE_CHECKING:
@@ -51,10 +52,19 @@ def draw_outlines(image: Image.Image, outlines: Sequence[Outline]) -> Image.Imag
     return drawn
 
 
+def visible(box: Box, page: tuple[int, int]) -> Box | None:
+    """The part of a box that lies on the page; None for a box without area or wholly outside."""
+    x0, y0 = max(box.x, 0.0), max(box.y, 0.0)
+    x1, y1 = min(box.right, float(page[0])), min(box.bottom, float(page[1]))
+    return Box(x0, y0, x1 - x0, y1 - y0) if box.w > 0 and box.h > 0 and x1 > x0 and y1 > y0 else None
+
+
 def _rect(box: Box, size: tuple[int, int]) -> Rect | None:
-    """The pixels of a box; None where nothing of it can be seen."""
+    """The pixels that a box touches; None where nothing of it can be seen."""
     part = visible(box, size)
-    return None if part is None else pixel_rect(part.x, part.y, part.right, part.bottom, size)
+    if part is None:
+        return None
+    return Rect(math.floor(part.x), math.floor(part.y), math.ceil(part.right), math.ceil(part.bottom))
 
 
 def _frame(pen: ImageDraw.ImageDraw, rect: Rect, colour: tuple[int, int, int], width: int) -> None:
@@ -70,7 +80,7 @@ def _write_ranks(pen: ImageDraw.ImageDraw, seen: Sequence[tuple[Outline, Rect]],
     font = ImageFont.load_default(_RANKS.text_size)
     ranked = sorted((rank, rect, one.colour) for one, rect in seen if (rank := one.rank) is not None)
     sizes = [label_size(str(rank), _RANKS) for rank, _, _ in ranked]
-    spots = place_labels([rect for _, rect, _ in ranked], sizes, size, "top-left").spots
+    spots = place_clear([rect for _, rect, _ in ranked], sizes, size, "top-left").spots
     for (rank, _, colour), spot in zip(ranked, spots, strict=True):
         pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), fill=colour)
         pen.text((spot.x0 + _RANKS.padding, spot.y1 - _RANKS.padding), str(rank), fill="white", font=font, anchor="ls")

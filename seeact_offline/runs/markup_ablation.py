@@ -156,7 +156,6 @@ def _row(result: CellResult, best: CellResult, seed: int) -> dict[str, Any]:
         "paper": None if paper is None else dict(paper),
         "usage": summary.usage.named,
         "replies_reused": summary.notes.get("reply_reused", 0),
-        "labels_off_position": summary.notes.get("label_off_position", 0),
         "failed_steps": result.failed,
         "unreadable_replies": sum(summary.reply_failures.values()),
     }

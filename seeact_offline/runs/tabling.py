@@ -438,7 +438,6 @@ def _markup_row(run: _Run, turn1: str, paper: Mapping[str, float] | None) -> dic
         "paper": None if paper is None else dict(paper),
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
-        "labels_off_position": results.notes.get("label_off_position", 0),
         "failed_steps": results.n_not_run,
         "unreadable_replies": sum(results.reply_failures.values()),
     }

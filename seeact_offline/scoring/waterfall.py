@@ -40,7 +40,7 @@ PERSONS_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.item
 DATA_FAULTS = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
     "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
-    "no_screenshot", "nothing_to_mark", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
+    "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
     "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
 })  # fmt: skip
 """Failures of what a run is given (rows, scores, the oracle's file). All others of a step that did not run are of its call."""

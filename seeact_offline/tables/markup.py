@@ -11,7 +11,7 @@ from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.report import METRICS
 from seeact_offline.tables.drawing import Drawing, interval_of, provenance, provenance_columns
 
-COUNTS = ("replies_reused", "failed_steps", "labels_off_position")
+COUNTS = ("replies_reused", "failed_steps")
 PLACE = ("kind", "position", "turn 1")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(title for _, title in METRICS)
@@ -76,23 +76,20 @@ def _differences(results: Mapping[str, Any]) -> list[Table]:
 def _costs(results: Mapping[str, Any]) -> Table:
     reused = sum(row["replies_reused"] for row in results["rows"])
     failed = sum(row["failed_steps"] for row in results["rows"])
-    moved = sum(row["labels_off_position"] for row in results["rows"])
     unreadable = sum(row.get("unreadable_replies", 0) for row in results["rows"])
     rows = [
         (
             *_place(row),
             *_cost(row["usage"], row["replies_reused"], row["failed_steps"]),
-            f"{row['labels_off_position']:,}",
             _unreadable(row),
         )
         for row in results["rows"]
     ]
-    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{moved:,}", f"{unreadable:,}"))
+    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{unreadable:,}"))
     spent = ("calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
-    header = (*PLACE, *spent, "labels off position", "unreadable replies")
+    header = (*PLACE, *spent, "unreadable replies")
     note = (
         "Equal questions of a step are asked once: the row and group that came first paid, the others reused the reply."
-        " A label is off its position where it would have covered another one there."
     )
     return Table(title="Calls and cost", header=header, rows=rows, notes=[note])
 

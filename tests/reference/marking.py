@@ -83,16 +83,19 @@ def place(
 ) -> dict[int, Rect]:
     """The labels' places by the number of the box, up to the first label that has no free one."""
     corners = [at_corner(box, *size, picture, position) for box, size in zip(boxes, sizes, strict=True)]
+    areas = [len(pixels(box)) for box in boxes]
+    # a box that is under two labels large may not be covered
+    small = [pixels(box) if area < 2 * w * h else set() for box, area, (w, h) in zip(boxes, areas, sizes, strict=True)]
     placed: dict[int, Rect] = {}
 
     def covered(by: int) -> set[tuple[int, int]]:
         return {pixel for label in placed.values() for pixel in pixels(grown(label, by))}
 
     for number, corner in enumerate(corners):
-        if not pixels(corner[0]) & covered(0):
+        if not pixels(corner[0]) & (covered(0) | small[number]):
             placed[number] = corner[0]
     for number, corner in enumerate(corners):
-        clear = [spot for spot in corner[1:] if not pixels(spot) & covered(0)]
+        clear = [spot for spot in corner[1:] if not pixels(spot) & covered(0).union(*small)]
         if number not in placed and clear:
             placed[number] = clear[0]
     for number, (box, (width, height)) in enumerate(zip(boxes, sizes, strict=True)):
@@ -101,6 +104,7 @@ def place(
         others = [other for other in boxes if not pixels(box) <= pixels(other)]
         foreign = {pixel for other in others for pixel in pixels(grown(other, LINE))}
         tried = [spot for line in lines(box, width, height, picture, position) for spot in line]
+        tried = [spot for spot in tried if not pixels(spot) & small[number]]
         clear = [spot for spot in tried if not pixels(spot) & (covered(GAP) | foreign)]
         clear = clear or [spot for spot in tried if not pixels(spot) & covered(GAP)]
         clear = clear or [spot for spot in tried if not pixels(spot) & covered(0)]

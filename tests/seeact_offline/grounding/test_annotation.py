@@ -21,7 +21,7 @@ from seeact_offline.grounding.annotation import AnnotationGrounding, MarkedCrop
 from seeact_offline.grounding.choice import ChoiceGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, Marks
+from seeact_offline.pages.marks import MARK_KINDS, MARK_PLACES, MARK_POSITIONS, MarkPlace, Marks
 from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
@@ -124,34 +124,25 @@ def test_groups_and_crops_are_those_of_textual_choices(real) -> None:
     choices = ChoiceGrounding(open_pack("seeact", "choice")).questions(real)
     marked = grounding().questions(real)
     assert [q.pictures[0].key for q in marked] == [q.pictures[0].key for q in choices]
-    for ours, theirs in zip(marked, choices, strict=True):
-        assert [node for node in theirs.offered if node in ours.offered] == list(ours.offered)
+    assert [q.offered for q in marked] == [q.offered for q in choices]
 
 
-def test_elements_that_cannot_be_seen_are_not_offered_but_counted(real) -> None:
-    grounded, _ = ground(real, [final("NA")] * 3)
-    assert [len(group.offered) for group in grounded.groups] == [15, 4, 12]
+def test_every_element_of_a_group_has_a_label_and_unseen_ones_are_counted(real) -> None:
+    grounded, _ = ground(real, [final("NA")] * 3, marks=Marks("letter"))
+    assert [len(group.offered) for group in grounded.groups] == [16, 17, 17]
     assert dict(grounded.notes)["box_not_drawn"] == 19
 
 
-@pytest.mark.parametrize("box", UNSEEN.values(), ids=UNSEEN)
-def test_a_box_that_nobody_can_see_is_not_drawn(box: Box) -> None:
-    prepared = made_up(5, e1=box)
-    grounded, _ = ground(prepared, [final("NA")])
-    assert grounded.groups[0].offered == ("e0", "e2", "e3", "e4")
-    assert dict(grounded.notes)["box_not_drawn"] == 1
-
-
-def test_a_group_with_nothing_to_mark_is_not_asked() -> None:
-    unseen = {f"e{i}": UNSEEN["below"] for i in range(3, 20)}
-    questions = grounding().questions(made_up(20, **unseen))
-    assert [(q.index, len(q.offered)) for q in questions] == [(0, 3)]
-
-
-def test_a_page_with_nothing_to_mark_is_a_named_failure_without_a_call() -> None:
-    grounded, model = ground(made_up(2, e0=UNSEEN["zero"], e1=UNSEEN["right"]), [])
-    assert (grounded.decision.failure, grounded.ran, model.requests) == ("nothing_to_mark", False, [])
-    assert grounded.reachable is False
+@pytest.mark.parametrize(("where", "n_unseen"), [("zero", None), ("right", 1), ("below", 1)])
+@pytest.mark.parametrize("placing", MARK_PLACES)
+def test_a_box_that_cannot_be_seen_takes_a_label_all_the_same(
+    where: str, n_unseen: int | None, placing: MarkPlace
+) -> None:
+    prepared = made_up(5, e1=UNSEEN[where])
+    grounded, _ = ground(prepared, [final("2")], marks=Marks(placing=placing))
+    assert grounded.groups[0].offered == ("e0", "e1", "e2", "e3", "e4")
+    assert grounded.decision.element_id == "e1"
+    assert dict(grounded.notes).get("box_not_drawn") == n_unseen
 
 
 def test_marks_are_shown_with_the_question_for_one() -> None:
@@ -210,11 +201,6 @@ def test_a_mark_is_the_element_that_carries_it(kind, label: str) -> None:
     assert (grounded.decision.element_id, grounded.decision.op) == ("e3", "CLICK")
 
 
-def test_a_mark_counts_only_the_drawn() -> None:
-    grounded, _ = ground(made_up(5, e1=UNSEEN["zero"]), [final("2")])
-    assert grounded.decision.element_id == "e2"
-
-
 def test_no_mark_is_no_element() -> None:
     grounded, _ = ground(made_up(5), [final("NA")])
     assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, None, True)
@@ -240,9 +226,14 @@ def test_the_marked_picture_is_sent_with_the_second_question() -> None:
 
 def test_a_label_off_its_position_is_counted() -> None:
     """Five elements in one box: a corner has four sides."""
-    crowded = {f"e{i}": Box(400, 100, 60, 20) for i in range(5)}
-    grounded, _ = ground(made_up(5, **crowded), [final("NA")])
-    assert dict(grounded.notes)["label_off_position"] == 1
+    crowded = {f"e{i}": Box(400, 20, 200, 60) for i in range(5)}
+    counts = [
+        dict(ground(made_up(5, **crowded), [final("NA")], marks=Marks(placing=placing))[0].notes).get(
+            "label_off_position"
+        )
+        for placing in ("corner", "clear")
+    ]
+    assert counts == [None, 1]
 
 
 def test_letters_that_a_server_makes_too_small_are_counted(real) -> None:
@@ -273,10 +264,9 @@ def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int)
     assert (grounded.decision.element_id, grounded.reachable) == (f"e{target}", True)
 
 
-def test_a_target_that_is_not_drawn_cannot_be_reached() -> None:
+def test_a_target_outside_the_page_can_be_reached() -> None:
     grounded = asyncio.run(grounding().ground(made_up(5, e3=UNSEEN["right"]), Ideal()))
-    assert (grounded.decision.element_id, grounded.reachable) == (None, False)
-    assert grounded.decision.op == "CLICK"
+    assert (grounded.decision.element_id, grounded.reachable) == ("e3", True)
 
 
 def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
@@ -341,6 +331,7 @@ def test_equal_marks_on_equal_crops_have_equal_keys_and_no_others_do() -> None:
         return grounding(marks).questions(made_up(5, **boxes))[0].pictures[1].key
 
     different = [key(Marks(kind, position)) for kind in MARK_KINDS for position in MARK_POSITIONS]
+    different += [key(Marks(placing=placing)) for placing in MARK_PLACES[1:]]
     different += [key(Marks(), e1=Box(20, 32, 200, 20)), grounding().questions(made_up(5))[0].pictures[0].key]
     assert len(set(different)) == len(different)
     assert key(Marks()) == different[0] == key(Marks(in_turn1=False))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PIL import Image
 
-from seeact_offline.pages.outlines import BLUE, GREEN, RED, Outline, draw_outlines
+from seeact_offline.pages.outlines import BLUE, GREEN, RED, Outline, draw_outlines, visible
 from seeact_offline.records import Box
 
 WHITE = (255, 255, 255)
@@ -54,3 +55,18 @@ def test_the_picture_given_is_not_drawn_on() -> None:
     image = Image.new("RGB", (200, 100), WHITE)
     draw_outlines(image, [Outline(Box(50, 40, 60, 30), True, rank=0)])
     assert image.getcolors() == [(200 * 100, WHITE)]
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        *(Box(10, 10, 0, 20), Box(10, 10, 20, 0), Box(10, 10, -5, 20)),
+        *(Box(-30, 10, 30, 20), Box(400, 10, 20, 20), Box(10, 300, 20, 20), Box(10, -20, 20, 20)),
+    ],
+)
+def test_a_box_without_area_or_off_the_page_is_not_visible(box: Box) -> None:
+    assert visible(box, (400, 300)) is None
+
+
+def test_a_box_partly_off_the_page_is_clipped() -> None:
+    assert visible(Box(-10, 290, 30, 30), (400, 300)) == Box(0, 290, 20, 10)
