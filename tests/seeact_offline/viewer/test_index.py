@@ -118,7 +118,10 @@ def test_the_difference_is_that_of_compare(sample_run: Path, other_run: Path) ->
     assert (pair["a"], pair["b"]) == (0, 1)
     for expected in found.pairs:
         shown = pair["metrics"][expected.metric]
-        assert (shown["difference"], shown["ci95"]) == (expected.gap.macro, expected.gap.ci95 and list(expected.gap.ci95))
+        assert (shown["difference"], shown["ci95"]) == (
+            expected.gap.macro,
+            expected.gap.ci95 and list(expected.gap.ci95),
+        )
         assert (shown["n_steps"], shown["n_tasks"]) == (found.n_steps, found.n_tasks)
 
 
