@@ -325,6 +325,8 @@ class Step:
             task=self.task,
             index=self.index,
             split=self.split,
+            action_text=self.action_text,
+            positives_in_order=tuple(c.backend_node_id for c in self.candidates if c.is_positive),
         )
 
 
@@ -359,6 +361,10 @@ class Truth:
     split: str = ""
     element_text: str = ""
     """What the page says of `target`; empty where the page was not read."""
+    action_text: str = ""
+    """`Step.action_text`; empty where the run does not keep it."""
+    positives_in_order: tuple[str, ...] = ()
+    """`positives` as the row lists them; empty where the run does not keep their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,6 +595,8 @@ class Metric:
     """How many independent steps would have that standard error; None where it is not known."""
     method: str = "bootstrap"
     """How `ci95` is made: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
+    micro_ci95: tuple[float, float] | None = None
+    """Of the micro average, clustered by task; None in results from before it was kept."""
 
 
 @dataclass(frozen=True, slots=True)

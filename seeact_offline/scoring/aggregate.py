@@ -15,15 +15,23 @@ from seeact_offline.scoring import statistics
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
 """A figure over no tasks."""
+NONE_MISSING: Mapping[str, int] = {}
 Average = Callable[[Sequence[float]], Metric]
 """One figure from its values, one per step in data set order."""
 T = TypeVar("T")
 
 
 def summarise(
-    scores: Sequence[StepScore], predictions: Sequence[Prediction], top_k: int | None, average: Average
+    scores: Sequence[StepScore],
+    predictions: Sequence[Prediction],
+    top_k: int | None,
+    average: Average,
+    missing: Mapping[str, int] = NONE_MISSING,
 ) -> Summary:
-    """A run's results from its step scores and predictions, both in data set order. `top_k`: None if nothing is ranked."""
+    """A run's results from its step scores and predictions, both in data set order. `top_k`: None if nothing is ranked.
+
+    `missing`: as for `task_success`.
+    """
     tasks = by_task([score.key for score in scores], scores)
     ranked = (top_k or 0) if _has_ranks(scores, predictions) else 0
     return Summary(
@@ -32,7 +40,7 @@ def summarise(
         element_accuracy=average_where_known([s.element for s in scores], average, empty=_NOTHING),
         operation_f1=average([s.operation_f1 or 0.0 for s in scores]),
         step_success_rate=average_where_known([s.success for s in scores], average, empty=_NOTHING),
-        task_success_rate={f"offline{n}": task_success(tasks, allowed_failures=n) for n in (0, 1)},
+        task_success_rate={f"offline{n}": task_success(tasks, n, missing) for n in (0, 1)},
         recall_at_k={str(k): recall_at_k([s.best_rank for s in scores], k) if k <= ranked else None for k in RECALL_AT},
         waterfall=Counter(s.outcome for s in scores),
         usage=sum((p.usage for p in predictions), Usage()),
@@ -108,16 +116,20 @@ def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:
     return np.array([sum(steps) / len(steps) for steps in tasks], dtype=float)
 
 
-def task_success(tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int) -> float | None:
+def task_success(
+    tasks: Mapping[str, Sequence[StepScore]], allowed_failures: int, missing: Mapping[str, int] = NONE_MISSING
+) -> float | None:
     """Share of tasks with at most this many failing steps (SeeAct's Offline 0 and Offline 1).
 
-    None if steps have no success, as in runs that ask for no element.
+    `missing`: task -> its actions without a row, where a protocol counts them as failures. None if steps have no success, as in
+    runs that ask for no element.
     """
     if not tasks:
         return 0.0
     if all(s.success is None for steps in tasks.values() for s in steps):
         return None
-    done = [sum(1 - (s.success or 0) for s in steps) <= allowed_failures for steps in tasks.values()]
+    failures = [missing.get(task, 0) + sum(1 - (s.success or 0) for s in steps) for task, steps in tasks.items()]
+    done = [n <= allowed_failures for n in failures]
     return sum(done) / len(done)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,9 +31,10 @@ class Averaging:
         """`group`: in which a step is averaged, None for none. `length`: actions that a task has, from its last row; each one
         without a row counts 0 and belongs to the group of that row."""
         lasts = aggregate.by_task([truth.key for truth in truths], truths)
-        missing = [rows[-1] for rows in lasts.values() for _ in range(length(rows[-1]) - len(rows))]
-        padded = [*truths, *missing]
-        self._n_missing = len(missing)
+        self.missing = {task: max(0, length(rows[-1]) - len(rows)) for task, rows in lasts.items()}
+        """Task -> its actions without a row, where `length` counts them."""
+        padded = [*truths, *(rows[-1] for task, rows in lasts.items() for _ in range(self.missing[task]))]
+        self._n_missing = len(padded) - len(truths)
         self._tasks, self._n_tasks = _numbered([truth.key.annotation_id for truth in padded])
         self._by_task = np.argsort(self._tasks, kind="stable")
         self._names = list(lasts)
@@ -54,14 +55,17 @@ class Averaging:
         return Points(float(means.mean()) if len(means) else 0.0, float(padded.sum() / len(padded)))
 
     def metric(self, values: Sequence[float] | np.ndarray, seed: int) -> Metric:
-        """The figure with the interval of its macro average, clustered by task whatever the groups."""
+        """The figure with the intervals of both its averages, clustered by task whatever the groups."""
         padded = self._with_missing(values)
+        tasks = self._split(padded)
+        of_micro = aggregate.micro_interval(tasks, seed)
         if self._over_tasks:
-            return aggregate.metric(self._split(padded), seed)
+            return replace(aggregate.metric(tasks, seed), micro_ci95=of_micro.ci95)
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
-        by_task, tasks = self._linearised(padded, points.macro), list(self._split(padded).values())
-        return Metric(*points, **asdict(statistics.interval(points.macro, by_task, spread, tasks, seed)))
+        by_task = self._linearised(padded, points.macro)
+        of_macro = statistics.interval(points.macro, by_task, spread, list(tasks.values()), seed)
+        return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95)
 
     def _split(self, padded: np.ndarray) -> dict[str, list[float]]:
         """Task -> its values, tasks by first appearance."""

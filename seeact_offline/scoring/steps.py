@@ -74,8 +74,9 @@ def summarise_answers(
     scores = score_steps(answers, protocol)
     counted = [score for score in scores if score.outcome != LEFT_OUT]
     right = [truth for score, truth in zip(scores, truths, strict=True) if score.outcome != LEFT_OUT]
-    average = partial(protocol.averaging(right).metric, seed=seed)
-    summary = aggregate.summarise(counted, predictions, top_k, average)
+    averaging = protocol.averaging(right)
+    average = partial(averaging.metric, seed=seed)
+    summary = aggregate.summarise(counted, predictions, top_k, average, averaging.missing)
     if protocol.groups_of_f1 is not protocol.groups:
         known = [score.operation_f1 or 0.0 for score in counted]
         summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(known, seed))

@@ -15,6 +15,20 @@ def macro(
     samples: Sequence[Row], plans: Sequence[Row], answers: Sequence[Row], pad: bool = True
 ) -> dict[str, Fraction]:
     """The mean over tasks of each metric's mean; `pad`: a task counts 0 for each action that has no sample."""
+    tasks = _tasks(samples, plans, answers, pad)
+    means = [{m: sum(s[m] for s in steps) / Fraction(len(steps)) for m in METRICS} for steps in tasks.values()]
+    return {m: sum((mean[m] for mean in means), Fraction(0)) / len(means) for m in METRICS}
+
+
+def offline(samples: Sequence[Row], plans: Sequence[Row], answers: Sequence[Row], allowed: int) -> Fraction:
+    """The share of tasks with at most this many errors, among which are the actions that have no sample."""
+    errors = [sum(s["success"] == 0 for s in steps) for steps in _tasks(samples, plans, answers, pad=True).values()]
+    return Fraction(sum(n <= allowed for n in errors), len(errors))
+
+
+def _tasks(
+    samples: Sequence[Row], plans: Sequence[Row], answers: Sequence[Row], pad: bool
+) -> dict[str, list[dict[str, Fraction]]]:
     tasks: dict[str, list[dict[str, Fraction]]] = {}
     lengths: dict[str, int] = {}
     for sample in samples:
@@ -23,8 +37,7 @@ def macro(
     for task, steps in tasks.items():
         while pad and len(steps) < lengths[task]:
             steps.append(dict.fromkeys(METRICS, Fraction(0)))
-    means = [{m: sum(s[m] for s in steps) / Fraction(len(steps)) for m in METRICS} for steps in tasks.values()]
-    return {m: sum((mean[m] for mean in means), Fraction(0)) / len(means) for m in METRICS}
+    return tasks
 
 
 def _step(sample: Row, plans: Sequence[Row], answers: Sequence[Row]) -> dict[str, Fraction]:

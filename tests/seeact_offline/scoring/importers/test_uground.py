@@ -90,6 +90,34 @@ def test_the_published_figure_is_the_references(published: Path) -> None:
     assert f"{100 * float(reference.macro(samples, plans, [], pad=False)['f1']):.2f}" == "70.91"
 
 
+def test_actions_without_a_row_are_failures_of_their_task(published: Path, tmp_path: Path) -> None:
+    """Answered in the middle of the first target box, so that GPT-4o's plans decide: one task more had no second failure."""
+    samples = [json.loads(line) for line in (published / "cross_task_blocks.jsonl").read_text().splitlines()]
+    middles = [
+        {
+            "id": f"{one['annotation_id']}_{one['action_uid']}",
+            "bbox": boxes,
+            "scale": 1,
+            "output": [x + w / 2, y + h / 2],
+        }
+        for one in samples
+        for boxes in one["target_blocks"].values()
+        for x, y, w, h in boxes[:1]
+    ]
+    answers = write_lines(tmp_path / "answers.jsonl", middles)
+    found = read_as(
+        "uground",
+        samples=published / "cross_task_blocks.jsonl",
+        plan=published / "gpt4o_cross_task_plan.jsonl",
+        answers=answers,
+    )
+    padded, unpadded = (
+        figures(found, **rules).task_success_rate for rules in ({}, {"length": find_protocol("seeact").length})
+    )
+    assert {name: f"{100 * share:.2f}" for name, share in padded.items()} == {"offline0": "9.04", "offline1": "35.03"}
+    assert {name: f"{100 * share:.2f}" for name, share in unpadded.items()} == {"offline0": "9.04", "offline1": "35.59"}
+
+
 # --- any files ---
 
 
@@ -129,6 +157,8 @@ def test_any_files_give_what_the_reference_gives(files: Any, tmp_path_factory: p
     summary, wanted = figures(found), reference.macro(samples, plans, answers)
     ours = (summary.element_accuracy, summary.operation_f1, summary.step_success_rate)
     assert [one.macro for one in ours] == pytest.approx([float(wanted[m]) for m in reference.METRICS])
+    whole = [float(reference.offline(samples, plans, answers, allowed)) for allowed in (0, 1)]
+    assert list(summary.task_success_rate.values()) == pytest.approx(whole)
 
 
 _any_value = st.recursive(
