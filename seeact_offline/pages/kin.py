@@ -15,6 +15,8 @@ SPOKEN = frozenset({"alt", "aria_label", "placeholder", "title", "value", "input
 """Attributes that are read as words of the page."""
 DIGITS = 3
 """Of a box's edges as fractions of the picture, as SeeClick rounds them."""
+SAME = 12
+"""Digits to which a point's fraction is one and the same number, whatever was multiplied and divided on its way."""
 
 
 def kin(page: Page, candidates: Sequence[Candidate], size: tuple[int, int] | None) -> dict[Kinship, frozenset[str]]:
@@ -44,7 +46,9 @@ def clicks(point: tuple[float, float], box: Box, size: tuple[int, int]) -> bool:
     (x, y), (width, height) = point, size
     left, right = (round(edge / width, DIGITS) for edge in (box.x, box.right))
     top, bottom = (round(edge / height, DIGITS) for edge in (box.y, box.bottom))
-    return left <= x / width <= right and top <= y / height <= bottom
+    # a fraction that was turned into pixels is got back as it was written
+    across, down = round(x / width, SAME), round(y / height, SAME)
+    return left <= across <= right and top <= down <= bottom
 
 
 class _Words:

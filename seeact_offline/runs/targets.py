@@ -71,6 +71,8 @@ def target_line(truth: Truth) -> str:
         "index": truth.index,
         "split": truth.split,
         "element_text": truth.element_text,
+        "action_text": truth.action_text,
+        "positives_in_order": truth.positives_in_order,
     }
     return json.dumps(redact_values(row))
 
@@ -97,6 +99,8 @@ class _TargetLine(msgspec.Struct):
     index: int | None = None
     split: str = ""
     element_text: str = ""
+    action_text: str = ""
+    positives_in_order: tuple[str, ...] = ()
 
 
 def read_target(text: str) -> Truth:
@@ -119,4 +123,6 @@ def read_target(text: str) -> Truth:
         index=line.index,
         split=line.split,
         element_text=line.element_text,
+        action_text=line.action_text,
+        positives_in_order=line.positives_in_order,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -16,9 +16,7 @@ from seeact_offline.scoring.rules import (
     CASES,
     Credit,
     ElementRule,
-    OperationRule,
     Protocol,
-    TextRule,
     scored_as_answered,
 )
 
@@ -55,8 +53,7 @@ class Answers:
     def scored(self, protocol: Protocol) -> Scored:
         """Every step under the protocol. A step that did not run earns nothing, and may be left out all the same."""
         cases = tuple((name, getattr(protocol, name)) for name in CASES)
-        operation = protocol.value_as_said, protocol.value_of_click, protocol.text
-        rules = (protocol.element, operation, cases, protocol.success)
+        rules = (protocol.element, _of_operation(protocol), cases, protocol.success)
         return self._once(rules, lambda: self._score(protocol))
 
     @cached_property
@@ -66,7 +63,7 @@ class Answers:
 
     def _score(self, protocol: Protocol) -> Scored:
         element = list(self._elements(protocol.element))
-        f1 = list(self._f1(protocol.value_as_said, protocol.value_of_click, protocol.text))
+        f1 = list(self._f1(protocol))
         counted = [True] * len(self._steps)
         for name in CASES:
             rule = getattr(protocol, name)
@@ -92,38 +89,32 @@ class Answers:
             return [False] * len(self._steps)
         return self._once(rule, lambda: [p.ran and bool(rule(p, t)) for p, t in self._steps])
 
-    def _f1(self, value_as_said: OperationRule, value_of_click: OperationRule, text: TextRule) -> list[float]:
-        """Operation F1 of each answer."""
+    def _f1(self, protocol: Protocol) -> list[float]:
+        """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
-        def texts(said: Operation, wanted: Operation) -> float:
-            return metrics.operation_f1(text(value_of_click(value_as_said(said))), text(value_of_click(wanted)))
+        @cache
+        def of(said: Operation, wanted: Operation) -> float:
+            said, wanted = (protocol.value_of_click(one) for one in (protocol.value_as_said(said), wanted))
+            return protocol.f1(said, wanted, protocol.text)
 
         def all_steps() -> list[float]:
-            known = [texts(said, wanted) for said, wanted in self._operations]
-            return [known[n] if p.ran else 0.0 for n, p in zip(self._operation_numbers, self.predictions, strict=True)]
+            return [of(p.operation, protocol.right_operation(t)) if p.ran else 0.0 for p, t in self._steps]
 
-        return self._once((value_as_said, value_of_click, text), all_steps)
+        return self._once(_of_operation(protocol), all_steps)
 
     def _case(self, name: str) -> list[int]:
         """The numbers of the steps in that case."""
         return self._once(name, lambda: [i for i, step in enumerate(self._steps) if CASES[name](*step)])
 
-    @cached_property
-    def _operation_numbers(self) -> list[int]:
-        """For each step the number of its pair of operations, predicted and right: most steps share theirs with others."""
-        numbers: dict[tuple[str, str, Operation], int] = {}
-        return [numbers.setdefault((p.op, p.value, t.operation), len(numbers)) for p, t in self._steps]
-
-    @cached_property
-    def _operations(self) -> list[tuple[Operation, Operation]]:
-        """The pairs, by number."""
-        pairs = {n: (p.operation, t.operation) for n, (p, t) in zip(self._operation_numbers, self._steps, strict=True)}
-        return [pairs[n] for n in range(len(pairs))]
-
     def _once(self, key: object, work: Callable[[], T]) -> T:
         if key not in self._known:
             self._known[key] = work()
         return self._known[key]  # type: ignore[return-value]
+
+
+def _of_operation(protocol: Protocol) -> tuple[object, ...]:
+    """The rules on which Operation F1 rests."""
+    return protocol.right_operation, protocol.value_as_said, protocol.value_of_click, protocol.text, protocol.f1
 
 
 def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:

@@ -32,7 +32,7 @@ NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
 the last is a digest beside `prompts`, meant for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
-    "by_split", "left_out", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
+    "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
     "causes_by_person",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
@@ -177,6 +177,10 @@ def _figures(results: Mapping[str, Any]) -> Table:
     if results["left_out"]:
         left_out = counted(results["left_out"], "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
+    protocol = PROTOCOLS.get(results["protocol"], PROTOCOLS["seeact"])
+    for rule in protocol.unknowns.values():
+        if n := results.get("unknowns", {}).get(rule.__name__):
+            note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
     notes = [*_caution(results["n_tasks"]), note, *_ceiling(results)]

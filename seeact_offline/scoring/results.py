@@ -127,6 +127,7 @@ def lost(
     average = protocol.averaging(right).points
     return {
         "left_out": len(scores) - len(kept),
+        "unknowns": {rule.__name__: n for rule in protocol.unknowns.values() if (n := sum(map(rule, right)))},
         "n_not_run": sum(not prediction.ran for prediction in predictions),
         "n_succeeded": sum(score.outcome == SUCCESS for score in counted),
         "waterfall": waterfall(counted, average),

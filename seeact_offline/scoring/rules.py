@@ -6,9 +6,11 @@ Source: PROTOCOLS, metrics and scoring profiles.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from random import Random
 
 from seeact_offline.pages.kin import clicks
 from seeact_offline.records import OPERATIONS, Kinship, Operation, Prediction, Truth
@@ -30,8 +32,12 @@ ElementRule = Callable[[Prediction, Truth], bool]
 """Whether the predicted element is right."""
 OperationRule = Callable[[Operation], Operation]
 """An operation without the parts that do not count."""
+RightOperationRule = Callable[[Truth], Operation]
+"""The right operation, as it is compared."""
 TextRule = Callable[[Operation], str]
 """The text whose tokens Operation F1 compares, for the predicted and the right operation alike."""
+F1Rule = Callable[[Operation, Operation, TextRule], float]
+"""Operation F1 of a predicted operation, given the right one."""
 SuccessRule = Callable[[Prediction, Truth, float], bool]
 """Whether a step whose element is right succeeds, given its Operation F1."""
 CaseRule = Callable[[Credit], Credit | None]
@@ -54,19 +60,22 @@ class Protocol:
     name: str
     element: ElementRule | None
     """None if a run asks for no element."""
+    right_operation: RightOperationRule
     value_as_said: OperationRule
     """Applied to the predicted operation alone."""
     value_of_click: OperationRule
     """Applied to the predicted and the right operation."""
     text: TextRule
+    f1: F1Rule
     unknown_op: CaseRule
     """This and the following: applied in the cases of CASES."""
     missing_value: CaseRule
-    unreadable: CaseRule
+    no_place: CaseRule
     no_pick: CaseRule
     positive_not_ranked: CaseRule
     no_box: CaseRule
     no_positive: CaseRule
+    quoted_value: CaseRule
     success: SuccessRule
     length: LengthRule
     groups: GroupRule
@@ -75,6 +84,8 @@ class Protocol:
     headline: HeadlineRule
     """Of everything but Operation F1."""
     headline_of_f1: HeadlineRule
+    unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
+    """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
 
     def averaging(self, truths: Sequence[Truth]) -> Averaging:
         """Averages figures of these steps, all but Operation F1."""
@@ -98,7 +109,7 @@ def sentence(rule: Callable[..., object] | None) -> str:
     return str(rule.__doc__ or name).partition("\n")[0].rstrip(".")
 
 
-RULES = tuple(field.name for field in fields(Protocol) if field.name != "name")
+RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "unknowns"})
 """The fields of a protocol that hold a rule, in order."""
 
 
@@ -113,8 +124,8 @@ def _lacks_value(prediction: Prediction, truth: Truth) -> bool:
     return prediction.op in ("TYPE", "SELECT") and not prediction.value
 
 
-def _is_unreadable(prediction: Prediction, truth: Truth) -> bool:
-    return prediction.failure is not None and prediction.element_id is None and prediction.point is None
+def _names_no_place(prediction: Prediction, truth: Truth) -> bool:
+    return prediction.element_id is None and prediction.point is None
 
 
 def _picks_nothing(prediction: Prediction, truth: Truth) -> bool:
@@ -133,21 +144,27 @@ def _has_no_positive(prediction: Prediction, truth: Truth) -> bool:
     return not truth.positives
 
 
+def _has_quoted_value(prediction: Prediction, truth: Truth) -> bool:
+    right = by_recorded_name(truth)
+    return right.op != "CLICK" and any(mark in right.value for mark in '"\n\r')
+
+
 CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
     "unknown_op": _has_unknown_op,
     "missing_value": _lacks_value,
-    "unreadable": _is_unreadable,
+    "no_place": _names_no_place,
     "no_pick": _picks_nothing,
     "positive_not_ranked": _is_not_ranked,
     "no_box": _has_no_box,
     "no_positive": _has_no_positive,
+    "quoted_value": _has_quoted_value,
 }
 """The cases in which a step earns by a rule of its own, by the rule's field, in the order in which the rules apply.
 
 `unknown_op`: the predicted operation is none of OPERATIONS. `missing_value`: a TYPE or SELECT is predicted without value.
-`unreadable`: the reply has a failure, and gives neither element nor point. `no_pick`: it gives no element. `positive_not_ranked`:
-there are positives and ranks, and none of the positives is ranked. `no_box`: there are positives, and no picture, or none of them
-has a box."""
+`no_place`: the answer names neither an element nor a point. `no_pick`: it names no element. `positive_not_ranked`: there are
+positives and ranks, and none of the positives is ranked. `no_box`: there are positives, and no picture, or none of them has a box.
+`quoted_value`: the right value, of a TYPE or SELECT, holds a double quote or a line break, so it cannot stand between quotes."""
 
 
 def scored_as_answered(answer: Credit) -> Credit:
@@ -193,12 +210,25 @@ def first_positive(prediction: Prediction, truth: Truth) -> bool:
     return prediction.element_id is not None and prediction.element_id == truth.target
 
 
-def any_positive_or_none(prediction: Prediction, truth: Truth) -> bool:
-    """Takes any positive offered for the right element, and "none of them" where none was offered."""
+def last_of_five(prediction: Prediction, truth: Truth) -> bool:
+    """Takes the positive that is the last of the five choices for right, and "none of them" where there is no positive."""
     if prediction.element_id is not None:
-        return any_positive_ranked(prediction, truth)
-    says_none = prediction.failure is None and prediction.point is None
-    return says_none and (not truth.positives or _is_not_ranked(prediction, truth))
+        return prediction.element_id in ({right} if (right := _last_of_five(truth)) else truth.positives)
+    return not truth.positives and prediction.failure is None and prediction.point is None
+
+
+def _last_of_five(truth: Truth) -> str | None:
+    """The right choice of inspect-evals (mind2web/dataset.py, version 4-A); None where it is not known.
+
+    Its five choices are the positives and then the best negatives, shuffled by a seed that is the step's name. Each positive
+    among them replaces the one before as the right letter.
+    """
+    positives = truth.positives_in_order[:5]
+    if not positives or order_of_positives_unknown(truth):
+        return None
+    choices = [*positives, *[None] * (min(5, truth.n_candidates) - len(positives))]
+    Random(str(truth.key)).shuffle(choices)
+    return [choice for choice in choices if choice is not None][-1]
 
 
 def point_in_any_box(prediction: Prediction, truth: Truth) -> bool:
@@ -224,6 +254,39 @@ def _clicks(prediction: Prediction, truth: Truth, is_own: bool, kinship: Kinship
 
 
 # --- what of the operation is compared ---
+
+
+def as_annotated(truth: Truth) -> Operation:
+    """Takes the right operation as it is."""
+    return truth.operation
+
+
+def as_mindact_writes_it(truth: Truth) -> Operation:
+    """Takes the first line of the right value, and no value for a CLICK."""
+    operation = drops_value_of_click(truth.operation)
+    return replace(operation, value=operation.value.strip().partition("\n")[0])
+
+
+def by_recorded_name(truth: Truth) -> Operation:
+    """Takes the recorder's name of the right operation, where HOVER and ENTER are a CLICK."""
+    name = truth.operation.original_op or truth.operation.op
+    return replace(truth.operation, op="CLICK" if name in ("HOVER", "ENTER") else name)
+
+
+def element_for_select(truth: Truth) -> Operation:
+    """Takes the element's name for the value of a SELECT."""
+    operation = truth.operation
+    if operation.op != "SELECT" or name_of_element_unknown(truth):
+        return operation
+    # as released (data/dset_mind2web.py): where the text names no element, the comparison fails
+    named = re.search(r"\]\s+(.*?)\s+->", truth.action_text)
+    return replace(operation, value=named[1]) if named else Operation("")
+
+
+def blank_is_none(truth: Truth) -> Operation:
+    """Takes a right value of white space for the word None."""
+    value = truth.operation.value
+    return replace(truth.operation, value="None") if value and not value.strip() else truth.operation
 
 
 def as_said(operation: Operation) -> Operation:
@@ -257,27 +320,35 @@ def without_punctuation(operation: Operation) -> str:
     return " ".join(word for word in operation.text.split() if word not in string.punctuation)
 
 
+def known_without_punctuation(operation: Operation) -> str:
+    """Compares value and known operation without words that are punctuation alone."""
+    return without_punctuation(operation if operation.op in OPERATIONS else replace(operation, op=""))
+
+
 def lower_without_punctuation(operation: Operation) -> str:
     """Compares operation and value in lower case without words that are punctuation alone."""
     return without_punctuation(operation).lower()
 
 
-NUMBERS: Mapping[str, str] = {"CLICK": "4", "HOVER": "4", "ENTER": "4", "SELECT": "2", "TYPE": "3"}
+NUMBERS: Mapping[str, str] = {"CLICK": "4", "SELECT": "2", "TYPE": "3"}
 """SeeClick's and ShowUI's names of operations."""
-
-
-def recorded_op_as_number(operation: Operation) -> str:
-    """Compares the operation as a number, by the recorder's name of the right one, and the value in lower case."""
-    return _with_number(operation.original_op or operation.op, operation.value)
 
 
 def op_as_number(operation: Operation) -> str:
     """Compares the operation as a number and the value in lower case."""
-    return _with_number(operation.op, operation.value)
+    return f"{NUMBERS.get(operation.op, operation.op)} {operation.value.lower()}"
 
 
-def _with_number(op: str, value: str) -> str:
-    return f"{NUMBERS.get(op, op)} {value.lower()}"
+def of_words(said: Operation, wanted: Operation, text: TextRule) -> float:
+    """Compares the sets of words."""
+    return metrics.operation_f1(text(said), text(wanted))
+
+
+def by_right_operation(said: Operation, wanted: Operation, text: TextRule) -> float:
+    """Compares the operation alone where CLICK is right, else the sets of words, with 0 for an answer without value."""
+    if wanted.op not in ("TYPE", "SELECT"):
+        return float(said.op == wanted.op)
+    return of_words(said, wanted, text) if said.op in ("TYPE", "SELECT") and said.value.strip() else 0.0
 
 
 # --- when the step succeeds ---
@@ -313,9 +384,14 @@ def by_task(truth: Truth) -> str:
     return truth.key.annotation_id
 
 
+def all_steps(truth: Truth) -> str:
+    """Averages the steps, each of which is an episode of its own."""
+    return ""
+
+
 def by_recorded_op(truth: Truth) -> str | None:
     """Averages the steps of CLICK, TYPE and SELECT each, by the recorder's name, then these three."""
-    return NUMBERS.get(truth.operation.original_op or truth.operation.op)
+    return NUMBERS.get(by_recorded_name(truth).op)
 
 
 def by_op(truth: Truth) -> str | None:
@@ -331,3 +407,16 @@ def macro(macro: float, micro: float) -> float:
 def micro(macro: float, micro: float) -> float:
     """Quotes the mean over steps."""
     return micro
+
+
+# --- what a run may not say ---
+
+
+def order_of_positives_unknown(truth: Truth) -> bool:
+    """Several elements are right, in an order that the run does not keep; each of them counts"""
+    return len(truth.positives) > 1 and not truth.positives_in_order
+
+
+def name_of_element_unknown(truth: Truth) -> bool:
+    """The run does not keep the element's name, which a SELECT is compared with; the option counts in its place"""
+    return truth.operation.op == "SELECT" and not truth.action_text

@@ -6,6 +6,7 @@ A step earns (element right, Operation F1, step right), or None where it is left
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 
 from seeact_offline.records import Prediction, Truth
 from tests.reference.metrics import operation_f1
@@ -32,7 +33,10 @@ def mindact(said: Prediction, right: Truth) -> Earned:
     if not right_ones:
         return NOTHING
     element = said.element_id in right_ones
-    f1 = operation_f1(f"{said.op} {said.value}", f"{right.operation.op} {right.operation.value}")
+    wanted = right.operation.op
+    if wanted != "CLICK":
+        wanted += " " + (right.operation.value.strip().split("\n") or [""])[0]
+    f1 = operation_f1(f"{said.op} {said.value}", wanted)
     return element, f1, element and f1 == 1
 
 
@@ -53,32 +57,53 @@ def uground(said: Prediction, right: Truth) -> Earned:
     return element, f1, element and f1 == 1
 
 
-def seeclick(said: Prediction, right: Truth, recorded: bool = True) -> Earned:
+def seeclick(said: Prediction, right: Truth) -> Earned:
+    kind = number(right, recorded=True)
+    # the evaluator writes its reference between double quotes, reads it again, and skips the step where it cannot
+    if kind != "4" and any(mark in right.operation.value for mark in '"\n\r'):
+        return None
+    return pointing(said, right, kind, right.operation.value)
+
+
+def showui(said: Prediction, right: Truth) -> Earned:
+    value: str | None = right.operation.value
+    if right.operation.op == "SELECT" and right.action_text:
+        value = name_of_element(right.action_text)
+    return pointing(said, right, number(right, recorded=False), value)
+
+
+def name_of_element(text: str) -> str | None:
+    """Between the bracket that ends the element's kind and the arrow, without the white space around it."""
+    for i, mark in enumerate(text):
+        rest = text[i + 1 :]
+        spaces = len(rest) - len(rest.lstrip()) if mark == "]" else 0
+        for start in range(spaces, 0, -1):
+            for end in range(start, len(rest)):
+                if rest[end].isspace() and rest[end:].lstrip().startswith("->"):
+                    return rest[start:end]
+    return None
+
+
+def pointing(said: Prediction, right: Truth, kind: str | None, value: str | None) -> Earned:
     if not right.positives or not right.boxes or right.picture_size is None:
         return None
-    if not said.ran or (said.failure and said.element_id is None and said.point is None):
+    if not said.ran or (said.element_id is None and said.point is None):
         return NOTHING
     width, height = right.picture_size
     box = right.boxes[0]
     if said.point is not None:
-        x, y = said.point[0] / width, said.point[1] / height
+        x, y = round(said.point[0] / width, 12), round(said.point[1] / height, 12)
         across = round(box.x / width, 3) <= x <= round((box.x + box.w) / width, 3)
         element = across and round(box.y / height, 3) <= y <= round((box.y + box.h) / height, 3)
-    elif said.element_id is not None:
-        element = said.element_id == right.target or said.element_id in right.kin.get("clicks_target", ())
     else:
-        element = False
-    if said.op not in ("CLICK", "TYPE", "SELECT") or (said.op != "CLICK" and said.value == ""):
+        element = said.element_id == right.target or said.element_id in right.kin.get("clicks_target", ())
+    if said.op not in ("CLICK", "TYPE", "SELECT") or (said.op != "CLICK" and said.value == "") or value is None:
+        # a reference without a name is looked at only where it is a SELECT
         return element, Fraction(0), False
     predicted = "4" if said.op == "CLICK" else {"SELECT": "2 ", "TYPE": "3 "}[said.op] + said.value.lower()
-    kind = number(right, recorded)
-    wanted = "4" if kind == "4" else f"{kind} {right.operation.value.lower()}"
+    wanted = "4" if kind == "4" else f"{kind} {value.lower()}"
     f1 = operation_f1(predicted, wanted)
     return element, f1, element and f1 == 1
-
-
-def showui(said: Prediction, right: Truth) -> Earned:
-    return seeclick(said, right, recorded=False)
 
 
 def synapse(said: Prediction, right: Truth) -> Earned:
@@ -90,7 +115,8 @@ def synapse(said: Prediction, right: Truth) -> Earned:
     marks = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
     texts = []
     for one in (said.operation, right.operation):
-        text = "CLICK" if one.op == "CLICK" else f"{one.op} {one.value}"
+        known = one.op if one.op in ("CLICK", "TYPE", "SELECT") else ""
+        text = "CLICK" if one.op == "CLICK" else f"{known} {one.value}"
         texts.append(" ".join(word for word in text.split() if word not in marks))
     actions = []
     for one, target in ((said.operation, said.element_id), (right.operation, right.target)):
@@ -99,16 +125,36 @@ def synapse(said: Prediction, right: Truth) -> Earned:
 
 
 def inspect_evals(said: Prediction, right: Truth) -> Earned:
-    if not said.ran:
+    # the letters: A for none, then the positives and the best negatives in an order that the step's name seeds
+    if not right.positives:
+        wanted = ["A"]
+    elif len(right.positives) == 1 or not right.positives_in_order:
+        wanted = list(right.positives)
+    else:
+        choices = list(right.positives_in_order)[:5]
+        while len(choices) < min(5, right.n_candidates):
+            choices.append("a negative")
+        Random(f"{right.key.annotation_id}_{right.key.action_uid}").shuffle(choices)
+        wanted = [choice for choice in choices if choice in right.positives][-1:]
+    picked = said.element_id
+    if picked is None and said.ran and said.failure is None and said.point is None:
+        picked = "A"
+    if not said.ran or picked is None:
         return NOTHING
-    offered = [n for n in right.positives if not said.ranked or n in said.ranked]
-    if not offered:
-        says_none = said.element_id is None and said.failure is None and said.point is None
-        return (True, Fraction(1), True) if says_none else NOTHING
-    element = said.element_id in offered
-    if said.element_id is None:
-        return False, Fraction(0), False
-    f1 = operation_f1(f"{said.op} {said.value}", f"{right.operation.op} {right.operation.value}")
+    element = picked in wanted
+    if picked == "A" or wanted == ["A"]:
+        return element, Fraction(int(element)), element
+    op, value = right.operation.op, right.operation.value
+    if op == "CLICK":
+        f1 = Fraction(int(said.op == "CLICK"))
+    elif said.op not in ("TYPE", "SELECT") or not said.value.strip():
+        f1 = Fraction(0)
+    else:
+        if value and not value.strip():
+            value = "None"
+        marks = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+        texts = [f"{said.op} {said.value}", f"{op} {value}"]
+        f1 = operation_f1(*(" ".join(word for word in text.split() if word not in marks) for text in texts))
     return element, f1, element and f1 == 1
 
 
@@ -130,30 +176,47 @@ def number(right: Truth, recorded: bool) -> str | None:
 
 def headlines(name: str, said: list[Prediction], right: list[Truth]) -> tuple[Fraction, Fraction, Fraction]:
     """Element Accuracy, Operation F1 and Step SR as the evaluator quotes them; 0 over nothing."""
-    earned = [(one, SCORES[name](p, one)) for p, one in zip(said, right, strict=True)]
-    kept = [(one, scores) for one, scores in earned if scores is not None]
+    kept = earnings(name, said, right)
     figures = []
     for column in range(3):
-        tasks: dict[str, list[Fraction]] = {}
+        tasks = by_task(name, kept, column)
         kinds: dict[str | None, list[Fraction]] = {}
-        lengths: dict[str, int] = {}
         for one, scores in kept:
-            value = Fraction(scores[column])
-            tasks.setdefault(one.key.annotation_id, []).append(value)
-            kinds.setdefault(number(one, recorded=name == "seeclick"), []).append(value)
-            lengths[one.key.annotation_id] = one.n_actions
-        if name == "uground":
-            for task, values in tasks.items():
-                while len(values) < lengths[task]:
-                    values.append(Fraction(0))
+            kinds.setdefault(number(one, recorded=name == "seeclick"), []).append(Fraction(scores[column]))
         kinds.pop(None, None)
-        if name == "inspect-evals" or (name == "seeclick" and column != 1):
-            figures.append(mean([value for values in tasks.values() for value in values]))
-        elif name in ("seeclick", "showui") and column == 1:
+        if name in ("seeclick", "showui") and column == 1:
             figures.append(mean([mean(values) for values in kinds.values()]))
+        elif name in ("inspect-evals", "seeclick", "showui"):
+            # ShowUI's macro average is over episodes of one step
+            figures.append(mean([value for values in tasks.values() for value in values]))
         else:
             figures.append(mean([mean(values) for values in tasks.values()]))
     return figures[0], figures[1], figures[2]
+
+
+def offline(name: str, said: list[Prediction], right: list[Truth], allowed: int) -> Fraction:
+    """Share of tasks with at most so many failing steps."""
+    tasks = by_task(name, earnings(name, said, right), 2)
+    return mean([Fraction(int(values.count(Fraction(0)) <= allowed)) for values in tasks.values()])
+
+
+def earnings(name: str, said: list[Prediction], right: list[Truth]) -> list[tuple[Truth, tuple[bool, Fraction, bool]]]:
+    """The steps that are not left out, with what each earns."""
+    earned = [(one, SCORES[name](p, one)) for p, one in zip(said, right, strict=True)]
+    return [(one, scores) for one, scores in earned if scores is not None]
+
+
+def by_task(name: str, kept: list[tuple[Truth, tuple[bool, Fraction, bool]]], column: int) -> dict[str, list[Fraction]]:
+    """One metric's values; UGround's with a 0 for each action that has no row."""
+    tasks: dict[str, list[Fraction]] = {}
+    lengths: dict[str, int] = {}
+    for one, scores in kept:
+        tasks.setdefault(one.key.annotation_id, []).append(Fraction(scores[column]))
+        lengths[one.key.annotation_id] = one.n_actions
+    for task, values in tasks.items():
+        while name == "uground" and len(values) < lengths[task]:
+            values.append(Fraction(0))
+    return tasks
 
 
 def mean(values: list[Fraction]) -> Fraction:

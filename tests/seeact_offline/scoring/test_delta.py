@@ -8,15 +8,17 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.delta import METRICS, delta, delta_tables
 from seeact_offline.scoring.protocols import MINDACT, PROTOCOLS, SEEACT, SEECLICK, SYNAPSE, UGROUND, find_protocol
 from seeact_offline.scoring.steps import summarise
-from tests.seeact_offline.scoring.test_profiles import STEPS
+from tests.seeact_offline.scoring.test_profiles import some_steps
 
 ALL = list(PROTOCOLS.values())
+STEPS = st.integers(0, 10**6).map(some_steps)
 
 
 def key(task: str, step: int) -> StepKey:
@@ -135,7 +137,7 @@ def test_without_elements_only_the_operation_is_compared() -> None:
     ungrounded = [find_protocol(name, grounded=False) for name in ("seeact", "mindact")]
     (only,) = delta(PREDICTIONS, TRUTHS, ungrounded)["paths"]
     assert only["difference"]["element_accuracy"] is None
-    assert [one["rule"] for one in only["rules"]] == ["value_of_click"]
+    assert [one["rule"] for one in only["rules"]] == ["right_operation", "value_of_click"]
     assert "| -" in delta_tables(delta(PREDICTIONS, TRUTHS, ungrounded))[0].markdown()
 
 
@@ -149,12 +151,12 @@ def test_the_tables_show_the_rules_that_move_something_and_name_the_others() -> 
     assert [row[0] for row in first.rows] == ["seeact", "mindact"]
     assert [row[0] for row in second.rows] == ["value of click", "no pick", "positive not ranked", "all"]
     assert second.rows[-1][4:] == ["+0.00", "-58.33", "-25.00"]
-    assert second.notes == ["Differ without moving anything here: element, no positive."]
+    assert second.notes == ["Differ without moving anything here: element, right operation, no positive."]
 
 
 def test_the_figures_say_which_average_is_quoted() -> None:
     pictured = [replace(truth, picture_size=(10, 10), boxes=((0, 0, 5, 5),)) for truth in TRUTHS]
     (table, *_) = delta_tables(delta(PREDICTIONS, pictured, [SEECLICK, SYNAPSE]))
-    # the element of a0 and b0 is right; the operations of CLICK and of TYPE all are
-    assert table.rows[0] == ["seeclick", "50.00 micro", "100.00 macro", "50.00 micro", None]
+    # the element of a0 and b0 is right; the operations of TYPE all are, and that of the CLICK that names a place
+    assert table.rows[0] == ["seeclick", "50.00 micro", "75.00 macro", "50.00 micro", None]
     assert table.rows[1][1] == "50.00 macro"

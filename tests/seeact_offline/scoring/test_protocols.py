@@ -80,16 +80,19 @@ def test_a_protocol_is_listed_under_its_own_name(name: str) -> None:
 def test_every_rule_says_in_a_sentence_what_it_does() -> None:
     assert rules.described(PROTOCOLS["mindact"]) == {
         "element": "Takes any positive that was ranked under k for the right element",
+        "right_operation": "Takes the first line of the right value, and no value for a CLICK",
         "value_as_said": "Takes a predicted value as it is",
         "value_of_click": "Keeps the value of a CLICK, whose words then cost Operation F1",
         "text": "Compares operation and value as they are written",
+        "f1": "Compares the sets of words",
         "unknown_op": "Scores the step by its answer all the same",
         "missing_value": "Scores the step by its answer all the same",
-        "unreadable": "Scores the step by its answer all the same",
+        "no_place": "Scores the step by its answer all the same",
         "no_pick": "Gives the step 0 on every metric, whatever was answered",
         "positive_not_ranked": "Gives the step 0 on every metric, whatever was answered",
         "no_box": "Scores the step by its answer all the same",
         "no_positive": "Gives the step 0 on every metric, whatever was answered",
+        "quoted_value": "Scores the step by its answer all the same",
         "success": "Needs the right element and an Operation F1 of 1",
         "length": "Counts the rows that a task has",
         "groups": "Averages each task's steps, then the tasks",
@@ -115,7 +118,7 @@ def test_a_rule_without_a_docstring_is_called_by_its_name() -> None:
 def test_two_protocols_differ_in_the_rules_that_their_descriptions_say() -> None:
     seeact, mindact = (rules.described(PROTOCOLS[name]) for name in ("seeact", "mindact"))
     parted = [name for name, rule in seeact.items() if rule != mindact[name]]
-    assert parted == ["element", "value_of_click", "no_pick", "positive_not_ranked", "no_positive"]
+    assert parted == ["element", "right_operation", "value_of_click", "no_pick", "positive_not_ranked", "no_positive"]
 
 
 def test_a_click_without_its_value_keeps_what_the_recorder_called_it() -> None:
