@@ -527,7 +527,7 @@ class Prediction:
     op: str
     value: str
     ranked: tuple[str, ...] = ()
-    """backend_node_ids of the top-k that were offered, best first."""
+    """backend_node_ids of the top-k, best first. Not all need have been offered."""
     usage: Usage = Usage()
     failure: str | None = None
     """The first thing that kept a step from being carried out or read."""
@@ -539,7 +539,8 @@ class Prediction:
     notes: tuple[tuple[str, int], ...] = ()
     """What is worth counting though it is no failure (`box_not_drawn`, `picture_resized`), sorted by name."""
     reachable: bool | None = None
-    """Whether a perfect model could have got the element right under this grounding; None where that is not known."""
+    """Whether a perfect model would get the element right under this grounding, whatever this one did; None: not known, or no
+    more than the ranks say."""
     calls: tuple[Call, ...] = ()
     """What its answers took, in order of asking. Kept in a file of its own, as it differs from run to run."""
     element_text: str = ""

@@ -84,14 +84,16 @@ class Grounded:
     """Page pixels, where the model pointed."""
     notes: tuple[tuple[str, int], ...] = ()
     """Counts of things worth saying, sorted by name."""
-    reachable: bool | None = None
-    """Whether a perfect model could have got the element right; None: not known."""
     calls: tuple[Call, ...] = ()
     """What the answers took."""
 
 
 class Grounding(Protocol):
-    """The one seam between the runner and a strategy."""
+    """The one seam between the runner and a strategy.
+
+    One that does not offer every ranked element, or ranks none, has `reaches(prepared)` as well: whether a perfect model would
+    get the element right. It asks nobody, so the ceiling is the same whatever the model does, and raises what `questions` raises.
+    """
 
     needs_ranking: bool
     """False: no scores are opened, and `Prepared.ranked` is empty."""

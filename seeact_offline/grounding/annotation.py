@@ -18,13 +18,12 @@ from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
-    aside,
     final_lines,
     group_picture,
     plan_ideal,
     share_turn1,
 )
-from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offered_nodes
+from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offers_target
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, whole
 from seeact_offline.pages.marks import (
     FONT_SIZE,
@@ -163,12 +162,11 @@ class AnnotationGrounding:
         return lambda text: parse_grounding_reply(text, "annotation", len(labels), labels=labels)
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        grounded = await ground_by_groups(self, prepared, model)
-        return replace(grounded, reachable=await aside(self._reaches, prepared))
+        return await ground_by_groups(self, prepared, model)
 
-    def _reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: Prepared) -> bool:
         """Whether a positive has a label in some picture."""
-        return not prepared.step.truth.positives.isdisjoint(offered_nodes(self, prepared) or ())
+        return offers_target(self, prepared)
 
     def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
         boxes = boxes_of(prepared.step, prepared.ranked)

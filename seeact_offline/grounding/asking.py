@@ -127,10 +127,9 @@ class Session:
         self.replies.append(reply(question, talk.texts, meant, talk.detail))
         return self.replies[-1]
 
-    def failed(self, error: StepError, reachable: bool | None = None) -> Grounded:
+    def failed(self, error: StepError) -> Grounded:
         """The step could not be carried out: the one place where its error becomes its named failure."""
-        decided = Decision(None, "", "", error.name, error.detail)
-        return self.ended(decided, ran=False, reachable=reachable)
+        return self.ended(Decision(None, "", "", error.name, error.detail), ran=False)
 
     def ended(self, decided: Decision, **more: Any) -> Grounded:
         """What the conversations add up to; `more`: the other fields of `Grounded`."""

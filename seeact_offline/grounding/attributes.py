@@ -90,14 +90,17 @@ class AttributesGrounding:
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
         session = Session(model, prepared.step.key)
-        asked: _Asked | None = None
         try:
             asked = await aside(self._asked, prepared)
             outcome = await self._answer(prepared, asked, session)
         except StepError as error:
-            return session.failed(error, asked.reachable if asked else None)
+            return session.failed(error)
         notes = noted(picture_resized=count_resized(outcome.questions), **asked.notes, **outcome.notes)
-        return session.ended(outcome.decision, notes=notes, reachable=asked.reachable)
+        return session.ended(outcome.decision, notes=notes)
+
+    def reaches(self, prepared: Prepared) -> bool:
+        """Whether what a target says of itself leads to it."""
+        return self._asked(prepared).reachable
 
     async def _answer(self, prepared: Prepared, asked: _Asked, session: Session) -> _Outcome:
         """Raises StepError."""

@@ -7,18 +7,16 @@ was released.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import (
     Question,
     Reader,
-    aside,
     final_lines,
     group_picture,
     share_turn1,
 )
-from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offered_nodes
+from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offers_target
 from seeact_offline.grounding.strategy import Asked, Opened, Strategy
 from seeact_offline.pages.dom import Choice
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -63,12 +61,11 @@ class ChoiceGrounding:
         return lambda text: parse_grounding_reply(text, "choice", len(question.offered))
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        """Asks and decides. `reachable` is left open where all that was ranked is offered: the ranks say it then."""
-        grounded = await ground_by_groups(self, prepared, model)
-        offered = await aside(offered_nodes, self, prepared)
-        if offered is None or len(offered) == len(prepared.ranked):
-            return grounded
-        return replace(grounded, reachable=not offered.isdisjoint(prepared.step.truth.positives))
+        return await ground_by_groups(self, prepared, model)
+
+    def reaches(self, prepared: Prepared) -> bool:
+        """Whether a positive is in some group."""
+        return offers_target(self, prepared)
 
 
 def choice_question(

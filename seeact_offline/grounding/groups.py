@@ -137,12 +137,10 @@ class GroupStrategy(Protocol):
         """How the question's last reply is read."""
 
 
-def offered_nodes(strategy: GroupStrategy, prepared: Prepared) -> frozenset[str] | None:
-    """The elements that are in a group; None for a step that has none."""
-    try:
-        return frozenset(node for ids in strategy.grouping(prepared).groups for node in ids)
-    except StepError:
-        return None
+def offers_target(strategy: GroupStrategy, prepared: Prepared) -> bool:
+    """Whether a positive is in some group. Raises RowError."""
+    positives = prepared.step.truth.positives
+    return not all(positives.isdisjoint(ids) for ids in strategy.grouping(prepared).groups)
 
 
 async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: Model) -> Grounded:

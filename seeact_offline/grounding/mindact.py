@@ -229,14 +229,13 @@ class MindactGrounding:
         ids, positives = self.queue(prepared), prepared.step.truth.positives
         session = Session(model, prepared.step.key)
         if positives.isdisjoint(ids) and not self.way.ask_all:
-            return session.ended(Decision(None, "", ""), notes=noted(positive_not_ranked=1), reachable=False)
+            return session.ended(Decision(None, "", ""), notes=noted(positive_not_ranked=1))
         try:
             ended = await self._eliminate(prepared, ids, session)
         except StepError as error:
             return session.failed(error)
         notes = noted(**self._counts(ids, ended, session.replies))
-        reachable = self._reaches(ids, positives)
-        return session.ended(_decided(ended, session.replies), notes=notes, reachable=reachable)
+        return session.ended(_decided(ended, session.replies), notes=notes)
 
     async def _eliminate(self, prepared: Prepared, ids: Sequence[str], session: Session) -> Elimination:
         """The queue at its end. Raises StepError."""
@@ -282,8 +281,13 @@ class MindactGrounding:
             elimination.hear(asked[-1][1])
         return asked
 
-    def _reaches(self, ids: Sequence[str], positives: frozenset[str]) -> bool:
+    def reaches(self, prepared: Prepared) -> bool:
         """Whether one who knows the truth would end with a positive."""
+        ids, positives = self.queue(prepared), prepared.step.truth.positives
+        if positives.isdisjoint(ids):
+            return False
+        # raises where a question cannot be shown
+        self._picture(prepared, ids)
         elimination = self.way.elimination(ids)
         picks = []
         while group := elimination.next_group():

@@ -109,8 +109,8 @@ class OracleGrounding:
         return self._plan.questions(prepared) if self._turn1 is None else []
 
     async def ground(self, prepared: Prepared, model: Model) -> Grounded:
-        """A step without a usable answer is not asked. `reachable`: whether the step has a right element at all."""
-        session, reachable = Session(model, prepared.step.key), bool(prepared.step.truth.positives)
+        """A step without a usable answer is not asked."""
+        session = Session(model, prepared.step.key)
         question = NOTHING_ASKED
         try:
             talk = None if self._turn1 is None else _recorded(self._turn1, prepared.step.key)
@@ -120,24 +120,28 @@ class OracleGrounding:
                 (question,) = await aside(self.questions, prepared)
                 talk = await session.converse(question)
         except StepError as error:
-            return session.failed(error, reachable)
+            return session.failed(error)
         resized = count_resized([question])
         if talk.failure is not None:
             # without a text there is nothing that the answer could be about
             said = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
             session.replies.append(said)
-            return session.ended(decision(said), notes=noted(picture_resized=resized), reachable=reachable)
+            return session.ended(decision(said), notes=noted(picture_resized=resized))
         digest = turn1_sha256(talk.texts[0])
         if answer.turn1_sha256 not in (None, digest):
             detail = f"the oracle file judged the text {answer.turn1_sha256}, the run's is {digest}"
             another = RowError("oracle_of_another_text", detail)
             session.replies.append(reply(question, talk.texts, GroundingReply(None, failure=another.name), detail))
-            return session.failed(another, reachable)
+            return session.failed(another)
         said = reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
         said = replace(said, element_id=answer.element_id)
         notes = noted(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         session.replies.append(said)
-        return session.ended(decision(said), notes=notes, reachable=reachable)
+        return session.ended(decision(said), notes=notes)
+
+    def reaches(self, prepared: Prepared) -> bool:
+        """Whether the page has a right element at all."""
+        return bool(prepared.step.truth.positives)
 
     def _answer(self, step: Step) -> PersonAnswer:
         answer = self._answers.get(step.key)

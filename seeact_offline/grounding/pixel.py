@@ -85,7 +85,11 @@ class PixelGrounding:
             point_off_elements=int(point is not None and answer.element_id is None),
         )
         session.replies.append(answer)
-        return session.ended(decision(answer), point=point, notes=notes, reachable=aim.hits)
+        return session.ended(decision(answer), point=point, notes=notes)
+
+    def reaches(self, prepared: Prepared) -> bool:
+        """Whether some place that can be written leads to a positive."""
+        return self._aim(prepared).hits
 
     def _question(self, prepared: Prepared, picture: Crop, aim: Aim) -> Question:
         step, pack = prepared.step, self._pack

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -60,39 +61,44 @@ def preparing(step: Step, scores: Scores | None, k: int, grounding: Grounding) -
 
 
 async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding, model: Model) -> Prediction:
-    """One step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run."""
+    """One step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
+
+    What was ranked and whether a right element can be reached is known before the model is asked, and kept whatever it does.
+    """
+    known = Prediction(step.key, (), None, "", "", ran=False)
     try:
         prepared = await aside(ready)
+        # a fault that keeps `reaches` from an answer keeps every model from one
+        known = replace(known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False)
+        known = replace(known, reachable=await aside(getattr(grounding, "reaches", _unknown), prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
-        return _not_run(step, error.name, error.detail)
+        return replace(known, failure=error.name, detail=error.detail[:300])
     except SeeActError:
         raise
     except Exception as error:
         # a page or an answer that we never met: one step must not end a run that others have paid for
-        return _not_run(step, "internal_error", f"{type(error).__name__}: {error}")
+        return replace(known, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300])
     decision = grounded.decision
-    return Prediction(
-        key=step.key,
+    return replace(
+        known,
         groups=grounded.groups,
         element_id=decision.element_id,
         op=decision.op,
         value=decision.value,
-        ranked=tuple(candidate.backend_node_id for candidate in prepared.ranked),
         usage=grounded.usage,
         failure=decision.failure,
         detail=decision.detail,
         ran=grounded.ran,
         point=grounded.point,
         notes=grounded.notes,
-        reachable=grounded.reachable,
         calls=grounded.calls,
         element_text=element_text(prepared.page, decision.element_id),
     )
 
 
-def _not_run(step: Step, failure: str, detail: str) -> Prediction:
-    return Prediction(step.key, (), None, "", "", failure=failure, detail=detail[:300], ran=False)
+def _unknown(prepared: Prepared) -> None:
+    """Stands for `reaches` where a strategy has none."""
 
 
 async def run(

@@ -255,7 +255,7 @@ def _ceiling(results: Mapping[str, Any]) -> list[str]:
     lost_by = "the grounding itself loses" if results.get("ranker") is None else "ranker and grounding lose"
     return [
         f"A perfect model would reach {percent(ceiling['macro'])} % Element Accuracy (micro {percent(ceiling['micro'])} %):"
-        f" {lost_by} the other {percent(1 - ceiling['macro'])} points. Steps that were never answered count among these."
+        f" {lost_by} the other {percent(1 - ceiling['macro'])} points. Rows at fault count among these."
     ]
 
 

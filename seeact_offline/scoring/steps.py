@@ -160,11 +160,6 @@ def _point_in_box(prediction: Prediction, truth: Truth) -> float | None:
 
 
 def _reachable(prediction: Prediction, rank: int | None) -> bool | None:
-    """As the grounding says; if it says nothing but offers ranked candidates, whether a positive was offered.
-
-    A step that did not run could not be answered right, whatever its grounding.
-    """
-    known = prediction.reachable is not None or bool(prediction.ranked)
-    if not known:
-        return None
-    return prediction.ran and (rank is not None if prediction.reachable is None else prediction.reachable)
+    """As the grounding says; where it says nothing, whether a positive was ranked. What the model did changes neither."""
+    by_rank = rank is not None if prediction.ranked else None
+    return by_rank if prediction.reachable is None else prediction.reachable

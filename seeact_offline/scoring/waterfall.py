@@ -20,7 +20,8 @@ NO_ROW = "no_row"
 CAUSES: Mapping[str, str] = {
     "data_fault": "never asked: the row, the score file or the oracle file is at fault",
     "no_positive": "the page has no right element",
-    "ranker_miss": "the right element was not among those offered",
+    "ranker_miss": "the right element was not among those ranked under k",
+    "not_offered": "the right element was ranked, but in no group that is asked about",
     "call_failed": "the model was asked, or was to be, and gave no answer",
     "unreadable_reply": "the answer could not be read, or was refused",
     "no_element": "the model chose none of those offered",
@@ -69,6 +70,8 @@ def first_loss(
         return "no_positive"
     if element is not None and prediction.ranked and rank is None:
         return "ranker_miss"
+    if rank is not None and prediction.reachable is False and not _was_offered(prediction, truth):
+        return "not_offered"
     if not prediction.ran:
         return "call_failed"
     if prediction.failure not in (None, VALUELESS):
@@ -77,6 +80,11 @@ def first_loss(
         answered = prediction.element_id is not None or prediction.point is not None
         return "wrong_element" if answered else "no_element"
     return _loss_of_operation(prediction, truth)
+
+
+def _was_offered(prediction: Prediction, truth: Truth) -> bool:
+    """An elimination may offer to a model that errs what it offers to no perfect one."""
+    return any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
 
 
 def _loss_of_operation(prediction: Prediction, truth: Truth) -> str:
@@ -115,14 +123,16 @@ def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[s
 
 # --- what if ---
 
-OFFERED = frozenset(CAUSES) - {"data_fault", "no_positive", "ranker_miss", NO_ROW} | {SUCCESS}
+OFFERED = frozenset(CAUSES) - {"data_fault", "no_positive", "ranker_miss", "not_offered", NO_ROW} | {SUCCESS}
 """Outcomes of steps whose target was before the model."""
 OF_RANKER = frozenset({"ranker_miss"})
+OF_OFFERING = frozenset({"not_offered"})
 OF_GROUNDING = frozenset({"unreadable_reply", "no_element", "wrong_element"})
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
     "ranker_perfect_bound": "the ranker missed nothing, and every step that it lost succeeded",
     "ranker_perfect": "the ranker missed nothing, and the steps that it lost succeeded as often as those whose target was offered",
+    "offering_perfect": "every ranked element had been offered, and the steps lost to that succeeded as often as those whose target was",
     "grounding_perfect": "every answer that was unreadable, none or another element named the right one, with its operation as it is",
     "values_perfect": "every value that is missing or wrong were right",
 }
@@ -140,6 +150,7 @@ def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str
     worth = {
         "ranker_perfect_bound": lambda score: 1.0 if score.outcome in OF_RANKER else None,
         "ranker_perfect": lambda score: rate if score.outcome in OF_RANKER else None,
+        "offering_perfect": lambda score: rate if score.outcome in OF_OFFERING else None,
         "grounding_perfect": _if_grounded,
         "values_perfect": lambda score: 1.0 if score.outcome in OF_VALUES else None,
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from seeact_offline.records import Message
 from seeact_offline.runs.evaluation import evaluate
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents
 from tests.seeact_offline.engines.mortal_model import MortalModel
@@ -44,6 +46,21 @@ def test_a_worker_that_is_killed_changes_no_byte(sample: Sample, tmp_path: Path)
     # two steps of two calls each were under way
     repeated = len(model.calls()) - len({call.partition(" ")[2] for call in model.calls()})
     assert 1 <= repeated <= 4
+
+
+def raising(messages: Sequence[Message]) -> str:
+    raise RuntimeError("out of luck")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_on_ray_too_ranks_outlive_a_model_that_raises(sample: Sample, tmp_path: Path) -> None:
+    common = {"dataset": sample.dataset, "ranker": "bm25", "model": raising}
+    local = evaluate(**common, out=tmp_path / "local")
+    ray = evaluate(**common, out=tmp_path / "ray", engine="ray", score_workers=1)
+    assert contents(ray.path, FILES) == contents(local.path, FILES)
+    usual = evaluate(dataset=sample.dataset, ranker="bm25", out=tmp_path / "usual").results
+    assert [ray.results[name] for name in ("recall_at_k", "ceiling")] == [usual["recall_at_k"], usual["ceiling"]]
 
 
 def mortal(folder: Path, recording: Path, dies_at: int) -> MortalModel:

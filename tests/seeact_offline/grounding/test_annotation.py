@@ -260,19 +260,22 @@ def test_turn_2_says_what_labels_are_and_where() -> None:
 @pytest.mark.parametrize("target", [3, 25])
 @pytest.mark.parametrize("kind", MARK_KINDS)
 def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int) -> None:
-    grounded = asyncio.run(grounding(Marks(kind)).ground(made_up(34, target), Ideal()))
-    assert (grounded.decision.element_id, grounded.reachable) == (f"e{target}", True)
+    prepared, ours = made_up(34, target), grounding(Marks(kind))
+    grounded = asyncio.run(ours.ground(prepared, Ideal()))
+    assert (grounded.decision.element_id, ours.reaches(prepared)) == (f"e{target}", True)
 
 
 def test_a_target_outside_the_page_can_be_reached() -> None:
-    grounded = asyncio.run(grounding().ground(made_up(5, e3=UNSEEN["right"]), Ideal()))
-    assert (grounded.decision.element_id, grounded.reachable) == ("e3", True)
+    prepared = made_up(5, e3=UNSEEN["right"])
+    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
+    assert (grounded.decision.element_id, grounding().reaches(prepared)) == ("e3", True)
 
 
 def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
     prepared = made_up(5)
-    grounded = asyncio.run(grounding().ground(replace(prepared, ranked=prepared.ranked[:3]), Ideal()))
-    assert (grounded.decision.element_id, grounded.reachable) == (None, False)
+    prepared = replace(prepared, ranked=prepared.ranked[:3])
+    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
+    assert (grounded.decision.element_id, grounding().reaches(prepared)) == (None, False)
 
 
 # --- refused ----------------------------------------------------------------------------------------------------------

@@ -181,10 +181,7 @@ def test_more_matches_than_a_question_holds_are_cut_and_counted() -> None:
 
 def test_what_is_left_out_of_the_question_is_out_of_reach() -> None:
     body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 61))
-    reachable = [
-        asyncio.run(grounding().ground(prepare(body, 60, [n], height=2000), Knowing())).reachable for n in (50, 51)
-    ]
-    assert reachable == [True, False]
+    assert [grounding().reaches(prepare(body, 60, [n], height=2000)) for n in (50, 51)] == [True, False]
 
 
 def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
@@ -258,14 +255,16 @@ def test_without_a_picture_the_pages_markup_is_given() -> None:
     ids=["among two", "no words", "hidden by a twin", "cannot be written in a reply"],
 )
 def test_what_keeps_a_target_out_of_reach_is_noted(body, reachable, note) -> None:
-    grounded = asyncio.run(grounding().ground(prepare(body, 2), Knowing()))
-    assert (grounded.reachable, grounded.decision.element_id == "1") == (reachable, reachable)
+    prepared = prepare(body, 2)
+    grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+    assert (grounding().reaches(prepared), grounded.decision.element_id == "1") == (reachable, reachable)
     assert [name for name, _ in grounded.notes if name.startswith("target")] == [note] * (note is not None)
 
 
 def test_a_step_without_a_target_is_out_of_reach_without_a_reason() -> None:
-    grounded = asyncio.run(grounding().ground(prepare(TWO, 3, []), Knowing()))
-    assert (grounded.reachable, grounded.decision.element_id, grounded.notes) == (False, None, ())
+    prepared = prepare(TWO, 3, [])
+    grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+    assert (grounding().reaches(prepared), grounded.decision.element_id, grounded.notes) == (False, None, ())
 
 
 def test_the_question_gives_no_hint_of_the_target() -> None:
@@ -307,7 +306,7 @@ def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
         prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
         grounded = asyncio.run(grounding().ground(prepared, Knowing()))
         hit = grounded.decision.element_id in step.truth.positives
-        assert (hit, grounded.reachable) == (own_words_lead_to_it(step),) * 2
+        assert (hit, grounding().reaches(prepared)) == (own_words_lead_to_it(step),) * 2
 
 
 def test_the_real_step_is_reached_among_two(shared_step) -> None:
@@ -315,7 +314,8 @@ def test_the_real_step_is_reached_among_two(shared_step) -> None:
     prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
     model = Knowing()
     grounded = asyncio.run(grounding().ground(prepared, model))
-    assert (grounded.decision.element_id, grounded.reachable, len(model.requests)) == ("8635", True, 3)
+    assert (grounded.decision.element_id, len(model.requests)) == ("8635", 3)
+    assert grounding().reaches(prepared)
     assert grounded.groups[1].offered == ("8635", "10628")
 
 

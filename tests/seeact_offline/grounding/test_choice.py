@@ -392,4 +392,21 @@ def test_the_usual_form_leaves_no_note_but_of_the_groups(prepared) -> None:
     """Two elements of the real page are of one height, one on either side of a cut."""
     grounding, step = in_form(prepared)
     grounded = asyncio.run(grounding.ground(step, Scripted(*["plan", final("R")] * 3)))
-    assert (dict(grounded.notes), grounded.reachable, grounded.point) == ({"tie_at_group_cut": 1}, None, None)
+    assert (dict(grounded.notes), grounded.point) == ({"tie_at_group_cut": 1}, None)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "size", "reachable"),
+    [
+        ([Box(10, 10, 50, 20)] * 3, 2, True),
+        # alone in the last group
+        ([Box(10, 90, 50, 20), Box(10, 10, 50, 20), Box(10, 10, 50, 20)], 2, False),
+        ([Box(10, 90, 50, 20), Box(10, 10, 50, 20), Box(10, 10, 50, 20)], 17, True),
+        # in a group far below the page
+        ([FAR_BELOW, FAR_BELOW, Box(10, 10, 50, 20), Box(10, 10, 50, 20)], 2, False),
+    ],
+)
+def test_a_target_is_in_reach_where_a_group_that_is_asked_about_holds_it(
+    boxes: list[Box], size: int, reachable: bool
+) -> None:
+    assert ChoiceGrounding(open_pack("seeact", "choice"), size).reaches(on_page(1000, *boxes)) is reachable

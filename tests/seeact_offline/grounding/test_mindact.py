@@ -439,11 +439,11 @@ def test_the_corrected_elimination_says_where_the_released_one_would_have_ended_
 def test_a_step_whose_target_is_not_ranked_is_not_asked_unless_all_are(step: Step, page: Page) -> None:
     ids = [c.backend_node_id for c in step.candidates if not c.is_positive][:10]
     spared = ground(ranked(step, page, ids), Scripted())
+    assert grounding().reaches(ranked(step, page, ids)) is False
     assert (spared.ran, spared.usage.calls, spared.groups) == (True, 0, ())
-    assert (dict(spared.notes), spared.reachable) == ({"positive_not_ranked": 1}, False)
+    assert dict(spared.notes) == {"positive_not_ranked": 1}
     asked = ground(ranked(step, page, ids), Answering(lambda text: "Answer: B.\nAction: CLICK"), ask_all=True)
     assert asked.decision.element_id is not None
-    assert asked.reachable is False
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -453,9 +453,10 @@ def test_one_who_knows_the_truth_is_right_exactly_where_that_can_be(
 ) -> None:
     everyone = [c.backend_node_id for c in step.candidates]
     for rule in RULES:
-        grounded = ground(ranked(step, page, everyone[:n]), open_builtin("oracle"), layout=layout, rule=rule)
+        prepared = ranked(step, page, everyone[:n])
+        grounded = ground(prepared, open_builtin("oracle"), layout=layout, rule=rule)
         right = grounded.decision.element_id in step.truth.positives
-        assert right == grounded.reachable
+        assert right == grounding(layout=layout, rule=rule).reaches(prepared)
         assert not right or (grounded.decision.op, grounded.decision.value) == (step.operation.op, step.operation.value)
         assert right or (n in (1, 6, 11) and rule == "released")
 

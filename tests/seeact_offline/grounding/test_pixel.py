@@ -143,7 +143,7 @@ def test_a_place_without_an_action_keeps_its_element() -> None:
 def test_a_model_that_declines_has_answered() -> None:
     model = Scripted(CallError("refused", "no"))
     found = asyncio.run(grounding().ground(prepared(), model))
-    assert (found.ran, found.decision.failure, found.reachable) == (True, "refused", True)
+    assert (found.ran, found.decision.failure) == (True, "refused")
 
 
 def test_a_call_without_an_answer_is_not_run() -> None:
@@ -196,8 +196,9 @@ THIN = {"10": Box(100.5, 100, 0.25, 50), "20": None, "30": BOXES["30"]}
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("max_side", [None, 500])
 def test_the_ideal_answer_is_right_exactly_where_that_can_be(step, expected, coordinates, max_side) -> None:
-    found = asyncio.run(grounding(coordinates, max_side=max_side).ground(prepared(step), Ideal()))
-    assert (found.decision.element_id, found.reachable) == expected
+    ours = grounding(coordinates, max_side=max_side)
+    found = asyncio.run(ours.ground(prepared(step), Ideal()))
+    assert (found.decision.element_id, ours.reaches(prepared(step))) == expected
 
 
 def test_a_target_finer_than_whole_numbers_is_noted() -> None:
@@ -228,5 +229,5 @@ def test_on_the_sample_the_ceiling_is_that_of_the_element_under_the_targets_cent
     for step in steps:
         found = asyncio.run(ours.ground(prepared(step), Ideal()))
         right = found.decision.element_id in step.truth.positives
-        assert (found.reachable, right) == (centre_is_right(step), centre_is_right(step)), step.key
+        assert (ours.reaches(prepared(step)), right) == (centre_is_right(step), centre_is_right(step)), step.key
     assert {centre_is_right(step) for step in steps} == {True, False}

@@ -86,7 +86,7 @@ def test_the_report_says_how_much_of_the_gap_is_the_groundings_own() -> None:
     report = report_of(*pointed())
     assert "A perfect model would reach 75.0 % Element Accuracy (micro 75.0 %):" in report
     assert "the grounding itself loses the other 25.0 points." in report
-    assert "Steps that were never answered count among these." in report
+    assert "Rows at fault count among these." in report
 
 
 def test_the_report_shows_points_and_notes_and_no_recall_where_nothing_is_ranked() -> None:

@@ -120,7 +120,10 @@ def test_what_the_grounding_cannot_do_is_a_wrong_element_all_the_same() -> None:
         (predicted(), True),
         (predicted(ranked=("9",)), False),
         (predicted(**UNRANKED), None),
-        (predicted(reachable=True, ran=False), False),
+        # a call that failed takes nothing from the ceiling
+        (predicted(reachable=True, ran=False), True),
+        (predicted(ran=False), True),
+        (predicted(reachable=False, ran=False), False),
     ],
 )
 def test_the_ceiling_is_the_groundings_word_or_else_what_was_ranked(prediction: Prediction, reachable) -> None:

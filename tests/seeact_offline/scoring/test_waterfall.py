@@ -46,6 +46,7 @@ def loss(prediction: Prediction, truth: Truth = TRUTH) -> str:
         (said(), "success"),
         (said(None, ran=False, failure="bad_box", ranked=()), "data_fault"),
         (said("9", ranked=("9",)), "ranker_miss"),
+        (said("9", reachable=False), "not_offered"),
         (said(None, ran=False, failure="timeout"), "call_failed"),
         (said(None, failure="no_final_answer"), "unreadable_reply"),
         (said(None), "no_element"),
@@ -70,8 +71,29 @@ def test_a_miss_of_the_ranker_comes_before_a_call_that_failed() -> None:
     assert loss(said(None, ran=False, failure="timeout", ranked=("9",))) == "ranker_miss"
 
 
+@pytest.mark.parametrize(
+    ("prediction", "cause"),
+    [
+        (said(None, ran=False, failure="timeout", reachable=False), "not_offered"),
+        (said(None, failure="no_final_answer", reachable=False), "not_offered"),
+        (said(None, ran=False, failure="nothing_to_show", reachable=False), "data_fault"),
+        (said("9", ranked=("9",), reachable=False), "ranker_miss"),
+        # an elimination can offer to a model that errs what it offers to no perfect one
+        (
+            replace(said("9", reachable=False), groups=(Reply(0, ("9", "1"), ("B",), "9", "CLICK", ""),)),
+            "wrong_element",
+        ),
+        (replace(said("9", reachable=False), groups=(Reply(0, ("9", "8"), ("B",), "9", "CLICK", ""),)), "not_offered"),
+        (said(reachable=False), "success"),
+    ],
+)
+def test_what_was_ranked_and_never_offered_is_lost_before_the_call(prediction: Prediction, cause: str) -> None:
+    assert loss(prediction) == cause
+
+
 def test_where_nothing_is_ranked_no_ranker_missed() -> None:
     assert loss(said("9", ranked=())) == "wrong_element"
+    assert loss(said("9", ranked=(), reachable=False)) == "wrong_element"
 
 
 def test_a_failure_that_nobody_has_heard_of_is_the_calls() -> None:
@@ -250,19 +272,23 @@ def test_no_steps_have_no_losses() -> None:
 
 
 def test_what_a_perfect_ranker_grounding_and_perfect_values_would_give() -> None:
-    # one task of eight steps; five of the six steps whose target was offered could fail, two of them succeed
+    # one task of nine steps; two of the six steps whose target was offered succeed
     scores = [
-        *(scored("a", one) for one in ("success", "success", "ranker_miss", "no_positive", "call_failed")),
+        *(
+            scored("a", one)
+            for one in ("success", "success", "ranker_miss", "no_positive", "not_offered", "call_failed")
+        ),
         scored("a", "wrong_element", f1=1.0),
         scored("a", "unreadable_reply", f1=0.5),
         scored("a", "missing_value", f1=0.5),
     ]
     figures = w.what_if(scores, mean_over_tasks(scores))
     assert {name: (one["steps"], one["micro"]) for name, one in figures.items()} == {
-        "ranker_perfect_bound": (1, 3 / 8),
-        "ranker_perfect": (1, pytest.approx((2 + 2 / 6) / 8)),
-        "grounding_perfect": (2, 3 / 8),
-        "values_perfect": (1, 3 / 8),
+        "ranker_perfect_bound": (1, 3 / 9),
+        "ranker_perfect": (1, pytest.approx((2 + 2 / 6) / 9)),
+        "offering_perfect": (1, pytest.approx((2 + 2 / 6) / 9)),
+        "grounding_perfect": (2, 3 / 9),
+        "values_perfect": (1, 3 / 9),
     }
     assert list(figures) == list(w.WHAT_IF)
 

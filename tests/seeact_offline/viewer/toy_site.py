@@ -29,7 +29,7 @@ CSP = (
 WIDTH, HEIGHT, PART = 1280, 2600, 1500
 OUTCOMES = {
     "success": "right",
-    "ranker_miss": "the right element was not among those offered",
+    "ranker_miss": "the right element was not among those ranked under k",
     "unreadable_reply": "the answer could not be read, or was refused",
     "wrong_element": "the model chose another element",
     "wrong_op": "right element, wrong operation",
