@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
 from seeact_offline.records import InputError
+from seeact_offline.replies.final_answer import GROUNDINGS
 from seeact_offline.scoring.importers import IMPORTERS
+from seeact_offline.scoring.importers.table import UNITS
 from seeact_offline.scoring.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
+    from seeact_offline.runs.importing import Imported
     from seeact_offline.runs.rescoring import Several
     from seeact_offline.runs.run import Run
 
@@ -50,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("predictions of another program")
     other.add_argument("--format", choices=tuple(IMPORTERS), help="what RUN|FILE is (default: what it looks like)")
     other.add_argument("--split", metavar="NAME", help="of --dataset: cross_task, cross_website, cross_domain or all")
+    other.add_argument(
+        "--answered-only", action="store_true", help="leave out steps without an answer, which fail otherwise"
+    )
+    other.add_argument("--points", choices=tuple(UNITS), help="table: unit of its places (default: pixels)")
+    other.add_argument(
+        "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: as the files tell)"
+    )
     other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, which say what is right")
     other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
     other.add_argument(
@@ -62,18 +72,20 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.runs.rescoring import rescore, rescore_all
     from seeact_offline.runs.run import Run
 
-    folder = _imported(args) if _is_to_be_imported(args) else args.finished
+    imported = _imported(args) if _is_to_be_imported(args) else None
+    folder = args.finished if imported is None else imported.run.path
     if folder is None:
         raise InputError("run", "a run's folder, or predictions of another program", "none")
     # what the data set says was right is kept with an imported run
-    dataset = args.dataset if folder is args.finished else None
-    if args.causes is not None and (len(args.protocol) > 1 or folder is not args.finished):
+    dataset = args.dataset if imported is None else None
+    if args.causes is not None and (len(args.protocol) > 1 or imported is not None):
         raise InputError(
             "causes", "a run under one protocol", "several" if len(args.protocol) > 1 else "another program's"
         )
     if len(args.protocol) > 1:
-        return _several(rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=Told()), args.out)
-    if folder is args.finished:
+        done = rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=Told())
+        return max(_several(done, args.out), int(bool(imported and imported.covered)))
+    if imported is None:
         name = args.protocol[0] if args.protocol else None
         return _one(
             rescore(
@@ -86,16 +98,16 @@ def run(args: argparse.Namespace) -> int:
                 watch=Told(),
             )
         )
-    return _one(Run(folder))
+    return max(_one(Run(folder)), int(bool(imported.covered)))
 
 
 def _is_to_be_imported(args: argparse.Namespace) -> bool:
     is_run = args.finished is not None and (args.finished / "manifest.json").is_file()
-    return bool(args.format or args.samples or args.plan or args.answers) or (args.finished is not None and not is_run)
+    of_import = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
+    return any(of_import) or (args.finished is not None and not is_run)
 
 
-def _imported(args: argparse.Namespace) -> Path:
-    """The folder of the run that the predictions have become."""
+def _imported(args: argparse.Namespace) -> Imported:
     # reads pages, which a finished run does not
     from seeact_offline.runs.importing import Files, import_run
 
@@ -103,16 +115,18 @@ def _imported(args: argparse.Namespace) -> Path:
         raise InputError("out", "a folder for the run that the predictions become", "none")
     files = Files(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
-    done = import_run(
+    return import_run(
         files,
         out=args.out,
         format=args.format or ("uground" if is_uground else None),
         dataset=args.dataset,
         split=args.split,
         protocol=args.protocol[0] if args.protocol else None,
+        answered_only=args.answered_only,
+        points=args.points,
+        grounding=args.grounding,
         watch=Told(),
     )
-    return done.path
 
 
 def _one(done: Run) -> int:

@@ -34,6 +34,7 @@ from seeact_offline.grounding.asking import page_html as whole_markup
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, percent
+from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_types import TYPES
 from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, Found, PageSearch, descriptions
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -112,7 +113,7 @@ class AttributesGrounding:
         alone = found.ids[0] if len(found.ids) == 1 else None
         first = replace(reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
-        notes = _notes(read, found)
+        notes = match_notes(read, found)
         if len(found.ids) < 2:
             return _Outcome(decision(first), (question,), notes)
         again = await aside(self._among, prepared, question, found.ids[:MAX_CHOICES])
@@ -122,12 +123,7 @@ class AttributesGrounding:
 
     def _asked(self, prepared: Prepared) -> _Asked:
         step, pack = prepared.step, self._pack
-        search = PageSearch(
-            prepared.page.nodes(),
-            (candidate.backend_node_id for candidate in step.candidates),
-            self._threshold,
-            _seen(step.candidates, self._page_size(prepared)),
-        )
+        search = page_search(prepared.page, step.candidates, self._page_size(prepared), self._threshold)
         named = descriptions(search, step.truth.positives, MAX_CHOICES)
         best = next((d for d in named if _survives(step, d)), None)
         turn1 = pack.render_turn1(step.task, step.history, "" if self.form.image else whole_markup(prepared))
@@ -166,6 +162,14 @@ class AttributesGrounding:
         return prepared.picture.size if self.form.image else (inf, inf)
 
 
+def page_search(
+    page: Page, candidates: Sequence[Candidate], size: tuple[float, float] | None, threshold: float = FUZZY_THRESHOLD
+) -> PageSearch:
+    """The search of a page. `size`: width and height of its picture in pixels; None: not known, so that no box lies beyond."""
+    ids = (candidate.backend_node_id for candidate in candidates)
+    return PageSearch(page.nodes(), ids, threshold, _seen(candidates, size or (inf, inf)))
+
+
 def _seen(candidates: Iterable[Candidate], page: tuple[float, float]) -> frozenset[str]:
     """Those of which some pixel is on the page, and those of which nobody knows."""
     return frozenset(c.backend_node_id for c in candidates if c.box is None or _is_on(page, c.box))
@@ -185,8 +189,8 @@ def _choice(text: str, n_choices: int) -> GroundingReply:
     return parse_grounding_reply(text, "choice", n_choices)
 
 
-def _notes(read: GroundingReply, found: Found) -> dict[str, int]:
-    """Nothing is said of a reply that names no text: it was not looked for."""
+def match_notes(read: GroundingReply, found: Found) -> dict[str, int]:
+    """The notes of a search; none for a reply that names no text, as nothing was looked for."""
     if found.tier is None:
         return {"no_match": int(bool(read.element_text))}
     return {
@@ -247,7 +251,7 @@ STRATEGY = Strategy(
         "found_contained": "attributes: the text is part of an element's",
         "found_fuzzy": "attributes: the text is like an element's",
         "found_unseen": "attributes: nothing that can be seen fits, but something without area or off the page",
-        "several_matches": "attributes: more than one element fits, so that the model was asked to choose",
+        "several_matches": "attributes: more than one element fits; the model was asked to choose, an import takes none",
         "matches_left_out": "attributes: matches beyond those that were offered",
         "no_match": "attributes: no element fits",
         "target_without_text": "attributes: the right element has no text to find it by",

@@ -12,20 +12,27 @@ from typing import Any
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
+from seeact_offline.grounding.attributes import match_notes, page_search
+from seeact_offline.grounding.merging import merge
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, Step, Truth
+from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
+from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
 from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.directory import RunDirectory
-from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, meanings, report_of
+from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, report_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring.importers import IMPORTERS, looks_like, read
+from seeact_offline.scoring.importers import IMPORTERS, check_exists, looks_like, read
+from seeact_offline.scoring.importers import notes as meanings
 from seeact_offline.scoring.importers.importer import Found, Importer, Problem, Source
+from seeact_offline.scoring.importers.table import doubt
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.report import counted
 
+NO_ANSWER = "no_answer"
+"""The failure of a step that the files do not answer."""
 SHOWN = 3
 """Problems of a name that are told one by one."""
 
@@ -44,6 +51,15 @@ class Files:
         return {name: Source(name, path) for name, path in named.items() if path is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The run that predictions have become."""
+
+    run: Run
+    covered: tuple[str, ...]
+    """Names of the notes that cover more than half of its steps, so that a mistake in the import is likely."""
+
+
 def import_run(
     files: Files,
     *,
@@ -52,46 +68,64 @@ def import_run(
     dataset: Any = None,
     split: str | None = None,
     protocol: str | None = None,
+    answered_only: bool = False,
+    points: str | None = None,
+    grounding: str | None = None,
     watch: Watch | None = None,
-) -> Run:
+) -> Imported:
     """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out, counted
     and told.
 
     `format`: a name of IMPORTERS; None: by the look of the file. `dataset`, `split`: where it says what is right, for formats
     that do not say it themselves; steps join by `annotation_id` and `action_uid`. `protocol`: the format's own unless given.
+    `answered_only`: leave out steps without an answer, which fail otherwise. `points`, `grounding`: see the tables and SeeAct's
+    files among the importers; None: pixels that are doubted where they look like shares, and the strategy that the files tell.
 
     Raises InputError.
     """
     importer = _importer(format, files)
     rules = find_protocol(protocol or importer.protocol)
     sources = _sources(importer, files)
-    found = read(importer, sources)
-    joined = _from_files(found) if found.truths is not None else _from_data(found, _opened(importer, dataset, split))
-    problems = [*found.problems, *joined.problems]
+    told = _options(importer, points=points, grounding=grounding)
+    found = read(importer, sources, **told)
+    if found.truths is not None:
+        if answered_only:
+            raise InputError("answered_only", "a format whose steps are those of a data set", importer.name)
+        joined = _from_files(found)
+    else:
+        joined = _from_data(found, _opened(importer, dataset, split), answered_only)
+    problems = [*found.problems, *joined.problems, *([] if points else _doubted(joined))]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
         "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
-        "model": f"imported/{_title(sources)}", "ranker": None, "protocol": rules.name, "prompts": None,
+        "model": f"imported/{_title(sources)}{' (answered only)' if answered_only else ''}", "ranker": None, "protocol": rules.name, "prompts": None,
         "merge": None, "top_k": None, "group_size": None, "seed": 0, "limit": None,
         "dataset": joined.dataset or str(sources["samples"].path),
         "dataset_fingerprint": joined.fingerprint or digests["samples"][:16],
-        "format": importer.name, **found.settings,
+        "format": importer.name, **found.settings, **told, **({"answered_only": True} if answered_only else {}),
         IMPORT_NOTES: dict(sorted(Counter(problem.name for problem in problems).items())),
     }  # fmt: skip
     identity = {"imported": importer.name, "files": digests or _title(sources)} | {
-        name: settings[name] for name in ("split", "dataset_fingerprint")
+        name: settings[name] for name in ("split", "dataset_fingerprint", *told, "answered_only") if name in settings
     }
-    _tell(problems, watch or Watch())
+    known = meanings()
+    about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
+    _tell([*problems, *about], known, watch or Watch())
     if joined.n_missing and watch:
+        treated = "left out" if answered_only else f"failures ({NO_ANSWER})"
         watch.note(
-            f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: left out"
+            f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: {treated}"
         )
     finished = Finished(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
     made = finished.score(finished.protocol(rules.name))
     folder = RunDirectory(out)
     folder.claim(identity, settings)
     folder.finish(finished.predictions, finished.truths, made.rows, made.results, report_of(made))
-    return Run(out)
+    covering = Counter(problem.name for problem in [*problems, *about] if problem.of_step)
+    most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
+    for name in most:
+        (watch or Watch()).note(f"{name} covers more than half of the steps: these figures are hardly of the model")
+    return Imported(Run(out), most)
 
 
 # --- what is imported ---
@@ -104,7 +138,8 @@ def _importer(format: str | None, files: Files) -> Importer:
         return IMPORTERS[format]
     if files.run is None:
         raise InputError("format", f"one of {', '.join(IMPORTERS)}", "none")
-    found = looks_like(files.run) if files.run.exists() else None
+    check_exists(Source("run", files.run))
+    found = looks_like(files.run)
     if found is None:
         known = ", ".join(importer.what for importer in IMPORTERS.values())
         raise InputError("run", f"a folder with a manifest.json, or {known}", str(files.run))
@@ -121,6 +156,16 @@ def _sources(importer: Importer, files: Files) -> dict[str, Source]:
             takes = ", ".join((*importer.needs, *importer.takes))
             raise InputError(name, f"only {takes} with the format {importer.name}", str(source.path))
     return given
+
+
+def _options(importer: Importer, **given: str | None) -> dict[str, str]:
+    """Those that are given. Raises InputError for one that the format does not have."""
+    options = {name: value for name, value in given.items() if value is not None}
+    for name, value in options.items():
+        if name not in importer.options:
+            takes = [one.name for one in IMPORTERS.values() if name in one.options]
+            raise InputError(name, f"the format {' or '.join(takes)} with it", f"{value} with {importer.name}")
+    return options
 
 
 def _title(sources: Mapping[str, Source]) -> str:
@@ -159,16 +204,16 @@ def _from_files(found: Found) -> _Joined:
     return _Joined(predictions, truths, (), split=str(found.settings.get("split", "")))
 
 
-def _from_data(found: Found, split: Split) -> _Joined:
-    """The steps that have an answer, in the order of the data set."""
+def _from_data(found: Found, split: Split, answered_only: bool) -> _Joined:
+    """The steps of the data set in its order."""
     known = {str(key) for key in split.keys}
     unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
-    pairs = list(_answered(found, split))
+    pairs = [pair for pair in _answered(found, split) if not answered_only or pair[0].failure != NO_ANSWER]
     return _Joined(
         predictions=[prediction for prediction, _ in pairs],
         truths=[truth for _, truth in pairs],
         problems=unknown,
-        n_missing=len(known) - len(pairs),
+        n_missing=len(known - found.answers.keys()),
         split=split.name,
         dataset=str(split.dataset),
         fingerprint=split.fingerprint,
@@ -176,12 +221,59 @@ def _from_data(found: Found, split: Split) -> _Joined:
 
 
 def _answered(found: Found, split: Split) -> Iterator[tuple[Prediction, Truth]]:
+    is_described = found.settings.get("strategy") == "attributes"
     for step in split.steps():
-        answer = found.answers.get(str(step.key))
-        if answer is not None:
-            page = cache(partial(Page, step.cleaned_html))
-            truth = target_of(step, page)
-            yield _noted(_on_page(answer(truth), step, page), step), truth
+        page = cache(partial(Page, step.cleaned_html))
+        truth = target_of(step, page)
+        answer = found.answers.get(str(step.key), _unanswered)
+        prediction = answer(truth)
+        if is_described:
+            prediction = _searched(prediction, step, page, truth)
+        yield _noted(_on_page(prediction, step, page), step), truth
+
+
+def _unanswered(truth: Truth) -> Prediction:
+    detail = "the file holds no answer to this step"
+    return Prediction(truth.key, (), None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
+
+
+def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], truth: Truth) -> Prediction:
+    """The first element that a reply describes, by the search of our own attributes grounding.
+
+    Of several elements that fit none is taken: the released code would ask again which is meant.
+    """
+    try:
+        search = page_search(page(), step.candidates, truth.picture_size)
+    except RowError as error:
+        return replace(prediction, failure=error.name, detail=error.detail)
+    notes = Counter(dict(prediction.notes))
+    groups = []
+    for group in prediction.groups:
+        described = parse_grounding_reply(group.replies[-1], "attributes", 0)
+        found = search.find(described.element_type, described.element_text)
+        notes.update(match_notes(described, found))
+        groups.append(replace(group, element_id=found.ids[0] if len(found.ids) == 1 else None))
+    if not groups:
+        return prediction
+    decided = merge(groups, "first", ())
+    return replace(
+        prediction,
+        groups=tuple(groups),
+        element_id=decided.element_id,
+        op=decided.op,
+        value=decided.value,
+        failure=decided.failure,
+        detail=decided.detail,
+        notes=tuple(sorted((+notes).items())),
+    )
+
+
+def _doubted(joined: _Joined) -> list[Problem]:
+    """Points that look like shares of their pages, not pixels."""
+    pairs = zip(joined.predictions, joined.truths, strict=True)
+    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
+    note = doubt(places)
+    return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if note else []
 
 
 def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:
@@ -211,11 +303,11 @@ def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
     return replace(prediction, notes=tuple(sorted([*prediction.notes, *added]))) if added else prediction
 
 
-def _tell(problems: Sequence[Problem], watch: Watch) -> None:
-    """One line a name: how many, what they mean, and the first of them."""
+def _tell(problems: Sequence[Problem], known: Mapping[str, str], watch: Watch) -> None:
+    """One line a name: how many, what they mean (`known`), and the first of them."""
     by_name: dict[str, list[str]] = {}
     for problem in problems:
         by_name.setdefault(problem.name, []).append(problem.where)
     for name, places in sorted(by_name.items()):
         more = ", ..." if len(places) > SHOWN else ""
-        watch.note(f"{name}: {len(places)} {meanings().get(name, '')} ({'; '.join(places[:SHOWN])}{more})")
+        watch.note(f"{name}: {len(places)} {known.get(name, '')} ({'; '.join(places[:SHOWN])}{more})")

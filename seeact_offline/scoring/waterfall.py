@@ -18,7 +18,7 @@ LEFT_OUT = "left_out"
 NO_ROW = "no_row"
 """Actions that a protocol counts as failed though no row of theirs is there."""
 CAUSES: Mapping[str, str] = {
-    "data_fault": "never asked: the row, the score file or the oracle file is at fault",
+    "data_fault": "never asked: the row, the score file or a file of answers is at fault",
     "no_positive": "the page has no right element",
     "ranker_miss": "the right element was not among those ranked under k",
     "not_offered": "the right element was ranked, but in no group that is asked about",
@@ -44,7 +44,7 @@ DATA_FAULTS = frozenset({
     "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
     "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
 })  # fmt: skip
-"""Failures of what a run is given (rows, scores, the oracle's file). All others of a step that did not run are of its call."""
+"""Failures of what a run is given (rows, scores, the oracle's file, an imported one). All others of a step that did not run are of its call."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})

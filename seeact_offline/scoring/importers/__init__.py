@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import UTF_16, open_named
 from seeact_offline.records import InputError
 from seeact_offline.scoring.importers import mindact, seeact, table, uground
 from seeact_offline.scoring.importers.importer import NOTES, Found, Importer, NotThisFormat, Source
@@ -32,25 +33,30 @@ def notes() -> dict[str, str]:
     return meanings
 
 
-def read(importer: Importer, sources: Mapping[str, Source]) -> Found:
-    """What the files hold. Raises InputError, which says of a file of another format which one it looks like."""
+def read(importer: Importer, sources: Mapping[str, Source], **options: str) -> Found:
+    """Reads the files. Raises InputError; for a file of another format it names the one that it looks like."""
     for source in sources.values():
-        if not source.path.exists():
-            raise InputError(source.argument, "a file or folder that exists", str(source.path))
+        check_exists(source)
     try:
-        return importer.read(sources)
+        return importer.read(sources, **options)
     except NotThisFormat as error:
-        looks = looks_like(error.source.path)
-        other = f"{looks.what} (--format {looks.name})" if looks else "no format known here"
-        raise InputError(
-            error.source.argument, error.wanted, f"{error.source.path}, which looks like {other}"
-        ) from None
+        looks, got = looks_like(error.source.path), f"{error.source.path} {error.found}".strip()
+        if not error.found or looks not in (None, importer):
+            got += f", which looks like {f'{looks.what} (--format {looks.name})' if looks else 'no format known here'}"
+        raise InputError(error.source.argument, error.wanted, got) from None
+
+
+def check_exists(source: Source) -> None:
+    """Raises InputError."""
+    if not source.path.exists():
+        raise InputError(source.argument, "a file or folder that exists", str(source.path))
 
 
 def looks_like(path: Path) -> Importer | None:
-    """The format of a file or folder, by its beginning; None if it is of none that is known."""
+    """Finds the format of a file or folder by its beginning, else by the ending of a table's name; None if none is known."""
     first = _beginning(path)
-    return next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
+    found = next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
+    return found or (table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
 
 
 def _beginning(path: Path) -> Any:
@@ -58,13 +64,14 @@ def _beginning(path: Path) -> Any:
     if path.is_dir():
         inside = [one for one in path.iterdir() if one.is_dir()]
         return frozenset(one.name for folder in (path, *islice(sorted(inside), 1)) for one in folder.iterdir())
-    with path.open("rb") as file:
-        begun = file.read(BEGINNING).removeprefix(b"\xef\xbb\xbf").decode(errors="replace").lstrip()
+    with open_named("run", path) as file:
+        first = file.read(BEGINNING)
+    begun = first.decode("utf-16" if first.startswith(UTF_16) else "utf-8-sig", errors="replace").lstrip()
     line = begun.partition("\n")[0]
     if begun.startswith("["):
         return _first_entry(begun)
-    if begun.startswith(("{", '"')):
-        return _unwrapped(line)
+    if begun.startswith(("{", '"')) and (value := _unwrapped(line)) is not None:
+        return value
     try:
         return tuple(next(csv.reader([line]), []))
     except csv.Error:

@@ -13,6 +13,7 @@ NOTES = {
     "unknown_step": "rows of a step that the data do not have; left out",
     "duplicate_step": "further rows of a step that has one; the first counts",
     "bad_row": "rows that cannot be read or name no step; left out",
+    "not_utf8": "rows with bytes that are not UTF-8, which are replaced",
     "torn_line": "a last line that was cut off; left out",
     "unknown_column": "columns that mean nothing here; left out",
     "unknown_element": "steps whose answer names an element that the page does not have",
@@ -42,6 +43,8 @@ class Problem:
     """As counted: one of the notes."""
     where: str
     """For people: the line, the file, the step."""
+    of_step: bool = True
+    """Whether it concerns a row or a step, and no column or task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,17 @@ class Importer:
     """In words, as in "expected ..., got ..."."""
     protocol: str
     """By which it is scored unless another is named."""
-    read: Callable[[Mapping[str, Source]], Found]
-    """From the sources by argument. Raises InputError for a file that cannot be read, NotThisFormat for one of another kind."""
+    read: Callable[..., Found]
+    """From the sources by argument, and `options` by name. Raises InputError for a file that cannot be read, NotThisFormat for
+    one of another kind."""
     looks: Callable[[Any], bool]
     """Whether a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
     needs: tuple[str, ...] = ("run",)
     """Arguments that name its files."""
     takes: tuple[str, ...] = ()
     """Those that may be left out."""
+    options: tuple[str, ...] = ()
+    """Names of what `read` can be told beside the sources."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What it counts beside NOTES, and what each count means."""
 
@@ -83,6 +89,7 @@ class Importer:
 class NotThisFormat(Exception):
     """A file that has nothing of what the format is read for."""
 
-    def __init__(self, source: Source, wanted: str) -> None:
-        super().__init__(source, wanted)
-        self.source, self.wanted = source, wanted
+    def __init__(self, source: Source, wanted: str, found: str = "") -> None:
+        """`found`: the file's content, as in "a.csv with ..."; empty: only what it looks like is told."""
+        super().__init__(source, wanted, found)
+        self.source, self.wanted, self.found = source, wanted, found

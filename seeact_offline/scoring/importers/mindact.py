@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import LARGE, read_named
 from seeact_offline.records import InputError, Prediction, Reply, Truth
 from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
-from seeact_offline.scoring.importers.reading import text
+from seeact_offline.scoring.importers.reading import decoded, text
 
 TOP_K = 50
 """Where the file's name does not say another."""
@@ -26,14 +27,14 @@ _VALUE = re.compile(r"Value: (.*)$", re.MULTILINE)
 
 def read(sources: Mapping[str, Source]) -> Found:
     source = sources["run"]
-    entries = _entries(source)
+    entries, is_utf8 = _entries(source)
     rounds = [one for one in entries if _is_output(one)]
     finals = [one for one in entries if _is_final(one)]
     if not rounds and not finals:
         raise NotThisFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
     is_fitting, read_entry = (_is_output, _reader(source, rounds)) if len(rounds) > len(finals) else (_is_final, _final)
     answers: dict[str, Answer] = {}
-    problems = []
+    problems = [] if is_utf8 else [Problem("not_utf8", source.path.name)]
     for place, entry in enumerate(entries, 1):
         where = f"entry {place} of {source.path.name}"
         if not is_fitting(entry):
@@ -45,18 +46,18 @@ def read(sources: Mapping[str, Source]) -> Found:
     return Found(answers, problems)
 
 
-def _entries(source: Source) -> list[Any]:
+def _entries(source: Source) -> tuple[list[Any], bool]:
+    """The file's list, and whether all of it is UTF-8."""
+    content, is_utf8 = decoded(read_named(source.argument, source.path, largest=LARGE))
     try:
-        value = read_json(source.path.read_bytes())
-    except OSError as error:
-        raise InputError(source.argument, "a readable file", f"{source.path}: {error.strerror or error}") from None
+        value = read_json(content)
     except FormatError:
         raise InputError(
             source.argument, "a whole JSON file of MindAct", f"{source.path}, which is cut off or no JSON"
         ) from None
     if not isinstance(value, list):
         raise NotThisFormat(source, "MindAct's outputs or predictions: a list")
-    return value
+    return value, is_utf8
 
 
 def _is_final(entry: Any) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
-from seeact_offline.records import Box, InputError
+from seeact_offline.files.named import LARGE, read_named
+from seeact_offline.records import Box
 from seeact_offline.scoring.importers.importer import Problem, Source
 
 
@@ -61,6 +62,7 @@ def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of,
             problems.append(Problem("torn_line" if line.is_torn else "bad_row", where))
             continue
         named = key(value) if isinstance(value, dict) else ""
+        problems += [] if line.is_utf8 else [Problem("not_utf8", where)]
         if named:
             rows.append(Row(named, where, value))
         else:
@@ -76,17 +78,24 @@ class Line:
     """Without its end; bytes that are not UTF-8 are replaced."""
     is_torn: bool
     """Whether it is the last one and has no end."""
+    is_utf8: bool
 
 
 def lines(source: Source) -> Iterator[Line]:
     """The lines that hold anything. Raises InputError for a file that cannot be read."""
-    try:
-        found = source.path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except OSError as error:
-        raise InputError(source.argument, "a readable file", f"{source.path}: {error.strerror or error}") from None
+    found = read_named(source.argument, source.path, largest=LARGE).split(b"\n")
     for number, line in enumerate(found, 1):
         if line.strip():
-            yield Line(number, line.decode(errors="replace"), number == len(found))
+            words, is_utf8 = decoded(line)
+            yield Line(number, words, number == len(found), is_utf8)
+
+
+def decoded(content: bytes) -> tuple[str, bool]:
+    """The text, and whether all of it is UTF-8: what is not is replaced."""
+    try:
+        return content.decode(), True
+    except UnicodeDecodeError:
+        return content.decode(errors="replace"), False
 
 
 def text(value: object) -> str:

@@ -3,24 +3,36 @@
 A query is one group of choices; a prediction says of one group, by its number, what the model replied. A step is known by its
 queries (`annotation_id`, `action_uid`), else by its folder's name. Rules that merge groups were never released: the first
 group with a pick decides, and the results say what the other rule makes of the same replies.
+
+Queries of all strategies list choices, which attributes ignores (`element_attributes.py` writes those of the first group). So
+the strategy is that of the file's name, which is the experiment (`prompts.py`, `generate_prompt`); else attributes where most
+prompts or replies have an ELEMENT TYPE.
+Source: SeeAct's released `src/offline_experiment.py`, `src/data_utils/prompts.py` at 1477420.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.grounding.merging import merge
-from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth
+from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth, letter
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
 from seeact_offline.scoring.importers.reading import Row, Rows, json_rows, number, step_of, text
 
 QUERIES = "queries.jsonl"
 MERGE: MergeRule = "first"
+EXPERIMENTS = {
+    "text": "choice", "text_choice": "choice", "4api": "choice",
+    "image_annotation": "annotation", "2api": "annotation",
+    "element_attributes": "attributes", "3api": "attributes",
+}  # fmt: skip
+"""What the released code calls its experiments -> our strategies."""
 NOTES = {
     "no_choices": "groups whose query lists no choices, so that no element can be told",
     "unanswered_group": "groups without a prediction",
@@ -29,21 +41,29 @@ NOTES = {
 }
 
 
-def read(sources: Mapping[str, Source]) -> Found:
-    source = sources["run"]
-    files = _prediction_files(source)
+def read(sources: Mapping[str, Source], grounding: str | None = None) -> Found:
+    """`grounding`: the strategy of which the replies are; None: it is told by the files."""
+    files = _prediction_files(sources["run"])
     steps = [_read_step(file) for file in files]
+    strategy = grounding or EXPERIMENTS.get(files[0].stem.removeprefix("prediction-")) or _strategy(steps)
     answers: dict[str, Answer] = {}
     problems = [problem for step in steps for problem in step.problems]
-    have_ranks = all(step.ranked for step in steps if step.groups)
+    # what is known of some steps says nothing of all
+    has_ranks = all(step.ranked for step in steps if step.groups)
     for step in steps:
         if step.key in answers:
             problems.append(Problem("duplicate_step", f"{step.key} again in {step.where}"))
         elif step.groups:
-            answers[step.key] = step.answer if have_ranks else step.unranked
+            answers[step.key] = partial(_answer, step, strategy, step.ranked if has_ranks else ())
         else:
             problems.append(Problem("bad_row", f"{step.where}: no prediction can be read"))
-    return Found(answers, problems, {"merge": MERGE})
+    return Found(answers, problems, {"merge": MERGE, "strategy": strategy})
+
+
+def _strategy(steps: Sequence[_Step]) -> str:
+    groups = [group for step in steps for group in step.groups]
+    n_described = sum(group.names_type for group in groups)
+    return "attributes" if 2 * n_described > len(groups) else "choice"
 
 
 def _prediction_files(source: Source) -> list[Path]:
@@ -65,56 +85,67 @@ def _prediction_files(source: Source) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One step's replies, read."""
+class _Group:
+    """One group's query with the replies to it."""
 
+    place: int
+    offered: tuple[str, ...]
+    texts: tuple[str, ...]
+    """One a turn."""
+    names_type: bool
+    """Whether prompt or reply name the element's type, as only attributes has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
     key: str
     where: str
-    groups: tuple[Reply, ...]
+    groups: tuple[_Group, ...]
+    """Those that were answered."""
+    n_queries: int
     ranked: tuple[str, ...]
     """What was offered, best first; empty where the queries give no ranks."""
     problems: tuple[Problem, ...]
-    notes: tuple[tuple[str, int], ...]
 
-    def answer(self, truth: Truth) -> Prediction:
-        decided = merge(self.groups, MERGE, self.ranked)
-        return Prediction(
-            key=truth.key,
-            groups=self.groups,
-            element_id=decided.element_id,
-            op=decided.op,
-            value=decided.value,
-            ranked=self.ranked,
-            failure=decided.failure,
-            detail=decided.detail,
-            notes=self.notes,
-        )
 
-    def unranked(self, truth: Truth) -> Prediction:
-        """For a run of which not every step has ranks: what is known of some says nothing of all."""
-        return _Step(self.key, self.where, self.groups, (), self.problems, self.notes).answer(truth)
+def _answer(step: _Step, strategy: str, ranked: tuple[str, ...], truth: Truth) -> Prediction:
+    groups = tuple(_reply(group, strategy) for group in step.groups)
+    ranked = () if strategy == "attributes" else ranked
+    decided = merge(groups, MERGE, ranked)
+    notes = {
+        "no_choices": sum(not group.offered for group in groups) if strategy != "attributes" else 0,
+        "unanswered_group": step.n_queries - len(groups),
+    }
+    return Prediction(
+        key=truth.key,
+        groups=groups,
+        element_id=decided.element_id,
+        op=decided.op,
+        value=decided.value,
+        ranked=ranked,
+        failure=decided.failure,
+        detail=decided.detail,
+        notes=tuple((name, n) for name, n in sorted(notes.items()) if n),
+    )
 
 
 def _read_step(file: Path) -> _Step:
     queries = _objects(file.with_name(QUERIES))
     said = _objects(file)
     key = next((key for row in queries.rows if (key := step_of(row.values))), file.parent.name)
-    replies, problems = _replies(said.rows, len(queries.rows))
-    groups, without_choices = [], 0
-    for place, query in enumerate(queries.rows):
-        if place in replies:
-            offered = _offered(query.values)
-            without_choices += not offered
-            groups.append(_group(place, offered, replies[place]))
-    missing = len(queries.rows) - len(replies)
-    notes = {"no_choices": without_choices, "unanswered_group": missing}
+    rows, problems = _answered(said.rows, len(queries.rows))
+    groups = tuple(
+        _Group(place, _offered(query.values), _texts(rows[place]), _names_type(rows[place]))
+        for place, query in enumerate(queries.rows)
+        if place in rows
+    )
     return _Step(
         key=key,
         where=f"{file.parent.name}/{file.name}",
-        groups=tuple(groups),
+        groups=groups,
+        n_queries=len(queries.rows),
         ranked=_ranked(queries.rows, [node for group in groups for node in group.offered]),
         problems=(*queries.problems, *said.problems, *problems),
-        notes=tuple((name, n) for name, n in sorted(notes.items()) if n),
     )
 
 
@@ -128,22 +159,30 @@ def _objects(file: Path) -> Rows:
     )
 
 
-def _replies(rows: Sequence[Row], n_groups: int) -> tuple[dict[int, tuple[str, ...]], list[Problem]]:
-    """Group -> the model's texts, one a turn."""
-    found: dict[int, tuple[str, ...]] = {}
+def _answered(rows: Sequence[Row], n_groups: int) -> tuple[dict[int, Row], list[Problem]]:
+    """Group -> its prediction."""
+    found: dict[int, Row] = {}
     problems = []
     for row in rows:
-        group, output = number(row.values.get("multichoice_id")), row.values.get("gpt_output")
-        texts = tuple(map(text, output)) if isinstance(output, list) else (text(output),) if output else ()
-        if group is None or not texts:
+        group = number(row.values.get("multichoice_id"))
+        if group is None or not _texts(row):
             problems.append(Problem("bad_row", row.where))
         elif group not in range(n_groups):
             problems.append(Problem("unknown_group", row.where))
         elif int(group) in found:
             problems.append(Problem("duplicate_group", row.where))
         else:
-            found[int(group)] = texts
+            found[int(group)] = row
     return found, problems
+
+
+def _texts(row: Row, name: str = "gpt_output") -> tuple[str, ...]:
+    given = row.values.get(name)
+    return tuple(map(text, given)) if isinstance(given, list) else (text(given),) if given else ()
+
+
+def _names_type(row: Row) -> bool:
+    return any("ELEMENT TYPE" in one.upper() for one in (*_texts(row), *_texts(row, "prompt")))
 
 
 def _offered(query: Mapping[str, Any]) -> tuple[str, ...]:
@@ -153,11 +192,13 @@ def _offered(query: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text(choice[0]) for choice in choices if isinstance(choice, list) and choice)
 
 
-def _group(place: int, offered: tuple[str, ...], texts: tuple[str, ...]) -> Reply:
-    read = parse_grounding_reply(texts[-1], "choice", len(offered))
+def _reply(group: _Group, strategy: str) -> Reply:
+    """The element of attributes is not known before its page is searched."""
+    offered, texts = () if strategy == "attributes" else group.offered, group.texts
+    read = parse_grounding_reply(texts[-1], strategy, len(offered), labels=[letter(i) for i in range(len(offered))])
     element = None if read.choice is None else offered[read.choice]
     detail = f"the reply ends {texts[-1].strip()[-80:]!r}" if read.failure else ""
-    return Reply(place, offered, texts, element, read.op, read.value, read.failure, detail)
+    return Reply(group.place, offered, texts, element, read.op, read.value, read.failure, detail)
 
 
 def _ranked(queries: Sequence[Row], offered: Sequence[str]) -> tuple[str, ...]:
@@ -195,5 +236,6 @@ IMPORTER = Importer(
     protocol="seeact",
     read=read,
     looks=_looks,
+    options=("grounding",),
     notes=NOTES,
 )

@@ -1,18 +1,20 @@
 """A plain table of answers, CSV with a header or JSON lines: for everyone whose format is not known here.
 
-Columns: `annotation_id`, `action_uid`, `op`, `value`, and any of `element_id`, `point` ("x,y", or two columns `x` and `y`) and
-`box` ("x,y,w,h", which counts by its middle). Pixels are those of the page.
+Columns: `annotation_id`, `action_uid`, `op`, `value`, and any of `element_id`, `point` ("x,y", or two columns `x`
+and `y`) and `box` ("x,y,w,h", which counts by its middle). Places are in pixels of the page, or in one of UNITS.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from seeact_offline.records import Prediction, Truth
+from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.records import OPERATIONS, Prediction, Truth
 from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
 from seeact_offline.scoring.importers.reading import (
+    Line,
     Row,
     Rows,
     box,
@@ -27,26 +29,59 @@ from seeact_offline.scoring.importers.reading import (
 
 IDS = ("annotation_id", "action_uid")
 PLACES = ("element_id", "point", "x", "y", "box")
-ANSWERED = frozenset((*PLACES, "op"))
-"""Columns of which a table has at least one."""
-COLUMNS = (*IDS, *PLACES, "op", "value")
-NOTES = {"bad_point": "points that are not two numbers, and boxes that are not four; left out"}
+REQUIRED = (*IDS, "op")
+COLUMNS = (*REQUIRED, "value", *PLACES)
+NOTES = {
+    "bad_point": "points that are not two numbers, boxes that are not four, and shares of a page of unknown size; left out",
+    "likely_fractions": "points that all lie within 1 x 1 of larger pages: if they are fractions, name --points fraction",
+    "likely_per_mille": "points that all lie within 1,000 x 1,000 of larger pages: if they are thousandths, name --points per-mille",
+}
+UNITS: Mapping[str, float | None] = {"pixels": None, "fraction": 1.0, "per-mille": 1000.0}
+"""Unit of a place -> how many of them a page is wide and high; None: as many as its pixels."""
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What other tables have in place of commas."""
+SHOWN_CHARS = 200
+"""Of the columns in an error."""
 
 
-def read(sources: Mapping[str, Source]) -> Found:
+def read(sources: Mapping[str, Source], points: str = "pixels") -> Found:
+    """`points`: one of UNITS."""
     source = sources["run"]
     found = json_rows(source) if _is_json(source) else _csv_rows(source)
-    names = {name for row in found.rows for name in row.values}
-    if not found.rows or names.isdisjoint(ANSWERED):
-        wanted = f"a table with {' and '.join(IDS)}, and any of {', '.join((*PLACES, 'op', 'value'))}"
-        raise NotThisFormat(source, wanted)
+    names = {name: None for row in found.rows for name in row.values}
+    _check_columns(source, list(names or _first_names(source)))
     first, problems = found.first_of_each()
-    unknown = [Problem("unknown_column", name) for name in sorted(names - set(COLUMNS))]
+    unknown = [Problem("unknown_column", name, of_step=False) for name in sorted(names.keys() - set(COLUMNS))]
     return Found(
-        {key: _answer(row) for key, row in first.items()},
+        {key: _answer(row, UNITS[points]) for key, row in first.items()},
         [*problems, *unknown],
-        is_grounded=bool(names.intersection(PLACES)),
+        is_grounded=any(name in names for name in PLACES),
     )
+
+
+def _check_columns(source: Source, names: Sequence[str]) -> None:
+    """Raises NotThisFormat where a column is missing or there twice."""
+    found = f"with the columns {_listed(names)}" if names else "without any"
+    lacks = [name for name in REQUIRED if name not in names]
+    if lacks:
+        raise NotThisFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", found)
+    if len(named := [name for name in names if name]) > len(set(named)):
+        raise NotThisFormat(source, "a table that names each column once", found)
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = ", ".join(names)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} ..."
+
+
+def _first_names(source: Source) -> Iterable[str]:
+    """Those of the first line, of a table whose rows cannot be read."""
+    line = next((line.text for line in lines(source)), "")
+    try:
+        value = read_json(line)
+        return value if isinstance(value, dict) else ()
+    except FormatError:
+        return _header(source, line)
 
 
 def _is_json(source: Source) -> bool:
@@ -56,37 +91,91 @@ def _is_json(source: Source) -> bool:
 def _csv_rows(source: Source) -> Rows:
     """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no end."""
     found = list(lines(source))
-    torn = bool(found) and found[-1].is_torn
-    reader = csv.reader([f"{line.text}\n" for line in found])
-    rows, problems = [], []
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if not set(IDS) <= set(header):
-            raise NotThisFormat(source, f"a table whose header names {' and '.join(IDS)}")
-        for cells in reader:
-            where = f"line {found[reader.line_num - 1].number} of {source.path.name}"
-            values = dict(zip(header, cells, strict=False))
-            if len(cells) != len(header) or not step_of(values):
-                is_last = torn and reader.line_num == len(found)
-                problems.append(Problem("torn_line" if is_last else "bad_row", where))
-            else:
-                rows.append(Row(step_of(values), where, values))
-    except csv.Error as error:
-        problems.append(Problem("bad_row", f"line {reader.line_num} and all after it in {source.path.name}: {error}"))
+    header = _header(source, found[0].text if found else "")
+    _check_columns(source, header)
+    name = source.path.name
+    rows, problems = [], [Problem("not_utf8", f"line {one.number} of {name}") for one in found if not one.is_utf8]
+    for first, cells in _records(found, len(header)):
+        where = f"line {first.number} of {name}"
+        values = dict(zip(header, cells, strict=False))
+        if len(cells) != len(header) or not step_of(values):
+            problems.append(Problem("torn_line" if first.is_torn else "bad_row", where))
+        else:
+            rows.append(Row(step_of(values), where, values))
     return Rows(rows, problems)
 
 
-def _answer(row: Row) -> Answer:
+def _header(source: Source, line: str) -> list[str]:
+    """The names in the first line, in lower case. Raises NotThisFormat where no commas separate them."""
+    for sign, signs in SEPARATORS.items():
+        names = [one.strip().strip('"') for one in line.split(sign)]
+        if "," not in line and len(names) > 1 and not {name.lower() for name in names}.isdisjoint(IDS):
+            raise NotThisFormat(
+                source, "columns separated by commas", f"with {signs} between the columns {_listed(names)}"
+            )
+    try:
+        return [name.strip().lower() for name in next(csv.reader([line.strip()]), [])]
+    except csv.Error:
+        return []
+
+
+def _records(found: Sequence[Line], width: int) -> Iterator[tuple[Line, list[str]]]:
+    """Each row below the header with its first line, in order; without cells where it cannot be read.
+
+    A quote that does not close makes one row of the lines up to the next such quote. Such a row is given up, and the next line
+    begins another, so that no line is read more than twice.
+    """
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        at = 1
+        while at < len(found):
+            begun, is_good = at, True
+            reader = csv.reader((f"{found[n].text}\n" for n in range(begun, len(found))), strict=True)
+            while is_good and at < len(found):
+                cells = _next(reader)
+                end = begun + reader.line_num
+                is_good = len(cells) == width or end == at + 1
+                yield found[at], cells if is_good else []
+                at = end if is_good else at + 1
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _next(reader: Iterator[list[str]]) -> list[str]:
+    """Its next row; none where it cannot be read."""
+    try:
+        return next(reader, [])
+    except csv.Error:
+        return []
+
+
+def _answer(row: Row, unit: float | None) -> Answer:
+    """`unit`: one of UNITS."""
     values = row.values
     point, is_bad = _point(values)
     element = text(values.get("element_id")).strip() or None
     op, value = text(values.get("op")).strip(), text(values.get("value"))
+    op = op.upper() if op.upper() in OPERATIONS else op
 
     def answer(truth: Truth) -> Prediction:
-        notes = (("bad_point", 1),) if is_bad else ()
-        return Prediction(truth.key, (), element, op, value, point=point, notes=notes)
+        at = point if point is None or unit is None else _in_pixels(point, unit, truth.picture_size)
+        notes = (("bad_point", 1),) if is_bad or (point and not at) else ()
+        return Prediction(truth.key, (), element, op, value, point=at, notes=notes)
 
     return answer
+
+
+def _in_pixels(point: tuple[float, float], unit: float, page: tuple[int, int] | None) -> tuple[float, float] | None:
+    return None if page is None else (point[0] * page[0] / unit, point[1] * page[1] / unit)
+
+
+def doubt(places: Sequence[tuple[tuple[float, float], tuple[int, int]]]) -> str | None:
+    """The note that points taken for pixels deserve as a whole, if any. `places`: each point with the size of its page."""
+    for note, unit in (("likely_fractions", 1), ("likely_per_mille", 1000)):
+        is_within = all(min(point) >= 0 and max(point) <= unit for point, _ in places)
+        if is_within and any(max(page) > unit for _, page in places):
+            return note
+    return None
 
 
 def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]:
@@ -113,7 +202,10 @@ def _middle(value: object) -> tuple[float, float] | None:
 
 
 def _looks(first: Any) -> bool:
-    return isinstance(first, dict | tuple) and set(IDS) <= set(first) and not ANSWERED.isdisjoint(first)
+    """Whether a line of JSON names steps and answers, or a header at least steps, whatever separates its columns."""
+    if isinstance(first, tuple):
+        return any("annotation_id" in name.lower() for name in first)
+    return isinstance(first, dict) and first.keys() >= set(IDS) and not first.keys().isdisjoint((*PLACES, "op"))
 
 
 IMPORTER = Importer(
@@ -122,5 +214,6 @@ IMPORTER = Importer(
     protocol="seeact",
     read=read,
     looks=_looks,
+    options=("points",),
     notes=NOTES,
 )

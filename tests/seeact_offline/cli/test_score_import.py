@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import load_steps
+from seeact_offline.grounding.attributes import page_search
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.pages.search import descriptions
 from seeact_offline.records import Step
 from tests.seeact_offline.cli.conftest import Cli, Sample, contents, read_json, read_lines
 from tests.seeact_offline.scoring.importers.files import write_lines
@@ -104,6 +108,70 @@ def test_steps_without_a_row_are_said(cli: Cli, steps: list[Step], data: list[st
     assert read_json(tmp_path / "run" / "results.json")["complete"] is False
 
 
+def test_leaving_out_hard_steps_raises_no_figure(cli: Cli, steps: list[Step], data: list[str], tmp_path: Path) -> None:
+    """It did: figures were averages over the answered steps."""
+    hard, *easy = steps
+    for name, rows in (("all", [right(hard, element_id="0"), *map(right, easy)]), ("easy", list(map(right, easy)))):
+        cli("score", table(tmp_path / f"{name}.csv", rows), *data, "--out", tmp_path / name)
+    whole, cut = (read_json(tmp_path / name / "results.json") for name in ("all", "easy"))
+    assert cut["step_success_rate"] == whole["step_success_rate"]
+    assert (cut["n_steps"], cut["failures"], cut["n_not_run"]) == (len(steps), {"no_answer": 1}, 1)
+    assert cli("score", tmp_path / "easy").status == 1
+
+
+def test_answered_steps_alone_are_scored_where_asked_for(
+    cli: Cli, steps: list[Step], data: list[str], tmp_path: Path
+) -> None:
+    path = table(tmp_path / "a.csv", [right(step) for step in steps[:5]])
+    outcome = cli("score", path, *data, "--answered-only", "--out", tmp_path / "run")
+    results = read_json(tmp_path / "run" / "results.json")
+    assert outcome.status == 1
+    assert (results["n_steps"], results["step_success_rate"]["micro"], results["failures"]) == (5, 1, {})
+    assert (results["answered_only"], results["model"]) == (True, "imported/a.csv (answered only)")
+    assert "imported/a.csv (answered only)" in cli("tables", "--table", 2, tmp_path / "run").out
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"element_id": "no such"}, "unknown_element"),
+        ({"op": "HOVER"}, "other_operation"),
+        ({"point": "?"}, "bad_point"),
+    ],
+)
+@pytest.mark.parametrize(("n", "status"), [(6, 0), (7, 1)])
+def test_a_note_on_more_than_half_of_the_steps_is_no_success(
+    cli: Cli, steps: list[Step], data: list[str], tmp_path: Path, changed: dict[str, str], note: str, n: int, status: int
+) -> None:  # fmt: skip
+    assert len(steps) == 12
+    rows = [right(step, **{"point": ""} | (changed if i < n else {})) for i, step in enumerate(steps)]
+    outcome = cli("score", table(tmp_path / "a.csv", rows), *data, "--out", tmp_path / "run")
+    assert outcome.status == status
+    assert f"{note}: {n} " in outcome.err
+    assert (f"{note} covers more than half of the steps" in outcome.err) == bool(status)
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("fraction", 1), ("per-mille", 1000)])
+def test_points_that_are_shares_of_the_page_are_said_and_read(
+    cli: Cli, steps: list[Step], data: list[str], tmp_path: Path, unit: str, scale: int
+) -> None:
+    middles = []
+    for step in steps:
+        picture = PagePicture(step.screenshot) if step.screenshot else None
+        box = next(c.box for c in step.candidates if c.is_positive)
+        assert picture
+        assert box
+        (width, height), (x, y) = picture.size, (box.x + box.w / 2, box.y + box.h / 2)
+        middles.append({"element_id": "", "point": f"{x / width * scale},{y / height * scale}"})
+    path = table(tmp_path / "a.csv", [right(step, **place) for step, place in zip(steps, middles, strict=True)])
+    taken_for_pixels = cli("score", path, *data, "--out", tmp_path / "pixels")
+    assert taken_for_pixels.status == 1
+    assert f"--points {unit}" in taken_for_pixels.err
+    assert cli("score", path, *data, "--points", "pixels", "--out", tmp_path / "sure").status == 0
+    assert cli("score", path, *data, "--points", unit, "--out", tmp_path / "run").status == 0
+    assert read_json(tmp_path / "run" / "results.json")["point_accuracy"]["micro"] == 1
+
+
 def test_importing_again_changes_no_byte(cli: Cli, steps: list[Step], data: list[str], tmp_path: Path) -> None:
     words = ["score", table(tmp_path / "a.csv", [right(step) for step in steps]), *data, "--out", tmp_path / "run"]
     cli(*words)
@@ -161,7 +229,7 @@ def test_mindact_files_are_scored_by_mindact(cli: Cli, steps: list[Step], data: 
     )
     cli("score", path, *data, "--out", tmp_path / "run")
     results = read_json(tmp_path / "run" / "results.json")
-    assert (results["protocol"], results["step_success_rate"]["micro"]) == ("mindact", 1)
+    assert (results["protocol"], results["n_succeeded"]) == ("mindact", len(steps) - 1)
     assert results["notes"] == {"unknown_step": 1}
 
 
@@ -184,6 +252,29 @@ def test_seeact_files_show_what_another_merge_rule_gives(
     assert results["element_accuracy"]["micro"] == 0
     assert results["merge_spread"]["best-rank"]["element_accuracy"] == 1
     assert results["merge_spread"]["best-rank"]["step_success_rate"] == 1
+
+
+@pytest.mark.parametrize("told", ["reply", "name", "option"])
+def test_attributes_of_seeact_are_looked_for_on_the_page(
+    cli: Cli, steps: list[Step], data: list[str], tmp_path: Path, told: str
+) -> None:
+    """They were read as choices, so that no element was ever right. The released queries list choices all the same."""
+    others = ["--grounding", "attributes"] if told == "option" else []
+    for step in steps:
+        page = page_search(Page(step.cleaned_html), step.candidates, None)
+        best = next(iter(descriptions(page, step.truth.positives)))
+        kind = f"TYPE: {best.type}" if told != "option" else "KIND: BUTTON"
+        final = f"ELEMENT: the one\nELEMENT {kind}\nELEMENT TEXT: {best.text}\nACTION: {step.truth.operation.op}"
+        folder = tmp_path / "files" / str(step.key)
+        write_lines(folder / "queries.jsonl", [{"choices": [[c.backend_node_id, ""] for c in step.candidates[:3]]}])
+        name = "prediction-3api.jsonl" if told == "name" else "prediction-x.jsonl"
+        reply = f"{final}\nVALUE: {step.truth.operation.value or 'None'}"
+        write_lines(folder / name, [{"multichoice_id": 0, "gpt_output": ["I see.", reply]}])
+    assert cli("score", tmp_path / "files", *others, *data, "--out", tmp_path / "run").status == 0
+    results = read_json(tmp_path / "run" / "results.json")
+    assert results["strategy"] == "attributes"
+    assert results["element_accuracy"]["micro"] + results["notes"].get("several_matches", 0) / len(steps) == 1
+    assert results["element_accuracy"]["micro"] > 0.5
 
 
 # --- UGround ---
@@ -223,6 +314,34 @@ def test_uground_without_answers_scores_the_operation_only(cli: Cli, uground: di
 
 
 # --- what cannot be imported ---
+
+
+HEADER = "annotation_id,action_uid,op,value"
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (HEADER.replace(",", ";"), "columns separated by commas, got {} with semicolons between the columns annotation_id, action_uid, op, value"),
+        (HEADER.replace(",", "\t"), "columns separated by commas, got {} with tabs between the columns annotation_id, action_uid, op, value"),
+        (f"{HEADER},OP", "a table that names each column once, got {} with the columns annotation_id, action_uid, op, value, op"),
+        ("annotation_id,action_uid,element_id", "a table with the column op, got {} with the columns annotation_id, action_uid, element_id"),
+        ("uid,op", "a table with the columns annotation_id and action_uid, got {} with the columns uid, op"),
+        (HEADER.encode("utf-16"), "UTF-8 text, got {}, which is UTF-16"),
+        (HEADER.encode("utf-16-le"), "UTF-8 text, got {}, which is UTF-16"),
+        (None, "a file or folder that exists, got {}"),
+        ("", "a table with the columns annotation_id and action_uid and op, got {} without any"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", [(), ("--format", "table")])
+def test_a_table_that_cannot_be_read_is_refused_with_its_columns(
+    cli: Cli, data: list[str], tmp_path: Path, content: str | bytes | None, error: str, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "a.csv"
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    found = cli("score", path, *words, *data, "--out", tmp_path / "run").error
+    assert found == f"error: run: expected {error.format(path)}"
 
 
 @pytest.mark.parametrize("left", ["--dataset", "--split", "--out"])

@@ -81,6 +81,47 @@ def test_odd_rows_are_named(tmp_path: Path) -> None:
     assert list(found.answers) == ["t_a"]
 
 
+@pytest.mark.parametrize(
+    ("op", "read"), [("click", "CLICK"), (" Type ", "TYPE"), ("SELECT", "SELECT"), ("hover", "hover")]
+)
+def test_operations_are_read_in_any_case(tmp_path: Path, op: str, read: str) -> None:
+    assert said(read_as("table", run=csv_file(tmp_path, f"annotation_id,action_uid,op\nt,a,{op}\n")), "t_a").op == read
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ['t,x,TYPE,"no end', '"t,x,TYPE,no end', 't,x,TYPE,"a"b', 't,x,TYPE,"' + "a" * 9 + '""', 't,x,TYPE,","'],
+)
+@pytest.mark.parametrize(
+    "after", ['t,b,TYPE,"x, y"\nt,c,CLICK,', 't,b,CLICK,\n"t","c","CLICK",""', "t,b,CLICK,\nt,c,CLICK,"]
+)
+def test_a_quote_that_does_not_close_costs_its_own_row(tmp_path: Path, broken: str, after: str) -> None:
+    """It cost all rows below."""
+    path = csv_file(tmp_path, f"annotation_id,action_uid,op,value\nt,a,CLICK,\n{broken}\n{after}\n")
+    found = read_as("table", run=path)
+    lost = [problem.where for problem in found.problems]
+    assert sorted(found.answers) == (["t_a", "t_b", "t_c"] if lost else ["t_a", "t_b", "t_c", "t_x"])
+    assert set(lost) <= {"line 3 of answers.csv"}
+
+
+def test_a_cell_of_any_length_is_read(tmp_path: Path) -> None:
+    """The limit was 131,072 characters, and cost the rows below too."""
+    cells = (
+        f'annotation_id,action_uid,op,value\nt,a,TYPE,{"x" * 140_000}\nt,b,TYPE,"{"y " * 140_000}\n z"\nt,c,CLICK,\n'
+    )
+    found = read_as("table", run=csv_file(tmp_path, cells))
+    assert not found.problems
+    assert [len(said(found, f"t_{uid}").value) for uid in "abc"] == [140_000, 280_003, 0]
+
+
+def test_text_that_is_not_utf8_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("annotation_id,action_uid,op,value\nt,a,TYPE,café\nt,b,CLICK,\n".encode("latin-1"))
+    found = read_as("table", run=path)
+    assert [(one.name, one.where) for one in found.problems] == [("not_utf8", "line 2 of a.csv")]
+    assert said(found, "t_a").value == "caf\ufffd"
+
+
 def test_a_last_line_that_is_whole_needs_no_end(tmp_path: Path) -> None:
     assert list(read_as("table", run=csv_file(tmp_path, "annotation_id,action_uid,op\nt,a,CLICK")).answers) == ["t_a"]
 
