@@ -40,6 +40,9 @@ class TrainingSettings:
     epochs: int = 5
     negatives: int = 5
     """Drawn per group and epoch, uniformly, besides one random positive."""
+    distinct_negatives: bool = False
+    """Whether no negative is drawn twice in an epoch. Then those that read like a positive are left out, and so are groups
+    without another one. As published a negative may be drawn twice, and a group without any gives positives in their place."""
     batch: int = 32
     """Pairs per device and step."""
     accumulate: int = 1
@@ -52,7 +55,7 @@ class TrainingSettings:
     """How long the learning rate rises linearly, less than all epochs; then it falls linearly to 0."""
     max_tokens: int = 512
     """Tokens of a pair, including special ones; longer pairs lose the end of their longer text."""
-    pair_order: PairOrder = "query-text"
+    pair_order: PairOrder = "text-query"
     """Which text comes first. Written into the checkpoint's config, and read from there for scoring."""
     bf16: bool = False
     seed: int = 0
@@ -73,7 +76,7 @@ class TrainingResult:
     seconds: float
     """Of all of it, those of an earlier call that this one went on from too."""
     groups: int
-    """Groups that were trained on: those with a positive and a negative."""
+    """Groups that were trained on."""
 
 
 def train(
@@ -89,7 +92,7 @@ def train(
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
-    the texts of `groups`. Groups without a positive or a negative are dropped. `resume` goes on from the last epoch in `out`.
+    the texts of `groups`. Groups without a positive are dropped. `resume` goes on from the last epoch in `out`.
     What such a call needs is gone once a training has ended. `tell` is called with one line per epoch, `advance` with the steps
     of the optimizer that are done and their total, at the beginning and after each. Raises RankerError.
     """
@@ -97,13 +100,15 @@ def train(
     _check(out, settings, resume)
     # as if an earlier call had never ended
     started = began - (_seconds_so_far(out) if resume else 0.0)
-    used = [group for group in map(_without_equals, groups) if group.positives and group.negatives]
+    used = _usable(groups, settings.distinct_negatives)
     if not used:
-        raise RankerError("groups", "at least one with a positive and a negative text", "none")
+        needed = "a positive and a negative text" if settings.distinct_negatives else "a positive text"
+        raise RankerError("groups", f"at least one with {needed}", "none")
     _prepare_torch(settings)
     model, tokenizer = _open_base(base, used)
     model.config.pair_order = settings.pair_order
-    trainer = _make_trainer(model, tokenizer, EpochPairs(used, settings.negatives, settings.seed), settings, out, tell)
+    pairs = EpochPairs(used, settings.negatives, settings.seed, settings.distinct_negatives)
+    trainer = _make_trainer(model, tokenizer, pairs, settings, out, tell)
     trainer.add_callback(_progress(advance, out, started))
     trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
@@ -122,10 +127,11 @@ def _check(out: Path, settings: TrainingSettings, resume: bool) -> None:
         raise RankerError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
 
 
-def _without_equals(group: PairGroup) -> PairGroup:
-    """Drops negatives that read like a positive: such a pair would be labelled both ways."""
-    positives = set(group.positives)
-    return dataclasses.replace(group, negatives=tuple(text for text in group.negatives if text not in positives))
+def _usable(groups: Sequence[PairGroup], distinct: bool) -> list[PairGroup]:
+    """Groups that give pairs."""
+    if not distinct:
+        return [group for group in groups if group.positives]
+    return [group for group in (group.without_twins() for group in groups) if group.positives and group.negatives]
 
 
 def _prepare_torch(settings: TrainingSettings) -> None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 BASE = "microsoft/deberta-v3-base"
 NEEDED = ("torch", "transformers", "accelerate")
-CHANGEABLE = "epochs negatives batch accumulate learning_rate max_tokens pair_order bf16 seed threads".split()
+CHANGEABLE = (
+    "epochs negatives distinct_negatives batch accumulate learning_rate max_tokens pair_order bf16 seed threads".split()
+)
 """Options named like the field of the settings that they change."""
 
 
@@ -44,11 +46,17 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group("recipe", "left out: as published, or those of --small")
     recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published")
     recipe.add_argument("--negatives", type=options.positive_int, metavar="N", help="a step and epoch; 5 as published")
+    recipe.add_argument(
+        "--distinct-negatives", action="store_true", default=None,
+        help="draw no negative twice in an epoch, and none that reads like a positive; as published both happen",
+    )  # fmt: skip
     recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="pairs; 32 as published")
     recipe.add_argument("--accumulate", type=options.positive_int, metavar="N", help="batches a gradient step; 1")
     recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="3e-5 as published")
     recipe.add_argument("--max-tokens", type=options.positive_int, metavar="N", help="of a pair; 512 as published")
-    recipe.add_argument("--pair-order", choices=("query-text", "text-query"), help="written into the config")
+    recipe.add_argument(
+        "--pair-order", choices=("query-text", "text-query"), help="text-query as published; written into the config"
+    )
     recipe.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16")
     recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
     recipe.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_defaults_are_the_published_recipe() -> None:
     recipe = TrainingSettings()
     assert (recipe.epochs, recipe.negatives, recipe.batch, recipe.learning_rate) == (5, 5, 32, 3e-5)
     assert (recipe.weight_decay, recipe.clip, recipe.warmup_epochs, recipe.max_tokens) == (0.01, 1.0, 0.5, 512)
-    assert (recipe.accumulate, recipe.pair_order) == (1, "query-text")
+    assert (recipe.accumulate, recipe.pair_order, recipe.distinct_negatives) == (1, "text-query", False)
 
 
 def test_the_small_ones_recipe_is_the_published_one_but_for_rate_and_length() -> None:
@@ -67,15 +68,34 @@ def test_each_group_gives_one_positive_and_five_negatives_an_epoch() -> None:
     assert [pair.target for pair in drawn()] == [1.0, *[0.0] * 5] * 12
 
 
-def test_no_negative_is_drawn_twice_in_an_epoch() -> None:
+def test_as_published_a_negative_is_drawn_again_and_again() -> None:
+    """Five of three, so that one at least comes twice; over many epochs each equally often."""
+    group = PairGroup("find", ("button",), ("div", "span", "p"))
+    pairs = EpochPairs([group], negatives=5, seed=0)
+    seen: Counter[str] = Counter()
+    for epoch in range(400):
+        pairs.set_epoch(epoch)
+        seen += Counter(pair.text for pair in listed(pairs))
+        assert [pair.target for pair in listed(pairs)] == [1.0, *[0.0] * 5]
+    assert seen["button"] == 400
+    assert all(abs(seen[text] / 2000 - 1 / 3) < 0.05 for text in group.negatives)
+
+
+def test_as_published_a_group_without_negatives_gives_positives_alone() -> None:
+    pairs = listed(EpochPairs([PairGroup("find", ("one", "two"), ())], negatives=5, seed=0))
+    assert [pair.target for pair in pairs] == [1.0] * 6
+    assert {pair.text for pair in pairs} == {"one", "two"}
+
+
+def test_distinct_negatives_are_not_drawn_twice_in_an_epoch() -> None:
     group = groups(1)[0]
-    wrong = [pair.text for pair in listed(EpochPairs([group], negatives=5, seed=0)) if not pair.target]
+    wrong = [pair.text for pair in listed(EpochPairs([group], 5, 0, distinct=True)) if not pair.target]
     assert len(set(wrong)) == 5
     assert set(wrong) < set(group.negatives)
 
 
-def test_a_group_with_fewer_negatives_gives_all_of_them() -> None:
-    assert len(EpochPairs([PairGroup("find", ("button",), ("div", "span"))], negatives=5, seed=0)) == 3
+def test_of_fewer_distinct_negatives_all_are_drawn() -> None:
+    assert len(EpochPairs([PairGroup("find", ("button",), ("div", "span"))], 5, 0, distinct=True)) == 3
 
 
 def test_every_positive_has_its_turn() -> None:
@@ -131,7 +151,12 @@ def test_pairs_of_like_length_are_padded_together(tokenizer: Any) -> None:
 
 
 def test_a_long_pair_loses_the_end_of_its_longer_text(tokenizer: Any) -> None:
-    (batch,) = collate([Pair("find amber", "div birch " * 100, 0.0)], tokenizer, QUICK, together=2)["rows"]
+    (batch,) = collate(
+        [Pair("find amber", "div birch " * 100, 0.0)],
+        tokenizer,
+        dataclasses.replace(QUICK, pair_order="query-text"),
+        together=2,
+    )["rows"]
     row = batch["input_ids"][0].tolist()
     whole = tokenizer("find amber", "div birch " * 100)["input_ids"]
     assert row == [*whole[:63], tokenizer.sep_token_id]
@@ -155,14 +180,15 @@ def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
 
 
 def test_config_says_the_pair_order(trained: Path) -> None:
-    assert json.loads((trained / "config.json").read_text())["pair_order"] == "query-text"
+    assert json.loads((trained / "config.json").read_text())["pair_order"] == "text-query"
 
 
-def test_the_ranker_reads_the_order_it_was_trained_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", ["query-text", "text-query"])
+def test_the_ranker_reads_the_order_it_was_trained_in(order: Any, tmp_path: Path) -> None:
     from ranker.cross_encoder import CrossEncoderRanker
 
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="text-query"), base=TINY)
-    assert CrossEncoderRanker(tmp_path, device="cpu").pair_order == "text-query"
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order=order), base=TINY)
+    assert CrossEncoderRanker(tmp_path, device="cpu").pair_order == order
 
 
 def test_record_holds_settings_and_loss_of_each_epoch(trained: Path) -> None:
@@ -258,11 +284,15 @@ def test_groups_without_positives_are_dropped(tmp_path: Path) -> None:
     assert result.groups == 4
 
 
-def test_a_negative_that_reads_like_a_positive_is_dropped(tmp_path: Path) -> None:
-    """A group has no other negatives, so that it shows in the number of groups."""
-    twin = PairGroup("find amber", ("button amber",), ("button amber",))
-    result = train([*groups(4), twin], tmp_path / "ranker", dataclasses.replace(QUICK, epochs=1), base=TINY)
-    assert result.groups == 4
+@pytest.mark.parametrize(("distinct", "n_groups"), [(False, 6), (True, 4)])
+def test_a_negative_that_reads_like_a_positive_stays_as_published(
+    distinct: bool, n_groups: int, tmp_path: Path
+) -> None:
+    """Groups have no other negatives, or none, so that it shows in their number."""
+    twin, alone = PairGroup("find amber", ("button amber",), ("button amber",)), PairGroup("find", ("button",), ())
+    settings = dataclasses.replace(QUICK, epochs=1, distinct_negatives=distinct)
+    result = train([*groups(4), twin, alone], tmp_path / "ranker", settings, base=TINY)
+    assert result.groups == n_groups
 
 
 def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(tmp_path: Path) -> None:

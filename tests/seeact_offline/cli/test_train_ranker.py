@@ -54,9 +54,10 @@ def test_what_is_left_out_of_a_small_one_is_its_own_recipe() -> None:
         ),
         ("--learning-rate 1e-4 --max-tokens 128", {"learning_rate": 1e-4, "max_tokens": 128}),
         (
-            "--pair-order text-query --bf16 --seed 0 --threads 2",
-            {"pair_order": "text-query", "bf16": True, "threads": 2},
+            "--pair-order query-text --bf16 --seed 0 --threads 2",
+            {"pair_order": "query-text", "bf16": True, "threads": 2},
         ),
+        ("--distinct-negatives", {"distinct_negatives": True}),
     ],
 )
 @pytest.mark.parametrize(("start", "usual"), [("", TrainingSettings()), ("--small ", SMALL)])
