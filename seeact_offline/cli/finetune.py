@@ -70,7 +70,9 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument(
         "--hard-negatives", type=options.positive_int, metavar="K", help="wrong elements are those ranked under K"
     )
-    recipe.add_argument("--held-out", type=options.non_negative_float, metavar="X", help="share of the tasks; 0.05")
+    recipe.add_argument(
+        "--held-out", type=options.non_negative_float, metavar="X", help="share of the tasks not trained on; 0"
+    )
     recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="questions, over all devices; 32")
     recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="5e-5 as published")
     recipe.add_argument(

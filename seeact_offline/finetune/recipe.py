@@ -28,8 +28,8 @@ class Recipe:
     """Of the questions: those without the right element, whose answer is `A.`."""
     hard_negatives: int | None = None
     """Wrong elements are those ranked under so many, in HARD_SHARE of the draws. None: uniformly from the page, as published."""
-    held_out: float = 0.05
-    """Share of the tasks that are not trained on but asked about while training goes on. 0 as published."""
+    held_out: float = 0.0
+    """Share of the tasks that are not trained on but asked about while training goes on."""
     batch: int = 32
     """Questions a step of the optimizer, over all devices."""
     learning_rate: float = 5e-5

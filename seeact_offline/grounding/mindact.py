@@ -85,13 +85,18 @@ def question_text(pack: PromptPack, html: str, choices: Sequence[str], task: str
 
 
 def answer_text(layout: Layout, place: int | None, operation: Operation) -> str:
-    """The right answer. `place`: of the option, from 0; None: none of them. A value's line breaks become spaces."""
+    """The right answer. `place`: of the option, from 0; None: none of them. A value's line breaks become spaces.
+
+    A CLICK of seq2seq ends in a line feed, as released (Mind2Web, src/action_prediction/dataloader.py at 1b7c323).
+    """
     named = NONE_LETTER if place is None else option_letter(place)
     lines = [f"Answer: {named}." if layout == "chat" else f"{named}."]
     if place is not None:
         lines.append(f"Action: {operation.op}")
         if operation.op != "CLICK":
             lines.append(f"Value: {' '.join(operation.value.splitlines())}")
+        elif layout == "seq2seq":
+            lines.append("")
     return "\n".join(lines)
 
 
@@ -127,12 +132,13 @@ class Demonstration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise FormatError(f"op to be {', '.join(OPERATIONS)}, or empty with the answer A", repr(self.op[:20]))
 
     def messages(self, pack: PromptPack, layout: Layout) -> tuple[Message, Message]:
-        """As a model is shown it: somebody asks, and the model has answered."""
+        """As a model is shown it: somebody asks, and the model has answered. As released, a line feed at the question's end is
+        left out."""
         letters = [option_letter(place) for place in range(len(self.choices))]
         place = None if self.answer == NONE_LETTER else letters.index(self.answer)
         asked = question_text(pack, self.html, self.choices, self.task, self.history)
         answered = answer_text(layout, place, Operation(self.op, self.value))
-        return Message("user", asked), Message("assistant", answered)
+        return Message("user", asked.removesuffix("\n")), Message("assistant", answered)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

@@ -171,6 +171,8 @@ class EvalConfig:
         """Raises InputError for a value that a field cannot have."""
         for name, known in {"grounding": groundings(), **CHOICES}.items():
             _check_choice(name, getattr(self, name), known)
+        own = {name: _own_value(name, value) for name, value in self.grounding_options.items()}
+        object.__setattr__(self, "grounding_options", own)
         for name, (option, _) in own_options().items():
             if option.choices and self.own(name) is not None:
                 _check_choice(name, self.own(name), option.choices)
@@ -218,6 +220,15 @@ class EvalConfig:
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
     if value not in known:
         raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
+
+
+def _own_value(name: str, given: Any) -> Any:
+    """What a text means, as the command reads it. Raises InputError."""
+    read = own_options()[name][0].read if isinstance(given, str) and name in own_options() else str
+    try:
+        return given if read in (str, bool) else read(given)
+    except ValueError as error:
+        raise InputError(name, "a value of this option", f"{given!r}: {error}") from None
 
 
 def _image_format(given: object, max_side: int) -> ImageFormat:

@@ -48,8 +48,8 @@ def one(step, turn1, ids, named):
     if named is None:
         return question, "A."
     letter = LETTERS[[node for node, _ in choices].index(named)]
-    value = "" if step.operation.op == "CLICK" else f"\nValue: {step.operation.value}"
-    return question, f"{letter}.\nAction: {step.operation.op}{value}"
+    value = "" if step.operation.op == "CLICK" else f"Value: {step.operation.value}"
+    return question, f"{letter}.\nAction: {step.operation.op}\n{value}"
 
 
 def tokens(tokenizer, question, html_length, max_context, max_question):

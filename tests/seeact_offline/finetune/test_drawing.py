@@ -81,6 +81,10 @@ def test_ranks_decide_what_is_hard_and_the_right_element_never_is() -> None:
     assert (pool.right, pool.hard, pool.easy) == (("r",), ("y", "z"), ("x",))
 
 
+def test_as_published_no_task_is_held_out() -> None:
+    assert Recipe().held_out == 0
+
+
 @pytest.mark.parametrize("name", ["none_share", "held_out"])
 def test_a_share_of_all_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=name):

@@ -24,6 +24,7 @@ from seeact_offline.grounding.mindact import (
     Way,
     answer_text,
     layout_of,
+    question_text,
     read_demonstrations,
 )
 from seeact_offline.grounding.strategies import open_pack
@@ -501,6 +502,21 @@ def test_an_example_answers_in_the_words_of_the_layout() -> None:
     shown = Demonstration("<a/>", "T", (), ("x", "y"), "C", "TYPE", "two\nlines")
     assert shown.messages(packed(), "chat")[1].text == "Answer: C.\nAction: TYPE\nValue: two lines"
     assert answer_text("seq2seq", None, Operation("CLICK")) == "A."
+
+
+def test_a_click_of_a_text_to_text_model_ends_in_a_line_feed_as_released() -> None:
+    layouts = ("chat", "seq2seq")
+    assert [answer_text(layout, 0, Operation("CLICK")) for layout in layouts] == [
+        "Answer: B.\nAction: CLICK", "B.\nAction: CLICK\n",
+    ]  # fmt: skip
+    assert answer_text("seq2seq", 0, Operation("TYPE", "two")) == "B.\nAction: TYPE\nValue: two"
+
+
+def test_an_example_ends_a_line_feed_before_the_question_would() -> None:
+    shown = Demonstration("<a/>", "T", (), ("x", "y"), "A")
+    pack = replace(packed(), turn1="{{html}}\n{{choices}}")
+    assert question_text(pack, shown.html, shown.choices, "T", ()) == "<a/>\nB. x\nC. y\n"
+    assert shown.messages(pack, "chat")[0].text == "<a/>\nB. x\nC. y"
 
 
 def test_a_pack_without_a_question_of_its_own_is_refused() -> None:

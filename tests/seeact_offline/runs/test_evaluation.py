@@ -315,6 +315,25 @@ def test_questions_are_what_the_model_is_sent(sample: Sample, tmp_path: Path) ->
     assert [turn for question in shown for turn in question.turns] == asked[: 2 * len(shown)]
 
 
+def test_a_file_of_demonstrations_may_be_named_by_a_text(sample: Sample, tmp_path: Path) -> None:
+    step = next(so.load_steps(sample.dataset, "cross_task"))
+    path = tmp_path / "examples.json"
+    path.write_text(
+        '{"demonstrations": [{"html": "<mine/>", "task": "T", "history": [], "choices": ["x"], "answer": "A"}]}'
+    )
+    shown = [
+        so.questions(step, scores=sample.scores, top_k=6, grounding="mindact", layout="chat", demonstrations=given)[0]
+        for given in (str(path), path)
+    ]
+    assert "<mine/>" in shown[0].examples[0].text
+    assert shown[0] == shown[1]
+
+
+def test_a_text_that_an_option_cannot_be_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"^mark_padding: expected a value of this option, got 'ten'"):
+        so.EvalConfig(grounding="annotation", grounding_options={"mark_padding": "ten"})
+
+
 def test_rank_leaves_a_score_file_that_evaluate_reads(sample: Sample, tmp_path: Path) -> None:
     from seeact_offline.runs.ranking import RankConfig
 
