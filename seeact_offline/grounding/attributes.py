@@ -249,7 +249,7 @@ STRATEGY = Strategy(
         "found_exact": "attributes: the text as written is on an element",
         "found_normalised": "attributes: but for case, signs and spaces the text is on an element",
         "found_contained": "attributes: the text is part of an element's",
-        "found_fuzzy": "attributes: the text is like an element's",
+        "found_fuzzy": "attributes: but for typing errors the text is on an element",
         "found_unseen": "attributes: nothing that can be seen fits, but something without area or off the page",
         "several_matches": "attributes: more than one element fits; the model was asked to choose, an import takes none",
         "matches_left_out": "attributes: matches beyond those that were offered",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
-from seeact_offline.pages.wording import normalised
+from seeact_offline.pages.wording import ARTICLES, normalised
 
 BUTTON, TEXTBOX, SELECTBOX, LINK = "BUTTON", "TEXTBOX", "SELECTBOX", "LINK"
 TYPES = (BUTTON, TEXTBOX, SELECTBOX, LINK)
@@ -48,10 +48,10 @@ ASKED_TYPES = {
 _ASKED = {word: kind for kind, words in ASKED_TYPES.items() for word in words}
 
 TYPE_WORDS = frozenset(
-    """a an the button btn icon checkbox radio tab toggle switch option link hyperlink textbox input field textarea box bar
+    """button btn icon checkbox radio tab toggle switch option link hyperlink textbox input field textarea box bar
     dropdown list menu selectbox select combobox labeled labelled""".split()
 )
-"""What stands around a text to say what bears it, in small letters."""
+"""What stands around a text to say what bears it, in small letters; articles stand before it."""
 _QUOTED = re.compile(r"[\"\u201c\u201d]([^\"\u201c\u201d]+)[\"\u201c\u201d]")
 _QUOTED_SINGLY = re.compile(r"(?<!\w)['\u2018]([^'\u2018\u2019]+)['\u2019](?!\w)")
 _REMARK = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -88,8 +88,8 @@ def asked_type(text: str) -> str:
 def bare_text(text: str) -> str:
     """A reply's text, normalised, less what it says about the element: `the "Go" button`, `Location field`, `Go (an icon)`.
 
-    That is what it quotes, if just one thing; else what is left without remarks in brackets, and without TYPE_WORDS at both
-    ends. Empty where nothing is left.
+    That is what it quotes, if just one thing; else what is left without remarks in brackets, TYPE_WORDS at the end and
+    articles in front. Empty where nothing but TYPE_WORDS is left.
     """
     quoted: list[str] = _QUOTED.findall(text) or _QUOTED_SINGLY.findall(text)
     if len(quoted) == 1:
@@ -97,5 +97,9 @@ def bare_text(text: str) -> str:
     words = normalised(_REMARK.sub(" ", text)).split()
     while words and words[-1] in TYPE_WORDS:
         words.pop()
-    first = next((place for place, word in enumerate(words) if word not in TYPE_WORDS), len(words))
-    return " ".join(words[first:])
+    return " ".join(dropwhile(ARTICLES.__contains__, words))
+
+
+def without_leading_type(text: str) -> str:
+    """A normalised text without TYPE_WORDS in front, which may be verbs: `dropdown size`, but also `select all`, `link account`."""
+    return " ".join(dropwhile((TYPE_WORDS | ARTICLES).__contains__, text.split()))

@@ -15,7 +15,13 @@ those without a type of their own, of which pages make buttons as they like. Oth
 **Tiers.** `exact` (the same characters, white space collapsed), `normalised` (NFKC, case and punctuation aside), `contained`
 (the words asked stand together in the text; or the text's in those asked, when they are at least half of them; a text
 asked that was cut begins the text; and, where none of these fits, the same for what `bare_text` leaves), `fuzzy` (rapidfuzz's
-`ratio` of the normalised texts is at least the threshold). The first tier with an element that fits is the answer.
+`ratio` of the normalised texts is at least the threshold, and they differ by typing errors alone: `differ_by_typos`). The first
+tier with an element that fits is the answer.
+
+**Not by chance.** `select` is a type and a verb: what is left without it (`without_leading_type`) must be an element's whole
+text or, where it has two words, begin it. So `Select account` finds "Account" and not "Delete account", and `Select all` never
+"Deselect all". A number is never part of another (`9` and `9.5`) nor like
+another (`10:00 AM` and `10:00 PM`), and words are not found where a negation stands right before them.
 
 **Nested matches** are one: of an element and one inside it the one is kept whose matching text is shorter; of equals the one
 that has a type; of these the inner one, as what is done to it reaches the outer one too, which does not hold the other way.
@@ -30,9 +36,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from seeact_offline.pages.element_texts import ElementTexts
-from seeact_offline.pages.element_types import BUTTON, LOOK_ALIKES, asked_type, bare_text
+from seeact_offline.pages.element_types import BUTTON, LOOK_ALIKES, asked_type, bare_text, without_leading_type
 from seeact_offline.pages.page_words import Node
-from seeact_offline.pages.wording import collapsed, normalised
+from seeact_offline.pages.wording import are_whole, collapsed, contains, differ_by_typos, normalised
 
 Tier = Literal["exact", "normalised", "contained", "fuzzy"]
 TIERS: tuple[Tier, ...] = ("exact", "normalised", "contained", "fuzzy")
@@ -141,33 +147,43 @@ class PageSearch:
         return _index((place, text) for place, element in enumerate(self.elements) for text in element.texts)
 
     @cached_property
+    def _normalised(self) -> dict[str, str]:
+        """Text -> its normalised form."""
+        return {text: normalised(text) for text in self._exact}
+
+    @cached_property
     def _keys(self) -> dict[str, list[int]]:
         """Normalised text -> places in `elements`."""
-        return _index((place, normalised(text)) for text, places in self._exact.items() for place in places)
+        return _index((place, key) for text, key in self._normalised.items() for place in self._exact[text])
 
     def _tiers(self, sought: str) -> Iterator[tuple[Tier, _Matches]]:
         """The tiers in order, each with all texts that match at it."""
         key = normalised(sought)
         yield "exact", [(key, self._exact.get(sought, []))]
         yield "normalised", [(key, self._keys.get(key, []))]
-        yield "contained", self._containing(key, sought.endswith(_CUT))
+        yield "contained", self._containing(key, sought, sought.endswith(_CUT))
         if (bare := bare_text(sought)) and bare != key:
             yield "contained", [(bare, self._keys.get(bare, []))]
-            yield "contained", self._containing(bare)
+            yield "contained", self._containing(bare, sought)
+        if (named := without_leading_type(bare)) and named != bare:
+            yield "contained", [(named, self._keys.get(named, []))]
+            if " " in named:
+                yield "contained", [match for match in self._containing(named, sought) if match[0].startswith(named)]
         yield "fuzzy", self._like(key)
 
-    def _containing(self, key: str, is_cut: bool = False) -> _Matches:
+    def _containing(self, key: str, sought: str, is_cut: bool = False) -> _Matches:
+        """The texts that share words with `key`: the text sought, normalised, or what is left of it."""
         return [
-            (text, places)
-            for text, places in self._keys.items()
-            if _contains(text, key) or (is_cut and text.startswith(key))
+            (text, self._exact[written])
+            for written, text in self._normalised.items()
+            if (words := _shared(text, key, is_cut)) and are_whole(words, written, sought)
         ]
 
     def _like(self, key: str) -> _Matches:
         from rapidfuzz import fuzz, process
 
         found = process.extract_iter(key, list(self._keys), scorer=fuzz.ratio, score_cutoff=self._threshold)
-        return [(text, self._keys[text]) for text, *_ in found]
+        return [(text, self._keys[text]) for text, *_ in found if differ_by_typos(key, text)]
 
     def _hits(self, matches: _Matches) -> list[_Hit]:
         """The elements whose texts match, in document order, each with its shortest text that does."""
@@ -231,11 +247,11 @@ def _index(pairs: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
     return index
 
 
-def _contains(text: str, sought: str) -> bool:
-    """Whether the words sought stand in the text, or the text in those sought, being at least half of them."""
-    if sought in text:
-        return f" {sought} " in f" {text} "
-    return text in sought and f" {text} " in f" {sought} " and 2 * len(text.split()) >= len(sought.split())
+def _shared(text: str, key: str, is_cut: bool) -> str:
+    """The words sought when they stand in the text; the text when it stands in those sought, as half of them or more; or none."""
+    if contains(text, key) or (is_cut and text.startswith(key)):
+        return key
+    return text if 2 * len(text.split()) >= len(key.split()) and contains(key, text) else ""
 
 
 # --- what one who knows the answer would say ---

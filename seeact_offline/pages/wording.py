@@ -17,6 +17,19 @@ _ALIKE = str.maketrans(
 """What a text of signs alone is written with, and what one types for it."""
 _SIGNS = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PREFIX = re.compile(r"\b(un|de|dis|non)-(?=[a-z])")
+"""A hyphen after these parts no words: `de-select` is the opposite of `select`."""
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NO_CENTS = re.compile(r"(?<=\d)[.,]00?(?!\d|[.,:]\d)")
+_DIGITS = re.compile(r"\d+")
+_RUNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (0, 1), (1, 0))
+"""How many words of one text may stand for how many of the other: `sign up`, `signup`."""
+ARTICLES = frozenset({"a", "an", "the"})
+_NEGATIONS = frozenset({"no", "not", "non", "dont", "never", "without"})
+_BETWEEN = re.compile(r"(?<!\d) | (?!\d)")
+"""A space that does not part two numbers."""
+_CODE = re.compile(r"\w*\d\w*|[ivxlcdm]+|[b-df-hj-np-tv-xz]+")
+"""A word with a digit, a Roman numeral, or letters without a vowel, such as sizes and time zones."""
 
 
 def collapsed(text: str) -> str:
@@ -26,13 +39,17 @@ def collapsed(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """The words in their plain form, with single spaces; of a text of signs alone the signs, those that look alike as one."""
+    """The words in their plain form, with single spaces; of a text of signs alone the signs, those that look alike as one.
+
+    Cents that are zero are left out: `$1,199.00` is `$1,199`.
+    """
+    text = _NO_CENTS.sub("", text)
     if text.isascii():
-        plain = text.lower().replace("'", "").replace("`", "")
+        plain = _PREFIX.sub(r"\1", text.lower().replace("'", "").replace("`", ""))
         words = " ".join(_SIGNS.sub(" ", plain).split())
     else:
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-        plain = folded.translate(_JOINED)
+        plain = _PREFIX.sub(r"\1", folded.translate(_JOINED))
         words = " ".join("".join(c if _is_of_word(c) else " " for c in plain).split())
     return words or " ".join(unicodedata.normalize("NFKC", text).translate(_ALIKE).split())
 
@@ -45,3 +62,58 @@ def _is_of_word(char: str) -> bool:
 def spelt_out(name: str) -> str:
     """A name of code as words: `addToCart`, `add_to_cart` and `btn$addToCart`."""
     return " ".join(_SIGNS.sub(" ", _HUMP.sub(" ", name)).split())
+
+
+# --- texts that are nearly the same ---
+
+
+def are_whole(words: str, *texts: str) -> bool:
+    """Whether all numbers among words that texts as written share are numbers in each of them: 9 is not in `9.5`."""
+    digits = _DIGITS.findall(words)
+    if not digits:
+        return True
+    shared = set.intersection(*(set(_NUMBER.findall(_NO_CENTS.sub("", text))) for text in texts))
+    return {part for number in shared for part in _DIGITS.findall(number)}.issuperset(digits)
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether the words of `part` stand together in `text`, both normalised, and no negation stands right before them."""
+    if part not in text:
+        return False
+    *before, _ = f" {text} ".split(f" {part} ")
+    return any(words.rpartition(" ")[2] not in _NEGATIONS for words in before)
+
+
+def differ_by_typos(one: str, other: str) -> bool:
+    """Whether two normalised texts have the same words but for articles, spaces, accents and a typing error in each.
+
+    Codes and numbers (`_CODE`) are equal or other ones. So are words that begin differently (`check`, `uncheck`). The error is
+    a letter too many or too few, two swapped, or, inside a word of five letters or more, another letter.
+    """
+    a, b = one.split(), other.split()
+    # how many words of each are paired
+    paired = {(0, 0)}
+    while paired and (len(a), len(b)) not in paired:
+        ends = {(i, j, i + m, j + n) for i, j in paired for m, n in _RUNS if i + m <= len(a) and j + n <= len(b)}
+        paired = {(m, n) for i, j, m, n in ends if _are_alike(a[i:m], b[j:n])}
+    return bool(paired)
+
+
+def _are_alike(one: list[str], other: list[str]) -> bool:
+    """Whether two words differ by a typing error at most, or a word is written as several, or is an article too many."""
+    from rapidfuzz.distance import OSA
+
+    if not one or not other:
+        return (one or other)[0] in ARTICLES
+
+    a, b = (_without_accents(_BETWEEN.sub("", " ".join(words))) for words in (one, other))
+    if a == b or len(one) != len(other):
+        return a == b
+    if a[:1] != b[:1] or _CODE.fullmatch(a) or _CODE.fullmatch(b) or OSA.distance(a, b) > 1:
+        return False
+    return len(a) != len(b) or sorted(a) == sorted(b) or (len(a) >= 5 and a[-1] == b[-1])
+
+
+def _without_accents(word: str) -> str:
+    """Letters of Latin, Greek and Cyrillic script; marks of other scripts tell words apart."""
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not "\u0300" <= c <= "\u036f")

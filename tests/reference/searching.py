@@ -23,7 +23,7 @@ from seeact_offline.pages.page_words import MAX_ICON_NODES
 from seeact_offline.pages.wording import MAX_LENGTH, MAX_WORDS
 
 Element = etree._Element
-PASSES = ("exact", "normalised", "contained", "bare", "contained bare", "fuzzy")
+PASSES = ("exact", "normalised", "contained", "bare", "contained bare", "named", "begun", "fuzzy")
 
 
 def find(
@@ -51,7 +51,7 @@ def find(
             for fits in (lambda k: k and wanted in ("", k)), (lambda k: not k or k in LOOK_ALIKES.get(wanted, ())):
                 chosen = {e: size for e, size in hits.items() if fits(type_of(e))}
                 if chosen:
-                    tier = "contained" if "bare" in way else way
+                    tier = way if way in ("exact", "normalised", "fuzzy") else "contained"
                     return list(dict.fromkeys(e.get("backend_node_id") for e in innermost(chosen))), tier
     return [], None
 
@@ -76,21 +76,93 @@ def innermost(hits: dict[Element, int]) -> list[Element]:
 
 def matches(way: str, text: str, sought: str, threshold: float) -> bool:
     key, asked, bare = plain(text), plain(sought), without_type(sought)
+    named = " ".join(
+        bare.split()[
+            next(
+                (i for i, w in enumerate(bare.split()) if w not in {*TYPE_WORDS, "a", "an", "the"}), len(bare.split())
+            ) :
+        ]
+    )
     if way == "exact":
         return text == sought
     if way == "normalised":
         return key == asked
     if way == "contained":
         is_cut = sought[-1:] == "\u2026" or sought[-3:] == "..."
-        return shares(key, asked) or (is_cut and key[: len(asked)] == asked)
+        whole = whole_numbers(asked, text, sought)
+        return shares(key, asked, text, sought) or (is_cut and whole and key[: len(asked)] == asked)
     if way in ("bare", "contained bare"):
-        return bool(bare) and (key == bare if way == "bare" else shares(key, bare))
-    return 200 * longest_common(key, asked) / (len(key) + len(asked)) >= threshold
+        return bool(bare) and (key == bare if way == "bare" else shares(key, bare, text, sought))
+    if way in ("named", "begun"):
+        begins = len(named.split()) > 1 and key.startswith(named) and shares(key, named, text, sought)
+        return bool(named) and named != bare and (key == named if way == "named" else begins)
+    alike = 200 * longest_common(key, asked) / (len(key) + len(asked)) >= threshold
+    return alike and only_typos(key.split(), asked.split())
 
 
-def shares(key: str, asked: str) -> bool:
+def shares(key: str, asked: str, text: str, sought: str) -> bool:
     words, wanted = key.split(), asked.split()
-    return is_run(wanted, words) or (is_run(words, wanted) and len(words) >= len(wanted) / 2)
+    if is_run(wanted, words):
+        return whole_numbers(asked, text, sought)
+    return is_run(words, wanted) and len(words) >= len(wanted) / 2 and whole_numbers(key, text, sought)
+
+
+def whole_numbers(run: str, text: str, sought: str) -> bool:
+    in_text, in_sought = numbers(text), numbers(sought)
+    allowed = {part for number in in_text if number in in_sought for part in re.split("[.,:]", number)}
+    return all(digits in allowed for digits in re.findall("[0-9]+", run))
+
+
+def numbers(text: str) -> list[str]:
+    found = re.findall(r"[0-9]+(?:[.,:][0-9]+)*", text)
+    return [re.sub(r"[.,]00?$", "", number) for number in found]
+
+
+def only_typos(a: list[str], b: list[str]) -> bool:
+    """The words are the same, in order, but for articles and typing errors: every way to pair runs of them is tried."""
+    if not a and not b:
+        return True
+    skips = [(x[1:], y) for x, y in ((a, b), (b, a)) if x and x[0] in ("a", "an", "the")]
+    return any(only_typos(*rest) for rest in skips) or any(
+        (is_typo(a[0], b[0]) if i == j else joined(a[:i]) == joined(b[:j])) and only_typos(a[i:], b[j:])
+        for i in range(1, min(len(a), 3) + 1)
+        for j in range(1, min(len(b), 3) + 1)
+        if i == 1 or j == 1
+    )
+
+
+def joined(words: list[str]) -> str:
+    """Numbers stay apart."""
+    out = words[0]
+    for word in words[1:]:
+        out += " " + word if out[-1].isdigit() and word[0].isdigit() else word
+    return without_accents(out)
+
+
+def is_typo(one: str, other: str) -> bool:
+    x, y = without_accents(one), without_accents(other)
+    if x == y:
+        return True
+    if x[:1] != y[:1] or is_code(x) or is_code(y):
+        return False
+    if len(x) > len(y):
+        x, y = y, x
+    if len(x) == len(y):
+        wrong = [i for i in range(len(x)) if x[i] != y[i]]
+        swapped = (
+            len(wrong) == 2 and wrong[0] + 1 == wrong[1] and x[wrong[0]] + x[wrong[1]] == y[wrong[1]] + y[wrong[0]]
+        )
+        return swapped or (len(wrong) == 1 and len(x) >= 5 and wrong != [len(x) - 1])
+    return x in (y[:i] + y[i + 1 :] for i in range(len(y)))
+
+
+def without_accents(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not "\u0300" <= c <= "\u036f")
+
+
+def is_code(word: str) -> bool:
+    is_roman, is_mute = set(word) <= set("ivxlcdm"), set(word) <= set("bcdfghjklmnpqrstvwxz")
+    return is_roman or is_mute or any(c.isdigit() for c in word)
 
 
 def without_type(text: str) -> str:
@@ -101,11 +173,14 @@ def without_type(text: str) -> str:
         return plain(quoted[0])
     words = plain(re.sub(r"\[[^\[\]]*\]|\([^()]*\)", " ", text)).split()
     kept = [i for i, word in enumerate(words) if word not in TYPE_WORDS]
-    return " ".join(words[kept[0] : kept[-1] + 1]) if kept else ""
+    words = words[: kept[-1] + 1] if kept else []
+    return " ".join(words[next((i for i, w in enumerate(words) if w not in ("a", "an", "the")), 0) :])
 
 
 def is_run(short: list[str], long: list[str]) -> bool:
-    return any(long[i : i + len(short)] == short for i in range(len(long) - len(short) + 1))
+    """Without a negation right before it."""
+    places = [i for i in range(len(long) - len(short) + 1) if long[i : i + len(short)] == short]
+    return any(not i or long[i - 1] not in "no not non dont never without".split() for i in places)
 
 
 def longest_common(a: str, b: str) -> int:
@@ -124,11 +199,12 @@ def squeezed(text: str) -> str:
 
 
 def plain(text: str) -> str:
+    text = re.sub(r"(?<=\d)[.,]00?(?!\d|[.,:]\d)", "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = "".join(char for char in folded if char not in "'`\u2018\u2019\u02bc\u00b4\u00ad\u200b\u200c\u200d\ufeff")
+    folded = re.sub(r"\b(un|de|dis|non)-(?=[a-z])", r"\1", folded)
     out = ""
     for char in folded:
-        if char in "'`\u2018\u2019\u02bc\u00b4\u00ad\u200b\u200c\u200d\ufeff":
-            continue
         out += char if char.isalnum() or unicodedata.category(char).startswith("M") else " "
     if out.split():
         return " ".join(out.split())

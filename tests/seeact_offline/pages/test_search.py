@@ -197,6 +197,76 @@ def test_a_worse_tier_adds_nothing_to_a_better_one() -> None:
     assert ids(body, "BUTTON", "Search") == ("1",)
 
 
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        ("Select all", "Deselect all"),
+        ("Deselect all", "Select all"),
+        ("Select all", "De-select all"),
+        ("De-select all", "Select all"),
+        ("Select all checkbox", "Deselect all"),
+        ("Select all", "All departments"),
+        ("Select account", "Delete account"),
+        ("Link account", "Delete account"),
+        ("Toggle dark theme", "Remove dark theme"),
+        ("Check all", "Uncheck all"),
+        ("Unsubscribe", "Subscribe"),
+        ("Show all reviews", "Hide all reviews"),
+        ("Enable notifications", "Disable notifications"),
+        ("Increase quantity", "Decrease quantity"),
+        ("Expand all sections", "Collapse all sections"),
+        ("Log in with your email address", "Log out with your email address"),
+        ("Check in date", "Check out date"),
+        ("Minimum price", "Maximum price"),
+        ("Women's shoes", "Men's shoes"),
+        ("Employer", "Employee"),
+        ("Accept cookies", "Don't accept cookies"),
+        ("No smoking", "Smoking"),
+        ("Sort by price low to high", "Sort by price high to low"),
+        ("Tuesday", "Thursday"),
+        ("10:00 AM", "10:00 PM"),
+        ("10:00 AM EST", "10:00 AM EDT"),
+        ("April 13", "April 14"),
+        ("1st floor", "2nd floor"),
+        ("Part II", "Part III"),
+        ("Size XL", "Size XXL"),
+        ("Size 9", "Size 9.5"),
+        ("$1,199.00", "$1,299.00"),
+        ("$199.00", "$1,199.00"),
+        ("Room 1", "Room 2"),
+        ("Room 1...", "Room 10"),
+        ("Gate A", "Gate B"),
+        ("10203", "10204"),
+    ],
+)
+def test_an_opposite_or_another_number_is_never_found(asked, other) -> None:
+    assert ids(f"<button #|1|><text>{other}</text></button>", "gizmo", asked) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("Select account", "Account"),
+        ("Select account", "Select an account"),
+        ("Select the Size dropdown", "Size"),
+        ("Checkbox labeled Free parking", "Free parking (82)"),
+        ("Sign up", "Don't have an account? Sign up"),
+        ("Sign up", "Signup"),
+        ("E-mail adress", "Email address"),
+        ("Add to the cart", "Add to cart"),
+        ("Serach flights", "Search flights"),
+        ("Organise trip", "Organize trip"),
+        ("Recieve 2 offers", "Receive 2 offers"),
+        ("$1,199", "$1,199.00"),
+        ("10:00AM", "10:00 a.m."),
+        ("April 1", "April 1, 2024"),
+        ("Non-refundable", "Nonrefundable"),
+    ],
+)
+def test_a_description_or_a_typing_error_hides_nothing(asked, text) -> None:
+    assert ids(f"<button #|1|><text>{text}</text></button>", "gizmo", asked) == ("1",)
+
+
 def test_words_are_contained_as_wholes() -> None:
     assert ids("<button #|1|><text>Cartography of the whole wide world</text></button>", "BUTTON", "cart") == ()
 
@@ -392,12 +462,19 @@ WORDS = st.sampled_from(
         "women's",
         "goTo",
         "icon_go",
+        "select",
+        "a",
+        "no",
+        "9",
+        "9.50",
+        "9.00",
+        "un-go",
         "\u00d7",
         "",
     ]
 )
 SHORT_TEXT = st.lists(WORDS, max_size=4).map(" ".join)
-WORDING = ["go", "cart", '"Go"', "'to'", "(go)", "[to]", "the", "button", "\u2026", "..."]
+WORDING = ["go", "cart", '"Go"', "'to'", "(go)", "[to]", "the", "select", "no", "9", "button", "\u2026", "..."]
 ASKED = st.one_of(SHORT_TEXT, st.lists(st.sampled_from(WORDING), max_size=4).map(" ".join))
 TAGS = ["div", "span", "button", "a", "input", "select", "option", "label", "textarea", "svg", "img", "li", "i"]
 NAMES = [
