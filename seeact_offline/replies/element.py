@@ -30,7 +30,7 @@ def letter_index(label: str) -> int:
 _NONE = re.compile(
     rf"(?:(?:option|choice|element|answer)\W{{1,3}})?(?:{NO_ELEMENT}|neither)(?![a-z0-9])"
     r"|(?:no|nothing|not)\b[\w ]{0,20}\b(?:match|matches|matching|applicable|available|found|listed|present)\b"
-    r"|(?:the|my|target)\b[\w ]{0,30}\bis not (?:listed|present|available|among|in the list|one of)\b",
+    r"|(?:the|my|target)\b[\w ]{0,30}\bis not (?:listed|shown|visible|present|available|among|in the list|one of)\b",
     re.IGNORECASE,
 )
 
@@ -50,12 +50,34 @@ def _opened(text: str) -> str:
 
 # --- words around letters and marks ----------------------------------------------------------------------------------
 
-_INTRO_WORDS = "the|my|final|best|correct|matching|chosen|selected|of|your|is|would be|element|answer"
+_INTRO_WORDS = (
+    "the|my|final|best|correct|matching|chosen|selected|of|your|it is|it's|is|would be|element|answer|choice|option|match"
+    "|(?:most )?likely|probably|I(?:'d|'ll| would| will)? (?:choose|select|pick|go with)"
+)
 _INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
 _OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
 # a list that goes on after its second letter in capitals, which is then not a word of the text
 _AND_SO_ON = r"[\s/]{0,3}(?:[,;(/]|or\b|and\b)"
-_EXPLAINS = re.compile(r"\s*(?:is|since|because|which|as|matches|seems|appears)\b")
+# what follows a letter or number that is the answer, and no word of the page's
+_EXPLAINS = re.compile(
+    r"\s*(?:is|was|because|since|which|as|matches|fits|seems|appears|looks|would|should|over|rather than|instead of"
+    r"|unlike|although|though|even though|but)\b"
+)
+_EXPLAINS_I = re.compile(r"\s*(?:is|because|matches|fits|seems|appears|looks|over|rather than|instead of)\b")
+"""After `I`, which is a pronoun before the others."""
+_EXPLAINS_LETTER = re.compile(rf"{_EXPLAINS.pattern}|\s*(?:(?:and )?not|best|better|most likely|while|given|due to)\b")
+"""After other letters than `A` and `I`."""
+_DENIED = re.compile(r"\s*(?:is|was|does|did|would|should|can)(?: not\b|n't|n\u2019t|not\b)")
+_LABELS = r"\W{1,3}(?:(?:the|option|choice|element|letter|mark|box|label|number) ){0,2}\W{0,2}(?:[A-Z]{1,2}|\d{1,4})\b"
+_REJECTED = re.compile(
+    rf"\b(?:than|instead of|over|not|neither|unlike|as opposed to){_LABELS}(?:\W{{0,3}}(?:,|\bor\b|\band\b|\bnor\b){_LABELS})*"
+)
+"""Others, named only to say that they are not the answer: `rather than M, N or O`."""
+
+
+def _is_in_doubt(tail: str, second: re.Pattern[str], alternative: re.Pattern[str]) -> bool:
+    """Whether what follows a label denies it or names another that may be meant as well."""
+    return bool(_DENIED.match(tail) or second.match(tail) or alternative.search(_REJECTED.sub("", tail)))
 
 
 def _goes_on(after: str) -> bool:
@@ -65,9 +87,7 @@ def _goes_on(after: str) -> bool:
 
 # --- letters ---------------------------------------------------------------------------------------------------------
 
-_INTRO = re.compile(
-    rf"(?:(?:{_INTRO_WORDS}|upper-?case|capital|choice|option|letter|match)\b{_INTRO_SIGNS}){{1,9}}", re.IGNORECASE
-)
+_INTRO = re.compile(rf"(?:(?:{_INTRO_WORDS}|upper-?case|capital|letter)\b{_INTRO_SIGNS}){{1,9}}", re.IGNORECASE)
 _LETTER = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
 _NONE_SENTENCE = re.compile(r"[.:\s-]*none of (?:the|these|those)\b", re.IGNORECASE)
 _SECOND = re.compile(
@@ -93,7 +113,7 @@ def picked_letter(text: str, n_choices: int) -> int | None:
     if label is None:
         return None
     tail = rest[label.end() :]
-    if _SECOND.match(tail) or _ALTERNATIVE.search(tail) or not _ends_letter(label[0], tail, intro[0] if intro else ""):
+    if _is_in_doubt(tail, _SECOND, _ALTERNATIVE) or not _ends_letter(label[0], tail, intro[0] if intro else ""):
         return None
     index = letter_index(label[0])
     if index != n_choices and _NONE_SENTENCE.match(tail):
@@ -117,7 +137,8 @@ def _ends_letter(label: str, tail: str, intro: str) -> bool:
     if not after:
         return True
     if _goes_on(after):
-        return intro != "" and label.isupper() and label not in ("A", "I") and _EXPLAINS.match(bare) is not None
+        explains = {"A": _EXPLAINS, "I": _EXPLAINS_I}.get(label, _EXPLAINS_LETTER)
+        return label.isupper() and explains.match(bare) is not None
     if after[0] in "&+@%$" or (label in ("I", "i") and after[0] == ","):
         return False
     if label in ("A", "I", "a", "i") and bare[0].isspace():
@@ -136,15 +157,19 @@ def _is_no_article(label: str, after: str) -> bool:
 # --- marks -----------------------------------------------------------------------------------------------------------
 
 _MARK_INTRO = re.compile(
-    rf"(?:(?:{_INTRO_WORDS}|with|as|has|having|carrying|in|red|mark|box|label|labell?ed|marked|number|numbered|no\."
+    rf"(?:(?:{_INTRO_WORDS}|target|with|as|has|having|carrying|in|red|mark|box|label|labell?ed|marked|number|numbered|no\."
     rf"|letters?)(?![^\W_]){_INTRO_SIGNS}){{1,12}}",
     re.IGNORECASE,
 )
 _MARK = re.compile(r"(?:[A-Za-z]{1,3}|\d{1,6})(?![A-Za-z0-9])")
 _NO_MARK = re.compile(
-    r"(?:there is |it has |it is )?(?:no|not)\b[\sa-z]{0,20}\b(?:mark|marks|marked|box|boxed|label|labell?ed)\b",
-    re.IGNORECASE,
+    r"(?:(?:the|my|this|that|it|i|there|target|element|button|link|field)\b[\w ,'\u2019-]{0,80}?)?"
+    r"(?<![^\W_])(?:(?:no|not|cannot|lacks?|missing|without)\b|\w{2,6}n['\u2019]t\b|(?=un(?:mark|label|box|letter|number)))[\w ]{0,30}?"
+    r"(?<![^\W_])(?:un)?(?:mark|box|bounding|label|letter|number|annotat|highlight)\w*\b"
+    r"(?-i:(?!.*\b(?!NA\b|A \b|I\b)(?:[A-Z]{1,2}|\d{1,4})\b))",
+    re.IGNORECASE | re.DOTALL,
 )
+"""No label is named after it: `not marked with B but with C`."""
 _SECOND_MARK = re.compile(
     rf"[\W_]{{0,6}}(?:{_OR_AND}|to)[\W_]{{0,6}}"
     r"(?:(?:the|mark|box|label|number|element|no\.)\s){0,3}[\W_]{0,3}"
@@ -175,7 +200,7 @@ def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
     if label is None:
         return None
     tail = words[label.end() :]
-    if _SECOND_MARK.match(tail) or _ALTERNATIVE_MARK.search(tail) or not _ends_mark(label[0], tail, intro):
+    if _is_in_doubt(tail, _SECOND_MARK, _ALTERNATIVE_MARK) or not _ends_mark(label[0], tail, intro):
         return None
     return {name: i for i, name in enumerate(labels)}.get(label[0].upper())
 

@@ -189,6 +189,25 @@ def test_i_is_a_letter_where_it_stands_alone(element: str) -> None:
     assert picked(answer(element)) == 8
 
 
+@pytest.mark.parametrize(
+    ("element", "choice"),
+    pairs(
+        """
+H because it matches better than O => 7|H rather than G => 7|H, because it matches better than A or B => 7
+H since it is closer to the task than G => 7|H over G => 7|H instead of F or G => 7|H not G => 7|H and not G => 7
+H as opposed to G => 7|H is a better match than G => 7|H matches better than F or G => 7|H would be better than G => 7
+H, not F or G => 7|H best matches the target => 7|H unlike G is a button => 7|H although G is similar => 7
+A because it matches better than B => 0|A rather than B => 0|A is the search box => 0|A over B => 0
+I because it is the search button => 8|I is the button => 8|I rather than G => 8|It is H => 7|I would choose H => 7
+The best match is H, not G => 7|Most likely H => 7|Option H rather than option G => 7
+"""
+    ),
+)
+def test_the_letter_first_named_is_chosen_over_others(element: str, choice: str) -> None:
+    assert picked(answer(element)) == int(choice)
+    assert parse_grounding_reply(answer(element), "annotation", len(SINGLE), labels=SINGLE).choice == int(choice)
+
+
 UNCLEAR = cases(
     """
 A button|A link on the top|a search box|A "Search" button|a "Search" button|A (blue) button|a (blue) link
@@ -197,6 +216,7 @@ Option A or B|Option A or option B|A/B/C|H (or P)|H. <button> Go </button> or P.
 Z|R|AA|Option Z|S. Something|H1|7|id=7|<button id=7> Search </button>|<a> Profile </a>|<b> Bold text|HH|H Search
 The element is a button|Search|e.g. the button|U.S. map|choice a link|?|A. None of the other options match|A or B or C
 Input field labeled "Keyword"|T shirt|C# course|H & M store|A.com link|A **Search** button|the Search button
+H is not the button|Option H isn't there|A rather large button|H because it fits, or P|A clearly visible link|I would say so
 """
 )
 
@@ -582,6 +602,7 @@ def test_two_letters_are_a_label_even_where_they_spell_a_word(element: str, labe
         """
 18|0|012|A|12 or 13|12, 13|12 and 13|12/13|12-14|12–14|12 to 14|12.5|12:30|12%|12 items|12th|twelve|1 2|12 or NA
 12 or none|12, or mark 13|12 (or 13)|the search button|The search button (12)|The 12 button|date 12|?|Search 12
+The target is not marked with 12 but with 13|12 is not the search button|The box without a label beside 12
 """
     ),
 )
@@ -606,6 +627,9 @@ def test_a_pair_of_letters_that_is_not_offered_is_an_unknown_choice(element: str
         """
 NA|N/A|n/a|na|none|None|[NA]|"NA"|**NA**|N/A.|NA (it is not marked)|None of the marks|mark NA|label: NA|Not applicable
 no mark|not marked|There is no mark on it|Ｎ/A|None of the boxes matches
+The target is not marked|The target element is not labelled in the image|Target not boxed|The button isn't marked|unlabeled
+The target has no mark|The field does not have a label|The element is missing a label|The target is not marked with a letter
+It is unmarked|I cannot find a label, so NA|The target is not visible|The link lacks a red box
 """
     ),
 )
