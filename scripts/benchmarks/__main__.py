@@ -1,6 +1,6 @@
 """Measure speed and memory on made-up data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks help | steps | describe | sample | stream | lint | marks | scoring | engine | campaign | finetune | viewer | cross-encoder | ranker | all
+python scripts/benchmarks help | steps | describe | sample | stream | lint | marks | scoring | intervals | engine | campaign | finetune | viewer | cross-encoder | ranker | all
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks.describe import bench_describe
 from benchmarks.engine import bench_engine
 from benchmarks.finetune import bench_finetune
 from benchmarks.help import bench_help
+from benchmarks.intervals import bench_intervals
 from benchmarks.lint import bench_lint
 from benchmarks.marks import bench_marks
 from benchmarks.measuring import Line, print_lines
@@ -44,6 +45,7 @@ CLAIMS: dict[str, Callable[[argparse.Namespace], list[Line]]] = {
     "stream": lambda args: bench_stream(args.dir),
     "steps": lambda args: bench_steps(args.n, args.dir),
     "scoring": lambda args: bench_scoring(args.scored_steps, args.dir),
+    "intervals": lambda args: bench_intervals(args.splits),
     "engine": lambda args: bench_engine(args.engine_steps, args.dir),
     "campaign": lambda args: bench_campaign(args.dir),
     "finetune": lambda args: bench_finetune(args.dir),
@@ -78,6 +80,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--scored-steps", type=int, default=15_000, help="scoring: steps of each run (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--splits", type=int, default=2500, help="intervals: simulated splits a cell (default: %(default)s)"
     )
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
     parser.add_argument("--ranker-steps", type=int, default=20, help="cross-encoder: steps (default: %(default)s)")

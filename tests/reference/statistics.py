@@ -30,10 +30,16 @@ def clustered_standard_error(values: Sequence[Sequence[float]], *, micro: bool =
     return math.sqrt(max(0.0, math.fsum(pairs)) * n / (n - 1))
 
 
-def steps_of_tasks(rng: np.random.Generator, share: float, n_tasks: int, alike: float = 0.15) -> list[list[float]]:
-    """Right and wrong steps of tasks of 3 to 15 steps; each task has a rate of its own, from a beta distribution that makes two
-    steps of a task correlate by `alike`."""
-    strength = (1 - alike) / alike
-    rates = rng.beta(share * strength, (1 - share) * strength, n_tasks)
+def steps_of_tasks(
+    rng: np.random.Generator, mean: float, n_tasks: int, alike: float = 0.15, tokens: int = 1
+) -> list[list[float]]:
+    """What the steps of tasks of 3 to 15 steps earn: the share of right ones among 1 to `tokens` tries, mostly 1.
+
+    Each task has a rate of its own, from a beta distribution that makes two tries of a task correlate by `alike`.
+    """
+    strength = (1 - alike) / alike if alike else 0.0
+    rates = rng.beta(mean * strength, (1 - mean) * strength, n_tasks) if alike else np.full(n_tasks, mean)
     lengths = rng.integers(3, 16, n_tasks)
-    return [[float(x) for x in rng.random(n) < rate] for rate, n in zip(rates, lengths, strict=True)]
+    tries = np.where(rng.random(lengths.sum()) < 0.7, 1, rng.integers(1, tokens + 1, lengths.sum()))
+    earned = rng.binomial(tries, np.repeat(rates, lengths)) / tries
+    return [[float(x) for x in steps] for steps in np.split(earned, np.cumsum(lengths)[:-1])]

@@ -1,0 +1,112 @@
+"""The 95 % intervals hold the truth in 92.5 to 98.5 of 100 splits, and never contradict p."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.measuring import SEED, Line, timed
+
+TASKS, MEANS, CORRELATIONS = (14, 30, 60, 177), (0.08, 0.4, 0.9), (0.0, 0.2, 0.5)
+KINDS = {"share": 1, "share, micro": 1, "Operation F1": 3}
+"""Each kind of figure, and the tries of a step of which it earns the share that is right: with one it is right or wrong."""
+COMPARISONS = 10_000
+LONGEST_PAIRED = 60
+TYPICAL_TASKS = 177
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How often the interval held the truth."""
+
+    kind: str
+    n_tasks: int
+    mean: float
+    correlation: float
+    share: float
+
+    @property
+    def is_hard(self) -> bool:
+        """The cells that docs/statistics.md names: tasks so unlike that few of them show the rare kind."""
+        return self.correlation == max(CORRELATIONS) and self.mean != 0.4
+
+
+def bench_intervals(splits: int) -> list[Line]:
+    """Simulates `splits` splits a cell, of tasks of 3 to 15 steps, and prints the table of docs/statistics.md."""
+    found = [
+        _covered(kind, n_tasks, mean, correlation, splits)
+        for kind, n_tasks, mean, correlation in itertools.product(KINDS, TASKS, MEANS, CORRELATIONS)
+    ]
+    _print_table(found)
+    usual, hard = ([100 * one.share for one in found if one.is_hard is which] for which in (False, True))
+    return [
+        Line(f"lowest coverage of {len(usual)} cells", min(usual), "%", at_least=92.5),
+        Line(f"highest coverage of {len(usual)} cells", max(usual), "%", at_most=98.5),
+        Line(f"lowest coverage of the other {len(hard)}", min(hard), "%"),
+        Line(f"highest coverage of the other {len(hard)}", max(hard), "%"),
+        *_paired(),
+    ]
+
+
+def _covered(kind: str, n_tasks: int, mean: float, correlation: float, splits: int) -> Covered:
+    from seeact_offline.scoring import aggregate
+    from tests.reference.statistics import steps_of_tasks
+
+    rng, held = np.random.default_rng((SEED, n_tasks)), 0
+    for _ in range(splits):
+        steps = steps_of_tasks(rng, mean, n_tasks, correlation, KINDS[kind])
+        values = {str(task): earned for task, earned in enumerate(steps)}
+        found = aggregate.micro_interval(values, SEED) if "micro" in kind else aggregate.metric(values, SEED)
+        low, high = found.ci95
+        held += low <= mean <= high
+    return Covered(kind, n_tasks, mean, correlation, held / splits)
+
+
+def _print_table(found: list[Covered]) -> None:
+    columns = list(itertools.product(MEANS, CORRELATIONS))
+    print("| figure | tasks |", *(f"{100 * mean:.0f} %, {correlation:g} |" for mean, correlation in columns))
+    print("|---" * (2 + len(columns)) + "|")
+    for kind, n_tasks in itertools.product(KINDS, TASKS):
+        cells = [f"{100 * one.share:.1f}" for one in found if (one.kind, one.n_tasks) == (kind, n_tasks)]
+        print(f"| {kind} | {n_tasks} | " + " | ".join(cells) + " |")
+
+
+# --- intervals of differences ---
+
+
+def _paired() -> list[Line]:
+    from seeact_offline.scoring import statistics
+
+    held = contradictions = 0
+    for shift, differences in _comparisons():
+        gap = statistics.gap(differences, SEED)
+        assert gap.ci95 is not None
+        low, high = gap.ci95
+        contradictions += (gap.p < 0.05) != (low > 0 or high < 0)
+        held += low <= shift <= high
+    typical = np.random.default_rng(SEED).normal(0.1, 0.4, TYPICAL_TASKS)
+    took = min(timed(lambda: statistics.sign_flip_interval(typical, SEED)).wall_s for _ in range(10))
+    return [
+        Line(f"contradictions of p and interval in {COMPARISONS}", contradictions, "", at_most=1),
+        Line(f"paired intervals that hold the truth, of {COMPARISONS}", 100 * held / COMPARISONS, "%", 92.5, 98.5),
+        Line(f"the paired interval of {TYPICAL_TASKS} tasks, best of 10", 1000 * took, "ms", at_most=16),
+    ]
+
+
+def _comparisons() -> Iterator[tuple[float, np.ndarray]]:
+    """The true difference, and the differences of 6 to LONGEST_PAIRED tasks."""
+    from seeact_offline.scoring import aggregate
+    from tests.reference.statistics import steps_of_tasks
+
+    rng = np.random.default_rng(SEED)
+    for _ in range(COMPARISONS):
+        n_tasks = int(rng.integers(6, LONGEST_PAIRED + 1))
+        first, second = rng.choice([0.2, 0.3, 0.4, 0.6], 2)
+        ours, theirs = (
+            aggregate.task_means(steps_of_tasks(rng, mean, n_tasks, 0.2, int(rng.choice([1, 3]))))
+            for mean in (first, second)
+        )
+        yield float(first - second), ours - theirs
