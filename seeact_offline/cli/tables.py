@@ -1,4 +1,4 @@
-"""`tables`: the paper's tables and figures from finished runs, and whether one in a file is still what its runs give."""
+"""`tables`: makes the paper's tables and figures of finished runs, and checks that those in a file are still what the runs give."""
 
 from __future__ import annotations
 
@@ -113,17 +113,22 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _checked(one: checking.Written, base: Path) -> bool:
-    """Whether a cell of this table has moved."""
+    """Whether this table is another now."""
     now = tabling.tabulate(one.table, [base / path for path in one.inputs], base, one.dataset)
     drawing = TABLES[f"table{one.table}"](now, NOT_THE_PAPERS if now["is_sample"] else "")
-    fresh = _clean(drawing.text(one.form), one.form)
-    moved = checking.moved(one.text, fresh, one.form)
+    found = checking.changes(one.text, _clean(drawing.text(one.form), one.form), one.form)
     _note_new_results(one, now)
-    for cell in moved:
+    for text in found.missing:
+        say(f"missing: {text}")
+    for text in found.unknown:
+        say(f"not of these runs: {text}")
+    for cell in found.moved:
         say(f"moved: {cell.place}: was {cell.was or 'empty'}, is now {cell.now or 'empty'}")
-    n_cells = checking.n_cells(fresh, one.form)
-    say(f"Table {one.table} ({one.form}): {len(moved) or 'none'} of {n_cells} cells moved")
-    return bool(moved)
+    rest = {"missing": found.missing, "not of these runs": found.unknown}
+    counts = [f"{len(found.moved) or 'none'} of {found.n_cells} cells moved"]
+    counts += [f"{len(texts)} {what}" for what, texts in rest.items() if texts]
+    say(f"Table {one.table} ({one.form}): {', '.join(counts)}")
+    return bool(found)
 
 
 def _note_new_results(one: checking.Written, now: dict[str, Any]) -> None:

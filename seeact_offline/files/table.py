@@ -40,6 +40,8 @@ class Table:
     """How many columns, from the first, say what a row is; LaTeX aligns the others right."""
     parts: Collection[int] = ()
     """Rows, from 0, that begin another part of the table; LaTeX draws a line above each."""
+    remarks: Sequence[str] = ()
+    """One a row, which LaTeX alone writes, as a comment behind it. Empty: none."""
 
     def markdown(self) -> str:
         """A heading, the table, and one paragraph for each note."""
@@ -53,12 +55,12 @@ class Table:
 
     def latex(self) -> str:
         """A `tabular` with booktabs' lines, with title and notes as comments above it."""
-        remarks = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
+        comments = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
         above = [_tex_line(_tex_spans(self.above)), *_tex_rules(self.above)] if self.above else []
         columns = "l" * self.n_labels + "r" * (len(self.header) - self.n_labels)
         return "\n".join(
             [
-                *remarks,
+                *comments,
                 "% needs \\usepackage{booktabs}",
                 f"\\begin{{tabular}}{{{columns}}}",
                 "\\toprule",
@@ -74,9 +76,9 @@ class Table:
 
     def _tex_rows(self) -> list[str]:
         lines: list[str] = []
-        for number, row in enumerate(self.rows):
+        for number, (row, remark) in enumerate(itertools.zip_longest(self.rows, self.remarks, fillvalue="")):
             lines += ["\\midrule"] if number in self.parts and number else []
-            lines.append(_tex_line([tex(one) for one in row]))
+            lines.append(_tex_line([tex(one) for one in row]) + (f" % {one_line(remark)}" if remark else ""))
         return lines
 
     def html(self) -> str:

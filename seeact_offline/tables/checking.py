@@ -1,7 +1,8 @@
-"""Whether a table, as it stands in a file, is still what its runs give. Reads every format that `drawing` writes.
+"""Checks that a table in a file is still what its runs give. Reads every format that `drawing` writes.
 
-What is compared is what people read, the cells: so a figure that was changed by hand, or rows that were exchanged while the
-table was copied, are found too.
+Compares the cells that people read, so it also finds a figure changed by hand and labels exchanged while copying. Rows are
+matched by the runs that they come from and by their labels, columns by their titles; their order and emphasis such as bold type
+do not matter.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ import csv
 import html
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import takewhile
+from typing import NamedTuple
 
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.records import InputError
-from seeact_offline.tables.drawing import BLOCK, HASH, MADE_OF, Form
+from seeact_offline.tables.drawing import BLOCK, HASH, MADE_OF, ORIGIN, Form
 
 Grid = list[list[str]]
 """Rows of cells as they are written, the header first."""
+UNCOMPARED = frozenset({ORIGIN, HASH})
+"""Columns by which rows are matched, or which say less than the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +48,25 @@ class Moved:
     """One cell that is another now."""
 
     place: str
-    """What the row and the column say."""
+    """The labels of its row, and its column."""
     was: str
     now: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """How a table in a file differs from the one that its runs give."""
+
+    moved: tuple[Moved, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Rows and columns that the file lacks."""
+    unknown: tuple[str, ...] = ()
+    """Rows and columns that the runs do not give."""
+    n_cells: int = 0
+    """Cells that were compared."""
+
+    def __bool__(self) -> bool:
+        return bool(self.moved or self.missing or self.unknown)
 
 
 class _Run(msgspec.Struct):
@@ -79,28 +100,98 @@ def written(text: str, name: str) -> list[Written]:
         ) from None
 
 
-def moved(old: str, new: str, form: Form) -> list[Moved]:
-    """The cells in which two texts of one table in one format differ."""
+def changes(old: str, new: str, form: Form) -> Changes:
+    """From a table as it stands in a file to the same table made again, both in one format."""
     before, after = _GRIDS[form](old), _GRIDS[form](new)
-    found: list[Moved] = []
-    for number in range(max(len(before), len(after))):
-        was, now = (grids[number] if number < len(grids) else [] for grids in (before, after))
-        for place in range(max(len(was), len(now))):
-            row, other = (grid[place] if place < len(grid) else [] for grid in (was, now))
-            found += _moved_in_row((now or was)[0], row, other)
-    return found
+    grids = _matched([_Line(grid[0]) for grid in before], [_Line(grid[0]) for grid in after])
+    found = [
+        *(_changes(before[i], after[j]) for i, j in grids.both),
+        *(Changes(missing=tuple(map(_named, _lines(after[j])))) for j in grids.missing),
+        *(Changes(unknown=tuple(map(_named, _lines(before[i])))) for i in grids.unknown),
+    ]
+    return Changes(
+        moved=tuple(cell for one in found for cell in one.moved),
+        missing=tuple(text for one in found for text in one.missing),
+        unknown=tuple(text for one in found for text in one.unknown),
+        n_cells=sum(one.n_cells for one in found),
+    )
 
 
-def n_cells(text: str, form: Form) -> int:
-    return sum(len(row) for grid in _GRIDS[form](text) for row in grid[1:])
+class _Line(NamedTuple):
+    """A row of a table, or one title."""
+
+    cells: Sequence[str]
+    origin: str = ""
+    """The runs that it comes from; empty where it does not say so."""
 
 
-def _moved_in_row(header: Sequence[str], was: Sequence[str], now: Sequence[str]) -> Iterator[Moved]:
-    label = " ".join((now or was)[:1])
-    for column, (old, new) in enumerate(zip_longest(was, now, fillvalue="nothing")):
-        name = header[column] if column < len(header) else f"column {column + 1}"
-        if old != new and name != HASH:
-            yield Moved(f"{label}, {name}", old, new)
+def _changes(before: Grid, after: Grid) -> Changes:
+    """Of one grid."""
+    titles, header = before[0], after[0]
+    columns = _matched([_Line([title]) for title in titles], [_Line([title]) for title in header])
+    old, new = _lines(before), _lines(after)
+    rows = _matched(old, new)
+    compared = [(i, j) for i, j in columns.both if header[j] not in UNCOMPARED]
+    cells = [
+        Moved(f"{_label(new[to])}, {header[j]}", "".join(old[of].cells[i : i + 1]), new[to].cells[j])
+        for of, to in rows.both
+        for i, j in compared
+    ]
+    missing = [header[j] for j in columns.missing if header[j] not in UNCOMPARED]
+    return Changes(
+        moved=tuple(cell for cell in cells if cell.was != cell.now),
+        missing=(*(f"column {title}" for title in missing), *(_named(new[to]) for to in rows.missing)),
+        unknown=(*(f"column {titles[i]}" for i in columns.unknown), *(_named(old[of]) for of in rows.unknown)),
+        n_cells=len(cells),
+    )
+
+
+def _lines(grid: Grid) -> list[_Line]:
+    """The rows below the header."""
+    place = grid[0].index(ORIGIN) if ORIGIN in grid[0] else len(grid[0])
+    return [_Line(row, "".join(row[place : place + 1])) for row in grid[1:]]
+
+
+def _named(line: _Line) -> str:
+    return f"row {_label(line)}"
+
+
+def _label(line: _Line) -> str:
+    """The cells before the first figure."""
+    first, *others = line.cells or [""]
+    return ", ".join([first, *takewhile(lambda cell: not re.match(r"[-+]?\d|-?$", cell), others)])
+
+
+class _Matched(NamedTuple):
+    """Places in two lists of what belongs together."""
+
+    both: list[tuple[int, int]]
+    """In the order of the second."""
+    missing: list[int]
+    """Places in the second that nothing in the first belongs to."""
+    unknown: list[int]
+    """The reverse."""
+
+
+def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Matched:
+    """Pairs lines of one origin first, and first those that share the most cells from the left.
+
+    The first cell may be rewritten where the origin or half of the line is the same.
+    """
+    width = max((len(line.cells) for line in after), default=0)
+    left, wanted = dict(enumerate(before)), dict(enumerate(after))
+    both: list[tuple[int, int]] = []
+    for by_origin, start, least in ((True, 0, 1), (True, 1, 1), (False, 0, 1), (False, 1, width // 2 + 1)):
+        for end in range(width, least - 1, -1):
+            places: dict[tuple[str, ...], deque[int]] = defaultdict(deque)
+            for i, line in left.items():
+                if line.origin or not by_origin:
+                    places[(line.origin if by_origin else "", *line.cells[start:end])].append(i)
+            for j, line in [*wanted.items()]:
+                if found := places.get((line.origin if by_origin else "", *line.cells[start:end])):
+                    both.append((found[0], j))
+                    del left[found.popleft()], wanted[j]
+    return _Matched(sorted(both, key=lambda pair: pair[1]), list(wanted), list(left))
 
 
 def _of_block(text: str) -> Written:
@@ -127,44 +218,58 @@ def _of_csv(text: str) -> Written:
     )
 
 
-# --- cells as they are written ---
+# --- cells as they are written, without emphasis ---
+
+_MARKDOWN_EMPHASIS = re.compile(r"(?<!\\)\*+|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)")
+_LATEX_EMPHASIS = re.compile(
+    r"\\(?:text|math)(?:bf|it)(?![a-zA-Z])|\\(?:bfseries|boldmath|bf|emph|underline|ul)(?![a-zA-Z])|(?<!\\)[{}$]"
+)
+_LATEX_ROW = re.compile(r"^(.*?)\\\\(?:\[[^]\n]*\])?[ \t]*(?:%(.*))?$", re.MULTILINE)
+_HTML_EMPHASIS = re.compile(r"</?(?:b|strong|i|em|u|span)(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
 def _markdown_grids(text: str) -> list[Grid]:
     grids: list[Grid] = []
     before = ""
     for line in text.splitlines():
-        if line.startswith("|") and not line.startswith("|-"):
+        if line.startswith("|") and not re.match(r"\|\s*:?-+:?\s*\|", line):
             grids += [] if before.startswith("|") else [[]]
-            grids[-1].append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            grids[-1].append([_MARKDOWN_EMPHASIS.sub("", cell).strip() for cell in cells])
         before = line
     return grids
 
 
 def _latex_grids(text: str) -> list[Grid]:
-    tables = re.findall(r"\\toprule(.*?)\\bottomrule", text, re.DOTALL)
-    return [_joined([_latex_cells(line) for line in table.splitlines() if line.endswith(r"\\")]) for table in tables]
+    """The comment that ends a line is its last cell."""
+    tables = [part.partition(r"\bottomrule")[0] for part in text.split(r"\toprule")[1:]]
+    grids = [_joined([_latex_cells(*row) for row in _LATEX_ROW.findall(table)]) for table in tables]
+    return [[[*grid[0][:-1], ORIGIN], *grid[1:]] for grid in grids if grid]
 
 
-def _latex_cells(line: str) -> list[str]:
+def _latex_cells(line: str, comment: str) -> list[str]:
     """A cell that spans columns stands once for each."""
     cells: list[str] = []
-    for text in re.split(r"(?<!\\)&", line.removesuffix(r"\\")):
-        spanning = re.fullmatch(r"\\multicolumn\{(\d+)\}\{c\}\{(.*)\}", text.strip())
-        cells += [f"{spanning[2]}: "] * int(spanning[1]) if spanning else [text.strip()]
-    return cells
+    for text in re.split(r"(?<!\\)&", line):
+        spanning = re.fullmatch(r"\\multicolumn\{(\d{1,3})\}\{c\}\{(.*)\}", text.strip())
+        plain = " ".join(_LATEX_EMPHASIS.sub("", spanning[2] if spanning else text).split())
+        cells += [f"{plain}: "] * int(spanning[1]) if spanning else [plain]
+    return [*cells, comment.strip()]
 
 
 def _html_grids(text: str) -> list[Grid]:
-    tables = re.findall(r"<table>(.*?)</table>", text, re.DOTALL)
-    return [_joined([_html_cells(row) for row in re.findall(r"<tr>(.*?)</tr>", table)]) for table in tables]
+    tables = [part.partition("</table>")[0] for part in text.split("<table>")[1:]]
+    grids = [_joined([_html_cells(row.partition("</tr>")[0]) for row in table.split("<tr>")[1:]]) for table in tables]
+    return [grid for grid in grids if grid]
 
 
 def _html_cells(row: str) -> list[str]:
     cells: list[str] = []
-    for columns, text in re.findall(r'<t[hd](?: colspan="(\d+)")?>(.*?)</t[hd]>', row):
-        spanned = f"{html.unescape(text)}: " if text else ""
-        cells += [spanned] * int(columns) if columns else [html.unescape(text)]
+    for cell in re.split(r"<t[hd]\b", row)[1:]:
+        attributes, _, text = cell.partition(">")
+        plain = html.unescape(_HTML_EMPHASIS.sub("", re.split("</t[hd]>", text)[0])).strip()
+        columns = re.search(r'colspan="(\d{1,3})"', attributes)
+        cells += [f"{plain}: " if plain else ""] * int(columns[1]) if columns else [plain]
     return cells
 
 

@@ -19,6 +19,8 @@ BLOCK = "seeact-offline table "
 MADE_OF = "made_of"
 """The column of a CSV with the same."""
 HASH = "results_sha256"
+ORIGIN = "run"
+"""The column that says which runs a row comes from: in a CSV their paths, elsewhere their numbers in the provenance."""
 _SAID = ("split", "dataset", "dataset_fingerprint", "protocol", "seed")
 _DOCUMENT = r"""\documentclass{article}
 \usepackage{booktabs,graphicx}
@@ -156,9 +158,15 @@ def provenance(results: Mapping[str, Any]) -> Provenance | None:
 def provenance_columns(results: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """For the line of a CSV whose figures come from these runs; the last says what the whole table was made of."""
     known = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
-    shown = {name: ";".join(run.get(name, "") for run in known) for name in ("run", HASH, *_SAID[1:])}
+    shown = {name: ";".join(run.get(name, "") for run in known) for name in (ORIGIN, HASH, *_SAID[1:])}
     made_of = {"inputs": results["inputs"], "dataset": results.get("dataset_counted")}
     return {"table": results["table"], **shown, MADE_OF: json.dumps(made_of)}
+
+
+def numbers_of(results: Mapping[str, Any], paths: Sequence[str]) -> str:
+    """The numbers of these runs in the provenance."""
+    known = [run["run"] for run in results["runs"]]
+    return ", ".join(str(known.index(path) + 1) for path in paths)
 
 
 def interval_of(figures: Sequence[Mapping[str, Any]]) -> str:

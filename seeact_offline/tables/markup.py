@@ -9,7 +9,7 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import Drawing, interval_of, provenance, provenance_columns
+from seeact_offline.tables.drawing import ORIGIN, Drawing, interval_of, provenance, provenance_columns
 
 COUNTS = ("replies_reused", "failed_steps")
 PLACE = ("kind", "position", "turn 1")
@@ -107,6 +107,7 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
         above=[("", len(PLACE)), (results["model"], len(METRICS)), ("Paper", len(METRICS))],
         header=("Kind", "Position", "Turn 1", *TITLES, *TITLES),
         rows=[(*_place(row), *(_short(row[name]) for name, _ in METRICS), *_paper(row)) for row in results["rows"]],
+        remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(results["rows"], 1)],
         notes=[*([remark] if remark else []), *counted],
         n_labels=len(PLACE),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import Drawing, interval_of, provenance, provenance_columns
+from seeact_offline.tables.drawing import ORIGIN, Drawing, interval_of, numbers_of, provenance, provenance_columns
 
 TITLES = dict(METRICS) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
 SPLIT_TITLES = {
@@ -42,13 +42,14 @@ def _page(results: Mapping[str, Any]) -> Table:
             _split(row, split),
             *_beside(results, row, split),
             *(row["cells"][split][name] for name in SIZES),
+            numbers_of(results, row["runs"][split]),
         )
         for row in results["rows"]
         for split in row["cells"]
     ]
     return Table(
-        above=[("", 2), *pairs, ("", len(SIZES))],
-        header=("method", "split", *(["ours", "paper"] * len(pairs)), *SIZES.values()),
+        above=[("", 2), *pairs, ("", len(SIZES) + 1)],
+        header=("method", "split", *(["ours", "paper"] * len(pairs)), *SIZES.values(), ORIGIN),
         rows=rows,
         notes=_notes(results, "beside ours only if grounding, model and split are the same beyond doubt"),
         n_labels=2,
@@ -103,6 +104,10 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
             *_sizes(results),
         ],
         parts=[len(ours)],
+        remarks=[
+            f"{ORIGIN} {numbers_of(results, [path for split in row['cells'] for path in row['runs'][split]])}"
+            for row in results["rows"]
+        ],
     )
 
 

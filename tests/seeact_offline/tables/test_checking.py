@@ -9,7 +9,7 @@ import pytest
 from seeact_offline.records import InputError
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.tables import TABLES
-from seeact_offline.tables.checking import moved, n_cells, written
+from seeact_offline.tables.checking import Changes, Moved, changes, written
 from seeact_offline.tables.drawing import ENDINGS, Form
 from tests.finished_runs import make_run
 
@@ -18,6 +18,12 @@ FORMS: tuple[Form, ...] = tuple(ENDINGS)
 
 def text(folder: Path, form: Form, number: int = 2, standalone: bool = False) -> str:
     return TABLES[f"table{number}"](tabulate(number, [folder], folder)).text(form, standalone)
+
+
+def moved(old: str, new: str, form: Form) -> tuple[Moved, ...]:
+    found = changes(old, new, form)
+    assert (found.missing, found.unknown) == ((), ())
+    return found.moved
 
 
 @pytest.fixture
@@ -36,9 +42,9 @@ def test_a_table_says_what_it_was_made_of(runs: Path, form: Form) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_equals_itself_cell_by_cell(runs: Path, form: Form) -> None:
-    made = text(runs, form)
-    assert moved(made, made, form) == []
-    assert n_cells(made, form) > 20
+    found = changes(text(runs, form), text(runs, form), form)
+    assert not found
+    assert found.n_cells > 10
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -51,32 +57,99 @@ def test_a_changed_figure_is_the_cell_that_moved(runs: Path, form: Form) -> None
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
-def test_exchanged_rows_are_found(runs: Path, form: Form) -> None:
+def test_exchanged_labels_are_found(runs: Path, form: Form) -> None:
     made = text(runs, form)
     swapped = made.replace("openai/a ", "@@").replace("openai/b ", "openai/a ").replace("@@", "openai/b ")
     swapped = swapped.replace("openai/a<", "@@").replace("openai/b<", "openai/a<").replace("@@", "openai/b<")
     assert len(moved(swapped, made, form)) == 2
 
 
+def lines_of(made: str, of: str) -> list[str]:
+    """The rows of the table that hold the text."""
+    return [line for line in made.splitlines(keepends=True) if of in line and not line.startswith(("%", "<!--", "1."))]
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_a_row_that_is_gone_is_found(runs: Path, form: Form) -> None:
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_row_that_is_gone_is_one_row_missing(runs: Path, form: Form, number: int) -> None:
+    made = text(runs, form, number)
+    first = lines_of(made, "choice, openai/a")[0]
+    found = changes(made.replace(first, ""), made, form)
+    assert (found.moved, len(found.missing), found.unknown) == ((), 1, ())
+    assert found.missing[0].startswith("row choice, openai/a")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_in_another_order_are_the_same_table(runs: Path, form: Form) -> None:
     made = text(runs, form)
-    lines = [line for line in made.splitlines(keepends=True) if "openai/b" not in line or "table {" in line]
-    assert {cell.was for cell in moved("".join(lines), made, form)} >= {"nothing"}
+    first, last = lines_of(made, "choice, openai/a"), lines_of(made, "choice, openai/b")
+    assert not changes(made.replace("".join(last), "").replace("".join(first), "".join([*last, *first])), made, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_that_no_run_gives_is_named(runs: Path, form: Form) -> None:
+    made = text(runs, form)
+    line = lines_of(made, "choice, openai/a")[0]
+    found = changes(made.replace(line, line + line.replace("openai/a", "made up")), made, form)
+    assert (found.moved, found.missing, len(found.unknown)) == ((), (), 1)
+    assert "made up" in found.unknown[0]
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "html"])
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_row_under_another_label_is_matched_by_its_runs(runs: Path, form: Form, number: int) -> None:
+    made = text(runs, form, number)
+    first, second = (lines_of(made, f"choice, openai/{name}")[0] for name in "ab")
+    relabelled = second.replace("choice, openai/b", "Ours").replace("50.0", "99.9").replace("0.0", "9.9")
+    found = changes(made.replace(first, "").replace(second, relabelled), made, form)
+    assert (found.missing, found.unknown) == (
+        ("row choice, openai/a" + (", cross_task" if form != "latex" else ""),),
+        (),
+    )
+    assert {(cell.was, cell.now) for cell in found.moved} >= {("Ours", "choice, openai/b")}
+    assert len(found.moved) > 1
+
+
+def test_runs_that_the_file_no_longer_names_leave_the_labels(runs: Path) -> None:
+    made = text(runs, "latex")
+    bare = made.replace(r" \\ % run 1", r" \\").replace(r" \\ % run 2", r" \\ % mine")
+    assert bare != made
+    assert not changes(bare, made, "latex")
+
+
+def test_a_column_that_is_gone_is_named_once() -> None:
+    made = "| a | b | c |\n|---|---|---|\n| x | 1.0 | 2.0 |\n| y | 3.0 | 4.0 |\n"
+    cut = "| a | c |\n|---|---|\n| x | 2.0 |\n| y | 4.0 |\n"
+    assert changes(cut, made, "markdown") == Changes(missing=("column b",), n_cells=4)
+
+
+@pytest.mark.parametrize(
+    ("form", "bold"),
+    [
+        ("markdown", "**{}**"), ("markdown", "__{}__"), ("html", "<b>{}</b>"), ("html", "<strong class='x'>{}</strong>"),
+        ("latex", "\\textbf{{{}}}"), ("latex", "\\bfseries {}"), ("latex", "{{\\bf {}}}"), ("latex", "$\\mathbf{{{}}}$"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("what", ["25.0", "choice, openai/a"])
+def test_bold_type_is_no_change(runs: Path, form: Form, bold: str, what: str) -> None:
+    made = text(runs, form)
+    emphasised = made.replace(what, bold.format(what), 1)
+    assert emphasised != made
+    assert not changes(emphasised, made, form)
 
 
 @pytest.mark.parametrize("form", ["latex", "html"])
 def test_a_whole_document_is_read_as_its_table(runs: Path, form: Form) -> None:
     made = text(runs, form, standalone=True)
     assert [found.form for found in written(made, "x")] == [form]
-    assert moved(made, text(runs, form), form) == []
+    assert moved(made, text(runs, form), form) == ()
 
 
 def test_several_tables_between_other_text_are_read_one_by_one(runs: Path) -> None:
     made = "\\section{x}\n" + text(runs, "latex") + "\nWords & more \\\\\n" + text(runs, "latex", number=3)
     found = written(made, "x")
     assert [one.table for one in found] == [2, 3]
-    assert [moved(one.text, text(runs, "latex", one.table), "latex") for one in found] == [[], []]
+    assert [moved(one.text, text(runs, "latex", one.table), "latex") for one in found] == [(), ()]
 
 
 def test_columns_below_a_common_title_are_told_apart(runs: Path) -> None:
