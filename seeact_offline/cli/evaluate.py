@@ -26,7 +26,8 @@ from seeact_offline.runs.reporting import REPORTERS, open_reporters
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.report import counted, short
+from seeact_offline.scoring.report import counted, none_answered, short
+from seeact_offline.scoring.results import unanswered
 from seeact_offline.tables import methods
 
 DEFAULT_MODEL = "builtin/lexical"
@@ -132,7 +133,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
     )  # fmt: skip
     model.add_argument(
         "--fail-on-error", type=options.non_negative_float, metavar="SHARE",
-        help="stop once more than this share (0 to 1) of the calls has failed (default: only when nothing gets through)",
+        help="stop once more than this share (0 to 1) of the calls, or of the steps, has failed (default: only when nothing gets through)",
     )  # fmt: skip
     model.add_argument("--rpm", type=options.positive_float, metavar="N", help="most requests a minute")
     model.add_argument("--tpm", type=options.positive_float, metavar="N", help="most tokens a minute")
@@ -204,6 +205,9 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=Told())
     say(methods.draw(tabulate(2, [grid.path]), NOT_THE_PAPERS if args.dataset == "sample" else "").body())
     say(f"\nA folder a run in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
+    for done in grid.runs:
+        if lost := done.results.get("unanswered"):
+            note(f"{done.path.name}: {none_answered(lost, done.results['n_steps'])}")
     for report in reporters:
         for done in grid.runs:
             report(done)
@@ -231,12 +235,14 @@ def _run_one(args: argparse.Namespace) -> int:
 
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
     """Says what came of a run; returns the exit status."""
-    if config.predict_only:
-        say(f"{counted(len(run.predictions()), 'step')} predicted; `score {run.path}` scores them")
-        return 1 if run.n_failed or run.n_left else 0
     predictions = run.predictions()
-    if predictions and not any(prediction.ran for prediction in predictions):
-        note("no step was answered, so that there are no figures")
+    lost = unanswered(predictions)
+    if lost is not None:
+        note(none_answered(lost, len(predictions)))
+    if config.predict_only:
+        say(f"{counted(len(predictions), 'step')} predicted; `score {run.path}` scores them")
+        return 1 if run.n_failed or run.n_left else 0
+    if lost is not None:
         _note_what_is_left(run, args.max_cost)
         return 1
     say(short(run.results, notes()))
@@ -262,7 +268,7 @@ def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
 
 def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     failed, reached = run.n_failed, len(run.predictions())
-    if not run.results["complete"]:
+    if run.n_left or not (run.results["complete"] or "unanswered" in run.results):
         what = (
             f"{run.n_left} of {counted(reached + run.n_left, 'step was', 'steps were')} not begun"
             if run.n_left

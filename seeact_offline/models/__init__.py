@@ -38,8 +38,8 @@ PROVIDERS: dict[str, Provider] = {
 }
 
 
-UNSAID = frozenset({"cache", "budget", "seed", "typed", "concurrency"})
-"""Options that are set without being given."""
+UNSAID = frozenset({"cache", "budget", "seed", "typed", "concurrency", "fail_on_error"})
+"""Options that are set without being given, and one that the run heeds whatever the model."""
 
 
 def open_model(spec: Any, options: ModelOptions) -> Model:

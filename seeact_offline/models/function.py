@@ -21,7 +21,7 @@ class FunctionModel:
         if inspect.iscoroutinefunction(self._function):
             text = await self._function(request.messages)
         else:
-            text = await asyncio.to_thread(self._function, request.messages)
+            text = await asyncio.to_thread(self._called, request)
             if inspect.isawaitable(text):
                 text = await text
         if not isinstance(text, str):
@@ -29,6 +29,13 @@ class FunctionModel:
         if not text.strip():
             raise CallError("empty_reply", "the model gave no text", Usage(calls=1))
         return Completion(text, Usage(calls=1))
+
+    def _called(self, request: Request) -> Any:
+        try:
+            return self._function(request.messages)
+        except StopIteration as error:
+            # a future takes none, and whoever awaits it would wait forever
+            raise RuntimeError("the function raised StopIteration") from error
 
     async def aclose(self) -> None:
         """Nothing is held open."""

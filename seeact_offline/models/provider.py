@@ -37,7 +37,7 @@ class ModelOptions:
     max_wait_s: float = 600.0
     """How long a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
-    """The run stops once more than this share (0 to 1) of its calls has failed; None: never for that."""
+    """The run stops once more than this share (0 to 1) of its calls, or of its steps, has failed; None: never for that."""
     concurrency: int = 64
     """Most calls in flight."""
     rpm: float | None = None

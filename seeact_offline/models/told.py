@@ -1,12 +1,26 @@
-"""Who is told the truth: a model that asks for it by name, and no other."""
+"""Asks any model: it is told the ideal answer if it asks for that by name, and whatever it raises becomes a failed call."""
 
 from __future__ import annotations
 
-from seeact_offline.records import Completion, Model, Request
+from seeact_offline.models.failures import scrubbed
+from seeact_offline.records import CallError, Completion, Model, Request, SeeActError
 
 
 async def ask_told(model: Model, request: Request, ideal: str) -> Completion:
-    """The model's reply. One that has `complete_told` is told `ideal`, what one who knows the truth would say to this request."""
+    """The model's reply. One that has `complete_told` is told `ideal`, the answer of one who knows the truth.
+
+    Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a return
+    value that is no `Completion` with a text CallError `api_error`: models are other people's code.
+    """
     told = getattr(model, "complete_told", None)
-    completion: Completion = await (model.complete(request) if told is None else told(request, ideal))
+    try:
+        completion: object = await (model.complete(request) if told is None else told(request, ideal))
+    except SeeActError:
+        raise
+    except Exception as error:
+        raise CallError("model_error", scrubbed(f"{type(error).__name__}: {error}")) from error
+    if not isinstance(completion, Completion):
+        raise CallError("api_error", f"expected a Completion from the model, got a {type(completion).__name__}")
+    if not isinstance(completion.text, str):
+        raise CallError("api_error", f"expected a text from the model, got a {type(completion.text).__name__}")
     return completion

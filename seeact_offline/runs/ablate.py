@@ -12,6 +12,7 @@ from typing import Any
 from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import aside
 from seeact_offline.models import open_model
+from seeact_offline.models.breaker import ENOUGH
 from seeact_offline.models.shared import SharedReplies
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
@@ -29,6 +30,7 @@ from seeact_offline.runs.evaluation import (
     open_job,
     run_coroutine,
     score,
+    stop_on_errors,
     write_results,
 )
 from seeact_offline.runs.groundings import open_strategy
@@ -103,8 +105,12 @@ def _ablate(config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirec
     for run in runs:
         write_results(run.job, run.folder, run.state, complete)
     shared = [key for key in runs[0].job.split.keys if all(run.is_done(key) for run in runs)]
-    failed = sum(not p.ran for run in runs for p in run.state.done.values())
+    failed = sum(not p.ran for p in _all_done(runs))
     return Ablation(out.path, _table(config, runs, shared, complete), failed, len(runs[0].job.split.keys) - len(shared))
+
+
+def _all_done(runs: Sequence[_CellRun]) -> list[Prediction]:
+    return [prediction for run in runs for prediction in run.state.done.values()]
 
 
 # --- opening ---
@@ -170,6 +176,7 @@ async def _ask_all(
         progress = stack.enter_context(watch.steps(len(runs) * len(job.split.keys), str(job.settings["split"])))
 
         async def work(step: Step) -> None:
+            stop_on_errors(config, _all_done(runs), ENOUGH)
             await _ask_step(step, scores, config.top_k, runs, replies, progress)
 
         try:
@@ -178,6 +185,7 @@ async def _ask_all(
             for _ in steps:
                 # what an earlier run has done beyond the first step left over stays in the files
                 pass
+            stop_on_errors(config, _all_done(runs))
             return complete
         finally:
             await replies.aclose()

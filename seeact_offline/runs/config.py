@@ -125,7 +125,7 @@ class EvalConfig:
     max_wait: float = 600.0
     """Seconds that a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
-    """The run stops once more than this share (0 to 1) of its calls has failed."""
+    """The run stops once more than this share (0 to 1) of its calls fails, or of its steps ends in an error of the model."""
     rpm: float | None = None
     """Most requests a minute."""
     tpm: float | None = None

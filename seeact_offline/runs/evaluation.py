@@ -21,11 +21,22 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models import ModelOptions, model_identity, model_name, open_model, unheeded
+from seeact_offline.models.breaker import ENOUGH
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.image_tokens import TILES, rule_of
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
-from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Step, StepKey, StepScore, Truth
+from seeact_offline.records import (
+    ImageFormat,
+    InputError,
+    Model,
+    ModelStopped,
+    Prediction,
+    Step,
+    StepKey,
+    StepScore,
+    Truth,
+)
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
@@ -44,6 +55,7 @@ from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import counted, report
 from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.steps import score_step
+from seeact_offline.scoring.waterfall import DATA_FAULTS
 
 REPLIES = "replies.sqlite"
 T = TypeVar("T")
@@ -319,6 +331,8 @@ async def _ask(
     """Asks these steps. False when the cost limit left some over."""
 
     async def work(step: Step) -> Prediction:
+        # before it asks, so that what others have answered by then is kept
+        stop_on_errors(config, state.done.values(), ENOUGH)
         answered = await ask(step)
         state.truths[step.key] = answered.truth
         state.dropped.update(answered.dropped)
@@ -339,9 +353,22 @@ async def _ask(
                 for _ in steps:
                     # what an earlier run has done beyond the first step left over stays in the files
                     pass
+                stop_on_errors(config, state.done.values())
                 return complete
     finally:
         await model.aclose()
+
+
+def stop_on_errors(config: EvalConfig, done: Collection[Prediction], enough: int = 0) -> None:
+    """Raises ModelStopped where more than `fail_on_error` of the steps that were put to the model, or of `enough` steps where
+    there are fewer, ended in an error of the model."""
+    if config.fail_on_error is None:
+        return
+    asked = [prediction for prediction in done if prediction.ran or prediction.failure not in DATA_FAULTS]
+    failed = [prediction for prediction in asked if not prediction.ran]
+    if len(failed) > config.fail_on_error * max(len(asked), enough):
+        share = f"at most {config.fail_on_error:.0%} of steps to end in an error, not {len(failed)} of {len(asked)}"
+        raise ModelStopped("model", share, f"{failed[0].failure}: {failed[0].detail}")
 
 
 @asynccontextmanager

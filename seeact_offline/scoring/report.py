@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from math import floor
 from typing import Any
 
-from seeact_offline.files.markdown import cell, percent
+from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Summary
 from seeact_offline.scoring.protocols import PROTOCOLS
@@ -33,7 +33,7 @@ the last is a digest beside `prompts`, meant for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person",
+    "causes_by_person", "unanswered",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -85,6 +85,12 @@ def counted(number: int, one: str, many: str = "") -> str:
 def first_tasks(limit: int) -> str:
     """What a limit counts."""
     return "the first task" if limit == 1 else f"the first {limit:,} tasks"
+
+
+def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
+    """`lost`: as `results.unanswered` gives it."""
+    end = f"{lost['failure']} at {lost['steps']:,} of {counted(n_steps, 'step')}"
+    return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
 
 
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
@@ -183,7 +189,9 @@ def _figures(results: Mapping[str, Any]) -> Table:
             note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
-    notes = [*_caution(results["n_tasks"]), note, *_ceiling(results)]
+    lost = results.get("unanswered")
+    unanswered = [f"Caution: {none_answered(lost, results['n_steps'])}"] if lost else []
+    notes = [*unanswered, *_caution(results["n_tasks"]), note, *_ceiling(results)]
     return Table(header=("metric", "macro", "95 % interval", "micro"), rows=rows, notes=notes)
 
 

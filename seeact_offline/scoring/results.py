@@ -50,7 +50,8 @@ def assemble(
     answers: Answers | None = None,
     causes: Mapping[Judged, PersonCause] | None = None,
 ) -> Assembled:
-    """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`.
+    """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`. `complete`: whether all
+    steps are there; a run in which none was answered is not complete all the same.
 
     `answers`: predictions and truths once more, where they are scored under several protocols.
 
@@ -61,7 +62,10 @@ def assemble(
     scores, results = _scored(answers or Answers(predictions, truths), protocol, settings, causes)
     if settings.get("marks") is not None:
         results["annotation_errors"] = annotation_errors(predictions, truths, oracle)
-    results["complete"] = complete
+    lost_to = unanswered(predictions)
+    results["complete"] = complete and lost_to is None
+    if lost_to is not None:
+        results["unanswered"] = lost_to
     if settings.get("split") == "all":
         results["by_split"] = _by_split(predictions, truths, protocol, settings)
     spread = shuffle_spread(orders, truths, protocol)
@@ -74,6 +78,16 @@ def assemble(
         rest = results_json(summary, {}, {})
         results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | {name: rest[name] for name in FIGURES}
     return Assembled(results, rows(scores, predictions, truths))
+
+
+def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
+    """The first failure of a run in which no step was answered, in its own words, and how many steps ended in it. None for any
+    other run."""
+    if not predictions or any(prediction.ran for prediction in predictions):
+        return None
+    first = predictions[0]
+    alike = sum(prediction.failure == first.failure for prediction in predictions)
+    return {"failure": first.failure, "steps": alike, "detail": first.detail}
 
 
 def _by_split(

@@ -179,7 +179,9 @@ def read_run(path: Path) -> ViewedRun:
             return _unfinished(run, {one.key: one for _, one in said})
         except FormatError as error:
             raise InputError("runs", error.expected, f"{error.got} in {path / 'predictions.jsonl'}") from None
-    lacking = () if results.get("complete", True) else ("The run is not complete: some of its steps were never asked.",)
+    lacking = (
+        () if results.get("complete", True) else ("Not complete: some steps were never asked, or none was answered.",)
+    )
     return replace(run, rows=scored, problems=lacking)
 
 

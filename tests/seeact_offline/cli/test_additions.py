@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import PROVIDERS
+from seeact_offline.records import Completion, Request
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample, read_json
 from tests.toys import nth, parrot
@@ -82,3 +84,48 @@ def test_help_names_both(cli: Cli) -> None:
 def test_show_shows_what_it_asks(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     outcome = cli("show", *sample.words, "--grounding", "nth", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
+
+
+# --- a provider whose every call fails ---
+
+BROKEN = "no step was answered: model_error at 6 of 6 steps, first: OSError: the wire is cut"
+
+
+class Broken:
+    async def complete(self, request: Request) -> Completion:
+        raise OSError("the wire is cut")
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(PROVIDERS, "broken", replace(parrot.PROVIDER, open=lambda name, options: Broken()))
+    return "broken/x"
+
+
+@pytest.mark.parametrize("more", [(), ("--predict-only",), ("--model", "parrot/ACTION: CLICK")], ids=" ".join)
+def test_eval_says_that_no_step_was_answered(
+    cli: Cli, sample: Sample, tmp_path: Path, broken: str, more: tuple[str, ...]
+) -> None:
+    outcome = cli("eval", *sample.words, "--model", broken, *more, "--out", tmp_path / "run")
+    assert outcome.status == 1
+    assert outcome.err.count(BROKEN) == 1
+    assert "other orders" not in outcome.err
+
+
+def test_score_says_that_no_step_was_answered(cli: Cli, sample: Sample, tmp_path: Path, broken: str) -> None:
+    cli("eval", *sample.words, "--model", broken, "--predict-only", "--out", tmp_path / "run")
+    outcome = cli("score", tmp_path / "run")
+    assert (outcome.status, f"Caution: {BROKEN}" in outcome.out) == (1, True)
+
+
+def test_errors_of_a_provider_count_for_fail_on_error(cli: Cli, sample: Sample, tmp_path: Path, broken: str) -> None:
+    outcome = cli("eval", *sample.words, "--model", broken, "--fail-on-error", 0.5, "--out", tmp_path / "run")
+    assert outcome.status == 2
+    assert (
+        "at most 50% of steps to end in an error, not 6 of 6, got model_error: OSError: the wire is cut" in outcome.err
+    )
+    assert "ignores" not in outcome.err
+    assert "takes no notice" not in outcome.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.records import Message
+from seeact_offline.records import Message, ModelStopped
 from seeact_offline.runs.evaluation import evaluate
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents
 from tests.seeact_offline.engines.mortal_model import MortalModel
@@ -61,6 +61,14 @@ def test_on_ray_too_ranks_outlive_a_model_that_raises(sample: Sample, tmp_path: 
     assert contents(ray.path, FILES) == contents(local.path, FILES)
     usual = evaluate(dataset=sample.dataset, ranker="bm25", out=tmp_path / "usual").results
     assert [ray.results[name] for name in ("recall_at_k", "ceiling")] == [usual["recall_at_k"], usual["ceiling"]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_on_ray_too_errors_of_the_model_stop_the_run(sample: Sample, tmp_path: Path) -> None:
+    common = {"dataset": sample.dataset, "ranker": "bm25", "model": raising, "engine": "ray", "score_workers": 1}
+    with pytest.raises(ModelStopped, match=r"at most 50% of steps .*, got model_error: RuntimeError: out of luck"):
+        evaluate(**common, fail_on_error=0.5, out=tmp_path / "ray")
 
 
 def mortal(folder: Path, recording: Path, dies_at: int) -> MortalModel:

@@ -7,13 +7,25 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import seeact_offline as so
-from seeact_offline.records import JPEG_95, Completion, InputError, Message, ModelSpecError, Request
+from seeact_offline.files.markdown import cell
+from seeact_offline.records import (
+    JPEG_95,
+    CallError,
+    Completion,
+    InputError,
+    Message,
+    ModelSpecError,
+    ModelStopped,
+    Request,
+)
+from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
@@ -50,7 +62,36 @@ class First:
 
 
 def failing(messages: Sequence[Message]) -> str:
-    raise RuntimeError("out of luck")
+    raise RuntimeError("out of luck with Bearer sk-123456")
+
+
+async def failing_later(messages: Sequence[Message]) -> str:
+    raise KeyError("choices")
+
+
+def at_its_end(messages: Sequence[Message]) -> str:
+    return next(iter(()))
+
+
+@dataclass
+class Erring:
+    """Meets `error` at every second step, or at all of them, and answers the others."""
+
+    error: Exception | Any
+    """Raised, or returned where it is no exception."""
+    every: int = 1
+    asked: int = 0
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked += 1
+        if int(request.key.action_uid.rpartition("-")[2]) % self.every:
+            return Completion(FINAL)
+        if isinstance(self.error, Exception):
+            raise self.error
+        return self.error
+
+    async def aclose(self) -> None:
+        pass
 
 
 def run(sample: Sample, out: Path, **options: Any) -> so.Run:
@@ -134,7 +175,76 @@ def test_a_function_that_fails_is_a_counted_failure(sample: Sample, tmp_path: Pa
         "ranker_miss": 3,
         "call_failed": 3,
     }
-    assert "out of luck" in found.to_pandas("steps").detail[0]
+    assert found.to_pandas("steps").detail[0] == "RuntimeError: out of luck with Bearer***"
+
+
+ERRORS = {
+    "a function": (failing, "model_error", "RuntimeError: out of luck with Bearer***"),
+    "a coroutine": (failing_later, "model_error", "KeyError: 'choices'"),
+    "a function that is at its end": (at_its_end, "model_error", "RuntimeError: the function raised StopIteration"),
+    "an object": (Erring(TimeoutError("too late")), "model_error", "TimeoutError: too late"),
+    "a group of errors": (Erring(ExceptionGroup("all", [OSError()])), "model_error", "ExceptionGroup: all (1 sub-exception)"),
+    "a text for a completion": (Erring("ELEMENT: A"), "api_error", "expected a Completion from the model, got a str"),
+    "nothing": (Erring(None), "api_error", "expected a Completion from the model, got a NoneType"),
+    "no text": (Erring(Completion(None)), "api_error", "expected a text from the model, got a NoneType"),  # type: ignore[arg-type]
+    "a failure that it names": (Erring(CallError("timeout", "no reply")), "timeout", "no reply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "name", "detail"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_run_in_which_no_step_was_answered_says_so(
+    sample: Sample, tmp_path: Path, model: Any, name: str, detail: str
+) -> None:
+    found = run(sample, tmp_path / "run", model=model)
+    assert found.results["failures"] == {name: 6}
+    assert not found.results["complete"]
+    assert found.results["unanswered"] == {"failure": name, "steps": 6, "detail": detail}
+    assert f"Caution: no step was answered: {name} at 6 of 6 steps, first: {cell(detail)}" in found.report()
+
+
+def test_one_answer_makes_a_run_complete(sample: Sample, tmp_path: Path) -> None:
+    found = run(sample, tmp_path / "run", model=Erring(RuntimeError("out of luck"), every=2))
+    assert (found.n_failed, found.results["complete"], "unanswered" in found.results) == (3, True, False)
+    assert "no step was answered" not in found.report()
+
+
+def test_a_run_that_is_answered_at_last_is_complete(sample: Sample, tmp_path: Path) -> None:
+    model = Erring(RuntimeError("out of luck"))
+    assert not run(sample, tmp_path / "run", model=model).results["complete"]
+    model.every = 2
+    found = run(sample, tmp_path / "run", model=model)
+    assert (found.n_failed, found.results["complete"], "unanswered" in found.results) == (3, True, False)
+
+
+@pytest.mark.parametrize(("share", "stops"), [(0.0, True), (0.49, True), (0.5, False), (None, False)])
+def test_more_errors_of_the_model_than_allowed_stop_the_run(
+    sample: Sample, tmp_path: Path, share: float | None, stops: bool
+) -> None:
+    given = {"model": Erring(RuntimeError("out of luck"), every=2), "fail_on_error": share, "concurrency": 1}
+    if not stops:
+        assert run(sample, tmp_path / "run", **given).n_failed == 3
+        return
+    with pytest.raises(ModelStopped, match=r"model_error: RuntimeError: out of luck$") as caught:
+        run(sample, tmp_path / "run", **given)
+    assert (
+        caught.value.expected
+        == f"at most {share:.0%} of steps to end in an error, not {'1 of 1' if share == 0 else '3 of 6'}"
+    )
+
+
+def test_a_run_that_stops_asks_no_further_step_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    many = make_sample(tmp_path, list(synthetic_rows(20, 2, 8, seed=7)))
+    model = Erring(RuntimeError("out of luck"), every=2)
+    with pytest.raises(ModelStopped, match="at most 30% of steps to end in an error, not 4 of 7"):
+        run(many, tmp_path / "run", model=model, fail_on_error=0.3, concurrency=1)
+    assert sum(one.ran for one in RunDirectory(tmp_path / "run").load().values()) == 3
+
+
+def test_steps_that_are_at_fault_are_no_errors_of_the_model(tmp_path: Path) -> None:
+    rows = list(synthetic_rows(2, 2, 8, seed=7))
+    broken = [{**row, "cleaned_html": ""} if i < 3 else row for i, row in enumerate(rows)]
+    found = run(make_sample(tmp_path, broken, rows), tmp_path / "run", fail_on_error=0.0)
+    assert (found.n_failed, found.results["waterfall"]["data_fault"]["steps"]) == (3, 3)
 
 
 @pytest.mark.parametrize("given", [5, None, ["openai/x"]])
