@@ -13,6 +13,7 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
+from seeact_offline.files.markdown import percent
 from seeact_offline.finetune.baselines import BASELINES
 from seeact_offline.runs.watch import Watch
 
@@ -138,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
     if speaks():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
         for one in tuned.results:
-            say(f"{one['split']}: step success {100 * one['step_success_rate']['macro']:.1f} %")
+            say(f"{one['split']}: step success {percent(one['step_success_rate']['macro'])} %")
     return 0
 
 

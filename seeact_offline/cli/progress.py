@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from seeact_offline.cli.output import note
+from seeact_offline.files.markdown import percent
 from seeact_offline.records import Prediction, StepScore, Usage
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ class Tally:
         if not self.n:
             return ""
         cost = "" if not self.usage.cost_usd else f"  ${self.usage.cost_usd:.2f}"
-        element, f1, success = (100 * total / self.n for total in (self.elements, self.f1, self.successes))
+        element, f1, success = (percent(total / self.n) for total in (self.elements, self.f1, self.successes))
         if not self.asks_elements:
-            return f"op {f1:.1f}  failed {self.failed}{cost}"
-        return f"ele {element:.1f}  op {f1:.1f}  step {success:.1f}  failed {self.failed}{cost}"
+            return f"op {f1}  failed {self.failed}{cost}"
+        return f"ele {element}  op {f1}  step {success}  failed {self.failed}{cost}"
 
 
 class StepProgress:

@@ -20,7 +20,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+    """A fraction in percent to one decimal: the one rounding of all figures. Fractions that differ in a float's last digits alone,
+    like 0.0125 and 1 - 0.9875, read alike; an exact half goes to the even digit."""
+    # + 0.0: no negative zero
+    return "-" if value is None else f"{round(100 * value, 9) + 0.0:.1f}"
 
 
 def cell(text: object) -> str:

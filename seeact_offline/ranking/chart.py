@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from seeact_offline.files.markdown import percent
 from seeact_offline.ranking.recall import CUT, CurvePoint
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def draw_curves(curves: Mapping[str, Sequence[CurvePoint]], title: str) -> Figur
     figure, axes = _new(title)
     for number, (name, points) in enumerate(curves.items()):
         shares = [100 * point.recall for point in points]
-        cut = f": {shares[CUT - 1]:.1f} % at k = {CUT}" if len(shares) >= CUT else ""
+        cut = f": {percent(points[CUT - 1].recall)} % at k = {CUT}" if len(shares) >= CUT else ""
         style, colour = DASHES[number % len(DASHES)], COLOURS[number % len(COLOURS)]
         axes.plot(
             [p.k for p in points], shares, style, color=colour, linewidth=2, label=_drawable(name) + cut, clip_on=False
@@ -119,7 +120,9 @@ def _mark_the_cut(axes: Axes, points: Sequence[CurvePoint]) -> None:
     share, colour = 100 * at.recall, LINES[-1].colour
     axes.axvline(at.k, color="#b8c7e6", linewidth=1, zorder=1)
     axes.plot(at.k, share, "o", color=colour, markersize=8, markeredgecolor="white", markeredgewidth=1.5, clip_on=False)
-    axes.annotate(f"{share:.1f} % at k = {at.k}", (at.k, share), (8, -16), textcoords="offset points", color=colour)
+    axes.annotate(
+        f"{percent(at.recall)} % at k = {at.k}", (at.k, share), (8, -16), textcoords="offset points", color=colour
+    )
 
 
 def _style_axes(axes: Axes, last_k: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.models.prices import Quote
 from seeact_offline.scoring.report import counted
@@ -176,7 +177,7 @@ class Plan:
         if self.detectable is None or self.detectable > 1:
             return f"So few tasks show no difference in Step SR between two runs, {basis}."
         return (
-            f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {100 * self.detectable:.1f} points or more with a power of 80 % at 5 %, "
+            f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {percent(self.detectable)} points or more with a power of 80 % at 5 %, "
             f"{basis}."
         )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seeact_offline.dataset import Split, open_split
+from seeact_offline.files.markdown import percent
 from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking import (
     TEXT_VERSION,
@@ -167,7 +168,7 @@ def _rank_all(split: Split, engine: Engine, journal: ScoreJournal, watch: Watch)
             rank = ranks[step.truth.key] = step_rank(step)
             found.add(step)
             hits += rank.best_rank is not None and rank.best_rank < CUT
-            progress.advance(f"recall@{CUT} {100 * hits / len(ranks):.1f}", step.resumed)
+            progress.advance(f"recall@{CUT} {percent(hits / len(ranks))}", step.resumed)
     return [ranks[key] for key in split.keys], found
 
 

@@ -549,7 +549,8 @@ def waterfall(named: Sequence[Path]) -> dict[str, Any]:
         raise InputError("runs", "a run whose results say what each cause costs", f"{runs[0].named}; score it again")
     losses = [{"cause": cause, "share": loss["macro"], "steps": loss["steps"]} for cause, loss in causes.items()]
     measure = "right operations" if runs[0].results.step_success_rate is None else "Step SR"
-    rest = 1.0 - sum(loss["share"] for loss in losses)
+    done = results.get("step_success_rate")
+    rest = done["macro"] if done else 1.0 - sum(loss["share"] for loss in losses)
     return {"label": _labels_with_split(runs)[0], "losses": losses, "rest": rest, "measure": measure}
 
 

@@ -264,7 +264,7 @@ def gap_interval(ci95: Sequence[float] | None) -> str:
 def points(value: float) -> str:
     """A difference of fractions as text, in points."""
     # + 0.0: no negative zero
-    return f"{round(100 * value, 1) + 0.0:+.1f}"
+    return f"{float(percent(value)) + 0.0:+.1f}"
 
 
 def _ties(comparison: Comparison) -> Table:

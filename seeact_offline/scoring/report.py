@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from math import floor
 from typing import Any
 
 from seeact_offline.files.markdown import cell, one_line, percent
@@ -297,20 +296,24 @@ def _recall(results: Mapping[str, Any]) -> Table | None:
 
 
 def _waterfall(results: Mapping[str, Any]) -> Table | None:
-    """From all steps to those that succeed; the printed points add up. None for a run without steps."""
+    """From all steps to those that succeed. None for a run without steps."""
     lost, done = results["waterfall"], results["step_success_rate"]
     n_lost = sum(one["steps"] for one in lost.values())
     if not n_lost + results["n_succeeded"]:
         return None
     meanings = {**(CAUSES if done else CAUSES_WITHOUT_ELEMENT), **BY_EYE}
     causes = [*(cause for cause in meanings if cause in lost), *sorted(lost.keys() - meanings.keys())]
-    columns = [_points([lost[c][kind] for c in causes], done and done[kind]) for kind in ("macro", "micro")]
+    columns = []
+    for kind in ("macro", "micro"):
+        shares = [lost[cause][kind] for cause in causes]
+        end = done[kind] if done else 1.0 - sum(shares)
+        columns.append([percent(1.0), *(f"-{percent(share)}" for share in shares), percent(end)])
     n_steps = [n_lost + results["n_succeeded"], *(lost[cause]["steps"] for cause in causes), results["n_succeeded"]]
     names = ["all steps", *causes, SUCCESS if done else "right operation"]
     said = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
     rows = list(zip(names, n_steps, *columns, said, strict=True))
     note = "Points of Step SR" if done else "Points of the share of steps with the right operation"
-    note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above."
+    note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above, each rounded by itself."
     header = ("cause", "steps", "macro", "micro", "meaning")
     return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
 
@@ -326,21 +329,6 @@ def _by_person(results: Mapping[str, Any]) -> list[str]:
     unused = {"not_lost": "of steps that were not lost", "of_other_answers": "about other answers than this run's"}
     left = [f"{said[name]} {words}" for name, words in unused.items() if said[name]]
     return [note + (f" Of the file not used: {', '.join(left)}." if left else "")]
-
-
-def _points(shares: Sequence[float], end: float | None) -> list[str]:
-    """100, what each share (0 to 1) takes of it, and what is left, in percent to one decimal: as printed they add up.
-
-    What is left is printed as `end` (0 to 1) is elsewhere, or is 1 less the shares; the tenths by which rounded shares miss
-    the rest go to those with the largest remainders.
-    """
-    left = round(10 * float(percent(1.0 - sum(shares) if end is None else end)))
-    # a float a hair below a tenth is that tenth
-    tenths = [floor(1000 * share + 1e-6) for share in shares]
-    by_remainder = sorted(range(len(shares)), key=lambda i: (tenths[i] - 1000 * shares[i], i))
-    for i in by_remainder[: 1000 - left - sum(tenths)]:
-        tenths[i] += 1
-    return ["100.0", *(f"-{one / 10:.1f}" for one in tenths), f"{left / 10:.1f}"]
 
 
 def _what_if(results: Mapping[str, Any]) -> Table | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.files.markdown import percent
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -113,12 +115,12 @@ def draw_waterfall(found: Mapping[str, Any]) -> Figure:
         lost = 100 * loss["share"]
         axes.bar(place, lost, 0.7, bottom=left - lost, color=COLOURS[1])
         axes.plot([place - 1.35, place + 0.35], [left, left], color=FAINT, linewidth=0.8)
-        _number(axes, place, left, f"-{lost:.1f}")
+        _number(axes, place, left, f"-{percent(loss['share'])}")
         left -= lost
     last = len(losses) + 1
     axes.plot([last - 1.35, last + 0.35], [left, left], color=FAINT, linewidth=0.8)
     axes.bar(last, 100 * found["rest"], 0.7, color=COLOURS[0])
-    _number(axes, last, 100 * found["rest"], f"{100 * found['rest']:.1f}")
+    _number(axes, last, 100 * found["rest"], percent(found["rest"]))
     names = [
         "all steps",
         *(f"{loss['cause'].replace('_', ' ')} ({loss['steps']})" for loss in losses),
@@ -142,7 +144,7 @@ def _number(axes: Axes, at: float, height: float, text: str) -> None:
 def draw_recall(found: Mapping[str, Any]) -> Figure:
     figure, axes = _new("Recall of the ranker")
     curves = found["curves"]
-    labels = [_shown(f"{one['label']}: {100 * one['recall'][-1]:.1f} % at {len(one['recall'])}") for one in curves]
+    labels = [_shown(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
     for number, (curve, label) in enumerate(zip(curves, labels, strict=True)):
         shares = [100 * share for share in curve["recall"]]
         axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[number % len(COLOURS)], linewidth=2, label=label)

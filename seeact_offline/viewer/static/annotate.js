@@ -1,6 +1,6 @@
 /** Grounding by a person: one step at a time, which element its turn-1 text means, and how that is operated. */
 
-import { h, long, quoted, replace } from "./dom.js";
+import { h, long, percent, quoted, replace } from "./dom.js";
 import { bind } from "./keys.js";
 import { PageView } from "./picture.js";
 import { protocol } from "./protocol.js";
@@ -547,7 +547,7 @@ const readable = (text) => text.replace(/<\/?\w+(?: id=\d+)?|>/g, " ").replace(/
 const action = (name, key, click, kind = null) => h("button", { type: "button", class: kind, on: { click } }, name, " ", h("kbd", {}, key));
 
 const figureCells = ({ agreement, kappa, ci95 }) =>
-  [agreement === null ? "–" : (100 * agreement).toFixed(1), kappa === null ? "–" : kappa.toFixed(2), ci95 ? `${ci95[0].toFixed(2)} to ${ci95[1].toFixed(2)}` : "–"].map((one) => h("td", {}, one));
+  [percent(agreement), kappa === null ? "–" : kappa.toFixed(2), ci95 ? `${ci95[0].toFixed(2)} to ${ci95[1].toFixed(2)}` : "–"].map((one) => h("td", {}, one));
 
 function clock(seconds) {
   if (seconds < 60) return `${Math.round(seconds)} s`;

@@ -69,4 +69,8 @@ export function pairedDifferences(index, shown) {
   );
 }
 
-const signed = (x) => (x === null || x === undefined ? "–" : `${x > 0 ? "+" : x < 0 ? "−" : ""}${percent(Math.abs(x))}`);
+function signed(x) {
+  if (x === null || x === undefined) return "–";
+  const size = percent(Math.abs(x));
+  return `${x < 0 && Number(size) > 0 ? "−" : "+"}${size}`;
+}

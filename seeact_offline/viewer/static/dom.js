@@ -118,7 +118,12 @@ export function long(text, { first = 1200, label = "text" } = {}) {
 export const quoted = (text, most = 300) => h("bdi", { title: text.length > most ? cut(text, 1000) : null }, cut(text, most));
 
 export const words = (name) => String(name).replaceAll("_", " ");
-export const percent = (x, digits = 1) => (x === null || x === undefined ? "–" : `${(100 * x).toFixed(digits)}`);
+/** Rounds as the report does: fractions that differ in a float's last digits read alike, and an exact half goes to the even digit, which `toFixed` would round up. */
+export function percent(x) {
+  if (x === null || x === undefined) return "–";
+  const share = Number((100 * x).toFixed(9)) + 0;
+  return (Math.abs(share) % 1 === 0.25 ? share - Math.sign(share) * 0.01 : share).toFixed(1);
+}
 export const count = (n) => Number(n).toLocaleString("en");
 export const money = (usd) => (usd === null || usd === undefined ? "–" : usd === 0 ? "0" : usd < 0.01 ? usd.toFixed(5) : usd.toFixed(4));
 export const seconds = (s) => (s === null || s === undefined ? "–" : s < 10 ? `${s.toFixed(2)} s` : `${s.toFixed(0)} s`);

@@ -33,3 +33,11 @@ def test_tables_line_up() -> None:
 @pytest.mark.parametrize(("value", "shown"), [(0.4567, "45.7"), (1.0, "100.0"), (None, "-")])
 def test_percentages_have_one_decimal(value: float | None, shown: str) -> None:
     assert percent(value) == shown
+
+
+@given(st.integers(1, 2000), st.data())
+def test_a_percentage_is_the_same_whichever_way_the_fraction_was_computed(n: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, n))
+    ways = [k / n, k * (1 / n), 1 - (n - k) / n, sum([1 / n] * k), (k / n + 3) / 2 * 2 - 3]
+    assert len({percent(way) for way in ways}) == 1
+    assert abs(float(percent(k / n)) - 100 * k / n) <= 0.05 + 1e-9

@@ -16,7 +16,6 @@ from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, S
 from seeact_offline.scoring import waterfall as w
 from seeact_offline.scoring.averaging import Points
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.report import _points
 from seeact_offline.scoring.results import assemble
 
 KEY = StepKey("task", "step")
@@ -199,16 +198,6 @@ def test_the_shares_add_up_to_what_is_missing_of_step_sr(scores: list[StepScore]
                  if any(s.key.annotation_id == task for s in scores))  # fmt: skip
     assert lost.get(w.NO_ROW, {"steps": 0})["steps"] == padded
     assert sum(one["steps"] for one in lost.values()) == padded + sum(not s.success for s in scores)
-
-
-@given(some_steps, some_lengths)
-def test_the_printed_points_add_up_to_the_digit(scores: list[StepScore], lengths) -> None:
-    average = mean_over_tasks(scores, lengths)
-    lost, done = w.waterfall(scores, average), average([score.success or 0.0 for score in scores])
-    begin, *losses, end = _points([one["macro"] for one in lost.values()], done.macro)
-    assert end == f"{100 * done.macro:.1f}"
-    assert sum(round(10 * float(one)) for one in (begin, *losses)) == round(10 * float(end))
-    assert all(abs(-float(said) / 100 - one["macro"]) < 0.001 for said, one in zip(losses, lost.values(), strict=True))
 
 
 answers = st.tuples(

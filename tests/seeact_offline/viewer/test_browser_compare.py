@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from seeact_offline.files.markdown import percent
 from tests.seeact_offline.viewer import toy_site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Visit, chromium, visiting
 
@@ -58,6 +59,13 @@ def test_the_paired_difference_and_its_interval_stand_on_top(visit) -> None:
     told = " ".join(visit.page.locator(".pairs").inner_text().split())
     for wanted in ("A − B, step success rate", "−4.0", "−10.0 to +2.0", "0.210", "–, fewer than 6 tasks 0.500"):
         assert wanted in told
+
+
+def test_figures_are_rounded_as_the_report_rounds_them(visit) -> None:
+    fractions = [k / n for n in (3, 7, 16, 77, 80, 400, 2000) for k in range(n + 1)]
+    fractions += [1 - one for one in fractions] + [-one for one in fractions]
+    rounded = "async (all) => { const { percent } = await import('./dom.js'); return all.map((one) => percent(one)); }"
+    assert visit.list().evaluate(rounded, fractions) == [percent(one) for one in fractions]
 
 
 def test_a_right_b_wrong_can_be_asked_for(visit) -> None:
