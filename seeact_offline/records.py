@@ -598,6 +598,8 @@ class Metric:
     """How `ci95` is made: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
     micro_ci95: tuple[float, float] | None = None
     """Of the micro average, clustered by task; None in results from before it was kept."""
+    micro_se: float | None = None
+    """Standard error of the micro average, clustered by task; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

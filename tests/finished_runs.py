@@ -7,8 +7,19 @@ from pathlib import Path
 from typing import Any
 
 
-def figure(macro: float, method: str = "bootstrap") -> dict[str, Any]:
-    return {"macro": macro, "micro": macro, "ci95": [max(0.0, macro - 0.1), min(1.0, macro + 0.1)], "method": method}
+def figure(macro: float, method: str = "bootstrap", micro: float | None = None) -> dict[str, Any]:
+    """`micro`: the other average, if it differs."""
+    micro = macro if micro is None else micro
+    bounds = [[max(0.0, x - 0.1), min(1.0, x + 0.1)] for x in (macro, micro)]
+    return {
+        "macro": macro,
+        "micro": micro,
+        "ci95": bounds[0],
+        "method": method,
+        "se": 0.05,
+        "micro_ci95": bounds[1],
+        "micro_se": 0.04,
+    }
 
 
 def make_run(

@@ -16,6 +16,7 @@ from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
 from seeact_offline.finetune.baselines import BASELINES
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.protocols import headline
 
 if TYPE_CHECKING:
     from seeact_offline.finetune.baseline import FineTuning
@@ -139,7 +140,8 @@ def run(args: argparse.Namespace) -> int:
     if speaks():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
         for one in tuned.results:
-            say(f"{one['split']}: step success {percent(one['step_success_rate']['macro'])} %")
+            found = headline(one["protocol"], "step_success_rate", one["step_success_rate"])
+            say(f"{one['split']}: step success {percent(found['value'])} % ({found['average']})")
     return 0
 
 

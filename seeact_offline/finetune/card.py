@@ -9,6 +9,7 @@ from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.finetune.examples import CUTS
+from seeact_offline.scoring.protocols import headline
 
 SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
 
@@ -19,7 +20,8 @@ HELD_OUT: dict[str, tuple[str, Callable[[float], str]]] = {
     "eval_answer_accuracy": ("whole answer, %", percent),
 }
 """Of what the Trainer logs of the tasks held out: the column's title, and how a value is written."""
-RESULTS = ("split", "steps", "element accuracy, %", "operation F1, %", "step success, %", "ceiling, %")
+RESULTS = ("split", "protocol", "steps", "element accuracy, %", "operation F1, %", "step success, %", "ceiling, %")
+AVERAGES = "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with 95 % intervals."
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +102,23 @@ def _reached(card: Card) -> list[str]:
         parts += ["## Tasks held out", table([header for header, _ in shown.values()], rows)]
         parts += ["![learning curve](learning_curve.png)"]
     if card.results:
-        parts += ["## Test splits, macro averages", table(RESULTS, [_result(one) for one in card.results])]
+        parts += ["## Test splits", table(RESULTS, [_result(one) for one in card.results]), AVERAGES]
     return parts
 
 
 def _result(one: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("element_accuracy", "operation_f1", "step_success_rate")
-    ceiling = one.get("ceiling")
-    ceiling = ceiling.get("macro") if isinstance(ceiling, Mapping) else ceiling
-    shown = percent(ceiling) if isinstance(ceiling, int | float) else "-"
-    return cell(one["split"]), str(one["n_steps"]), *(percent(one[name]["macro"]) for name in names), shown
+    shown = [_headline(one, name) for name in (*names, "ceiling")]
+    return cell(one["split"]), cell(one.get("protocol", "-")), str(one["n_steps"]), *shown
+
+
+def _headline(results: Mapping[str, Any], name: str) -> str:
+    """The average that the protocol quotes, with its name and interval."""
+    if not isinstance(results.get(name), Mapping):
+        return "-"
+    found = headline(results.get("protocol", ""), name, results[name])
+    interval = "" if found["ci95"] is None else " ({} to {})".format(*map(percent, found["ci95"]))
+    return f"{percent(found['value'])} {found['average']}{interval}"
 
 
 def _named(values: Mapping[str, Any]) -> str:

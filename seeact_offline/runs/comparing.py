@@ -15,6 +15,7 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.scoring.compare import METRICS, ScoredRun, ScoredStep, compare_runs
 from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
@@ -95,6 +96,7 @@ class _StepLine(msgspec.Struct):
 
 class _Figure(msgspec.Struct):
     macro: float
+    micro: float
 
 
 class _Results(msgspec.Struct):
@@ -110,7 +112,8 @@ class _Results(msgspec.Struct):
     @property
     def headline(self) -> dict[str, float]:
         figures = {name: getattr(self, name) for name in METRICS}
-        return {name: figure.macro for name, figure in figures.items() if figure is not None}
+        known = {name: msgspec.to_builtins(figure) for name, figure in figures.items() if figure is not None}
+        return {name: headline(self.protocol, name, figure)["value"] for name, figure in known.items()}
 
 
 def read_scored(run: Path, name: str = "") -> ScoredRun:

@@ -19,6 +19,7 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError, StepKey
+from seeact_offline.scoring.protocols import headline
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -87,23 +88,27 @@ def _hub_id(results: Mapping[str, Any]) -> str:
 
 
 def _entries(run: Path, results: Mapping[str, Any], dataset_id: str) -> Iterator[EvalResultEntry]:
-    """One a figure, in per cent: macro averages over tasks, and the shares of tasks done."""
+    """One a figure, in per cent: the averages that the protocol quotes, and the shares of tasks done."""
     from huggingface_hub import EvalResultEntry
 
     notes = _notes(run, results)
-    found = {name: results[name] for name in METRICS if results.get(name) is not None}
-    values = {name: metric["macro"] for name, metric in found.items()}
-    values |= {name: results["task_success_rate"].get(name) for name in TASK_METRICS}
-    for name, value in values.items():
+    protocol = results.get("protocol", "")
+    found = {name: headline(protocol, name, results[name]) for name in METRICS if results.get(name) is not None}
+    values = {name: (one["value"], _said(one)) for name, one in found.items()}
+    values |= {name: (results["task_success_rate"].get(name), "") for name in TASK_METRICS}
+    for name, (value, said) in values.items():
         if value is not None:
-            interval = _interval(found[name]["ci95"]) if name in found else ""
             yield EvalResultEntry(
-                dataset_id, f"{results['split']}/{name}", round(100 * value, 2), notes=f"{interval}{notes}"
+                dataset_id, f"{results['split']}/{name}", round(100 * value, 2), notes=f"{said}{notes}"
             )
 
 
-def _interval(ci95: tuple[float, float]) -> str:
-    return f"95 % interval {100 * ci95[0]:.2f} to {100 * ci95[1]:.2f}; "
+def _said(found: Mapping[str, Any]) -> str:
+    """The average's name and its interval, where that is known."""
+    interval = (
+        "" if found["ci95"] is None else "95 % interval {:.2f} to {:.2f}; ".format(*(100 * x for x in found["ci95"]))
+    )
+    return f"{found['average']} average; {interval}"
 
 
 def _notes(run: Path, results: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_
 from seeact_offline.records import InputError, MergeRule, Metric, Prediction, StepScore, Summary, Truth, Usage
 from seeact_offline.scoring import aggregate, statistics
 from seeact_offline.scoring import steps as scoring
+from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 
 Turn1 = Literal["paper", "plain", "marked", "both"]
@@ -111,10 +112,11 @@ def cell_result(
     return CellResult(cell, scores, summary, sum(not p.ran for p in predictions))
 
 
-def best_of(results: Sequence[CellResult]) -> CellResult:
-    """The highest Step SR (macro), then the highest Element Accuracy, then the first."""
+def best_of(results: Sequence[CellResult], protocol: str) -> CellResult:
+    """The highest Step SR as the protocol quotes it, then the highest Element Accuracy, then the first."""
+    ranked = ("step_success_rate", "element_accuracy")
     return max(
-        results, key=lambda result: (figure(result, "step_success_rate").macro, figure(result, METRICS[0]).macro)
+        results, key=lambda one: [headline(protocol, name, asdict(figure(one, name)))["value"] for name in ranked]
     )
 
 
@@ -129,7 +131,7 @@ def markup_table(
     results: Sequence[CellResult], settings: Mapping[str, Any], complete: bool, seed: int
 ) -> dict[str, Any]:
     """`table.json`, all shares as fractions: each cell's figures, their difference to the best row, the paper's."""
-    best = best_of(results)
+    best = best_of(results, settings["protocol"])
     first = results[0].summary
     return {
         "schema": 1,
@@ -162,7 +164,7 @@ def _row(result: CellResult, best: CellResult, seed: int) -> dict[str, Any]:
 
 
 def difference(result: CellResult, other: CellResult, seed: int) -> dict[str, Any]:
-    """Metric -> its difference, paired by step, clustered by task."""
+    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
     return {
         name: asdict(statistics.gap(_task_means(result, name) - _task_means(other, name), seed)) for name in METRICS
     }

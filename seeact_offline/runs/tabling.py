@@ -21,9 +21,10 @@ import msgspec
 
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, typed
-from seeact_offline.records import DatasetError, InputError, StepKey
+from seeact_offline.records import DatasetError, InputError, Operation, StepKey, Truth
 from seeact_offline.runs.directory import read_manifest
 from seeact_offline.scoring import aggregate
+from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.statistics import wilson
 
 NUMBERS = (1, 2, 3, 4, 5)
@@ -48,6 +49,9 @@ class _Figure(msgspec.Struct):
     micro: float
     ci95: tuple[float, float]
     method: str = "bootstrap"
+    se: float | None = None
+    micro_ci95: tuple[float, float] | None = None
+    micro_se: float | None = None
 
 
 class _Results(msgspec.Struct):
@@ -97,6 +101,11 @@ class _Run:
     """Of its manifest, with the protocol of its results."""
     steps_digest: str
     """Of the keys of the steps that count, in any order."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """The usual one where it is not known."""
+        return PROTOCOLS.get(self.results.protocol, PROTOCOLS["seeact"])
 
     @property
     def method(self) -> str:
@@ -291,12 +300,18 @@ def _labels(runs: Sequence[_Run]) -> list[str]:
 
 
 def _cell(number: int, run: _Run) -> dict[str, Any]:
-    figures = {name: _figure(getattr(run.results, name)) for name in FIGURES[number]}
+    figures = {name: _figure(run, name) for name in FIGURES[number]}
     return figures | _sizes([run])
 
 
-def _figure(found: _Figure | None) -> dict[str, Any] | None:
-    return None if found is None else msgspec.to_builtins(found)
+def _figure(run: _Run, name: str) -> dict[str, Any] | None:
+    """Both averages, and of the one that the protocol quotes its name, value, interval and standard error."""
+    found = getattr(run.results, name)
+    return None if found is None else _with_headline(run.results.protocol, name, msgspec.to_builtins(found))
+
+
+def _with_headline(protocol: str, name: str, figure: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{key: figure[key] for key in ("macro", "micro", "method")}, **headline(protocol, name, figure)}
 
 
 def _sizes(runs: Sequence[_Run]) -> dict[str, Any]:
@@ -321,8 +336,10 @@ def _share(runs: Sequence[_Run], name: str, n_tasks: int) -> dict[str, Any] | No
     if None in shares or not n_tasks:
         return None
     done = sum(round((share or 0.0) * run.results.n_tasks) for share, run in zip(shares, runs, strict=True))
-    low, high = wilson(done / n_tasks, n_tasks)
-    return {"macro": done / n_tasks, "micro": done / n_tasks, "ci95": [low, high], "method": "wilson"}
+    share = done / n_tasks
+    se = (share * (1 - share) / n_tasks) ** 0.5
+    shared = {"value": share, "ci95": list(wilson(share, n_tasks)), "se": se, "method": "wilson"}
+    return {"macro": share, "micro": share, "average": "share of tasks", **shared}
 
 
 def _incomparable(runs: Sequence[_Run], number: int) -> list[str]:
@@ -411,7 +428,7 @@ def _markup(runs: Sequence[_Run]) -> dict[str, Any]:
         raise InputError("runs", "runs over the same steps", sizes)
     cells = [Cell(run.results.marks, run.results.mark_position, bool(run.results.mark_turn1)) for run in runs]  # type: ignore[arg-type]
     rows = [_markup_row(run, cell.turn1, paper_table5().get(cell)) for run, cell in zip(runs, cells, strict=True)]
-    best = max(runs, key=lambda run: run.results.step_success_rate.macro if run.results.step_success_rate else 0.0)
+    best = max(runs, key=lambda run: (_figure(run, "step_success_rate") or {"value": 0.0})["value"])
     usage = {name: [run.results.usage[name] for run in runs] for name in first.results.usage}
     return {
         "schema": 1,
@@ -433,7 +450,7 @@ def _markup_row(run: _Run, turn1: str, paper: Mapping[str, float] | None) -> dic
         "position": results.mark_position,
         "turn1": turn1,
         "folder": run.named,
-        **{name: _figure(getattr(results, name)) for name in METRICS},
+        **{name: msgspec.to_builtins(getattr(results, name)) for name in METRICS},
         "difference_to_best": None,
         "paper": None if paper is None else dict(paper),
         "usage": results.usage,
@@ -514,12 +531,23 @@ BANDS = {"1-4": (1, 4), "5-9": (5, 9), "10-18": (10, 18), "above 18": (19, None)
 """How hard a task is: the actions that it takes. The first three are the bands of the paper's Figure 3."""
 
 
+class _Target(msgspec.Struct, frozen=True):
+    op: str = ""
+
+
 class _ScoredLine(_StepLine):
     """What a figure needs of a line of `steps.jsonl`."""
 
     success: float | None
     best_rank: int | None
     n_actions: int = 0
+    target: _Target = _Target()
+
+    @property
+    def truth(self) -> Truth:
+        """As far as averages need it."""
+        key = StepKey(self.annotation_id, self.action_uid)
+        return Truth(key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
 
 
 def difficulty(named: Sequence[Path]) -> dict[str, Any]:
@@ -532,14 +560,14 @@ def difficulty(named: Sequence[Path]) -> dict[str, Any]:
     if not any(line.n_actions for found in lines for line in found):
         raise InputError("runs", "runs whose steps.jsonl says n_actions", f"{runs[0].named}; score it again")
     labels = _labels_with_split(runs)
-    bands = [_bands(found, run.settings.get("seed", 0)) for run, found in zip(runs, lines, strict=True)]
+    bands = [_bands(run, found) for run, found in zip(runs, lines, strict=True)]
     present = [band for band in BANDS if any(found[band]["n_tasks"] for found in bands)]
     known = [{"run": r.named, "label": label, "bands": b} for r, label, b in zip(runs, labels, bands, strict=True)]
     return {"bands": present, "runs": known}
 
 
 def waterfall(named: Sequence[Path]) -> dict[str, Any]:
-    """Where one run loses its steps: shares of Step SR, macro. Raises InputError for several runs, or one without elements."""
+    """Where one run loses its steps: shares of Step SR, in the average that its protocol quotes. Raises InputError for several runs, or one without elements."""
     runs = [_read(path, Path.cwd()) for path in find_runs(named)]
     if len(runs) != 1:
         raise InputError("runs", "one run, whose losses are drawn", f"{len(runs)} of them")
@@ -547,11 +575,18 @@ def waterfall(named: Sequence[Path]) -> dict[str, Any]:
     causes = results.get("waterfall")
     if not isinstance(causes, dict) or not all(isinstance(loss, dict) for loss in causes.values()):
         raise InputError("runs", "a run whose results say what each cause costs", f"{runs[0].named}; score it again")
-    losses = [{"cause": cause, "share": loss["macro"], "steps": loss["steps"]} for cause, loss in causes.items()]
+    average = runs[0].protocol.average_of("step_success_rate")
+    losses = [{"cause": cause, "share": loss[average], "steps": loss["steps"]} for cause, loss in causes.items()]
     measure = "right operations" if runs[0].results.step_success_rate is None else "Step SR"
     done = results.get("step_success_rate")
-    rest = done["macro"] if done else 1.0 - sum(loss["share"] for loss in losses)
-    return {"label": _labels_with_split(runs)[0], "losses": losses, "rest": rest, "measure": measure}
+    rest = done[average] if done else 1.0 - sum(loss["share"] for loss in losses)
+    return {
+        "label": _labels_with_split(runs)[0],
+        "losses": losses,
+        "rest": rest,
+        "measure": measure,
+        "average": average,
+    }
 
 
 def recall(named: Sequence[Path]) -> dict[str, Any]:
@@ -583,7 +618,7 @@ def cost(named: Sequence[Path]) -> dict[str, Any]:
                 "run": run.named,
                 "label": label,
                 "a_task": run.results.usage[unit] / max(1, run.results.n_tasks),
-                "step_success_rate": _figure(run.results.step_success_rate),
+                "step_success_rate": _figure(run, "step_success_rate"),
             }
             for run, label in zip(runs, _labels_with_split(runs), strict=True)
         ],
@@ -591,10 +626,13 @@ def cost(named: Sequence[Path]) -> dict[str, Any]:
 
 
 def _labels_with_split(runs: Sequence[_Run]) -> list[str]:
-    labels, splits = _labels(runs), {run.results.split for run in runs}
-    return [
-        f"{label}, {run.results.split}" if len(splits) > 1 else label for label, run in zip(labels, runs, strict=True)
+    """With the average too that a run's protocol quotes, where these differ."""
+    parting = [
+        [run.results.split for run in runs],
+        [run.protocol.average_of("step_success_rate") for run in runs],
     ]
+    told = [one for one in parting if len(set(one)) > 1]
+    return [", ".join(parts) for parts in zip(_labels(runs), *told, strict=True)]
 
 
 def _scored_lines(run: _Run) -> list[_ScoredLine]:
@@ -606,19 +644,19 @@ def _scored_lines(run: _Run) -> list[_ScoredLine]:
     return [line for line in lines if line.outcome != "left_out"]
 
 
-def _bands(lines: Sequence[_ScoredLine], seed: int) -> dict[str, dict[str, Any]]:
+def _bands(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, dict[str, Any]]:
     return {
-        band: _band([line for line in lines if least <= line.n_actions <= (most or line.n_actions)], seed)
+        band: _band(run, [line for line in lines if least <= line.n_actions <= (most or line.n_actions)])
         for band, (least, most) in BANDS.items()
     }
 
 
-def _band(lines: Sequence[_ScoredLine], seed: int) -> dict[str, Any]:
-    values = aggregate.by_task(
-        [StepKey(line.annotation_id, line.action_uid) for line in lines], [line.success or 0.0 for line in lines]
-    )
-    found = aggregate.metric(values, seed)
-    return {"n_tasks": len(values), "macro": found.macro, "ci95": list(found.ci95)}
+def _band(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, Any]:
+    """Step SR of these steps alone, averaged as the run's protocol does."""
+    averaging = run.protocol.averaging([line.truth for line in lines])
+    found = averaging.metric([line.success or 0.0 for line in lines], run.settings.get("seed", 0))
+    figure = _with_headline(run.results.protocol, "step_success_rate", asdict(found))
+    return {"n_tasks": len({line.annotation_id for line in lines}), **figure}
 
 
 def _recall(run: _Run) -> list[float]:

@@ -60,12 +60,12 @@ class Averaging:
         tasks = self._split(padded)
         of_micro = aggregate.micro_interval(tasks, seed)
         if self._over_tasks:
-            return replace(aggregate.metric(tasks, seed), micro_ci95=of_micro.ci95)
+            return replace(aggregate.metric(tasks, seed), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
         by_task = self._linearised(padded, points.macro)
         of_macro = statistics.interval(points.macro, by_task, spread, list(tasks.values()), seed)
-        return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95)
+        return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
 
     def _split(self, padded: np.ndarray) -> dict[str, list[float]]:
         """Task -> its values, tasks by first appearance."""

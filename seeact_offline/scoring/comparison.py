@@ -242,7 +242,7 @@ def _differences(comparison: Comparison) -> Table:
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
     needed = f"tasks for {comparison.detect:g} points"
     note = (
-        "Paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
+        "Of the macro averages, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
         f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same"
         " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
@@ -287,7 +287,7 @@ def _ties(comparison: Comparison) -> Table:
 def _over_always_click(comparison: Comparison) -> Table:
     rows = [(name, *_gap(gap)) for name, gap in comparison.over_always_click.items()]
     note = (
-        f"Whoever says CLICK at every step, without a look, has {percent(comparison.always_click.macro)} % Operation F1 (and"
+        f"CLICK at every step, without a look, has {percent(comparison.always_click.macro)} % Operation F1, macro (and"
         " Element Accuracy and Step SR 0): only what a run has beyond that is its own."
     )
     header = ("run", "points", "95 % interval", "p")

@@ -5,13 +5,15 @@ Source: PROTOCOLS, metrics and scoring profiles. What is ours where a published 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from seeact_offline.records import InputError
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.rules import Protocol, scored_as_answered
 
-__all__ = ["PROTOCOLS", "Protocol", "find_protocol"]
+__all__ = ["PROTOCOLS", "Protocol", "find_protocol", "headline"]
 
 SEEACT = Protocol(
     "seeact",
@@ -114,6 +116,17 @@ def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
     if name not in PROTOCOLS:
         raise InputError("protocol", f"one of {', '.join(PROTOCOLS)}", name)
     return PROTOCOLS[name] if grounded else _without_element(PROTOCOLS[name])
+
+
+def headline(protocol: str, metric: str, figure: Mapping[str, Any]) -> dict[str, Any]:
+    """What the protocol quotes of a figure of `results.json`: the `average` (`macro` or `micro`), its `value`, `ci95` and `se`.
+
+    The last two are None where the results are from before they were kept. Of an unknown protocol it is the macro average.
+    """
+    average = PROTOCOLS.get(protocol, SEEACT).average_of(metric)
+    prefix = "" if average == "macro" else "micro_"
+    spread = {name: figure.get(f"{prefix}{name}") for name in ("ci95", "se")}
+    return {"average": average, "value": figure[average], **spread}
 
 
 def _without_element(protocol: Protocol) -> Protocol:

@@ -10,7 +10,7 @@ from typing import Any
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Summary
-from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.protocols import PROTOCOLS, headline
 from seeact_offline.scoring.rules import sentence
 from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
 
@@ -52,6 +52,7 @@ METHODS = {
     "logit-t": "Student's t on the logit of the mean",
 }
 """How intervals are made, in words."""
+AVERAGES = {"macro": "mean over tasks of the task's mean", "micro": "mean over steps"}
 AVERAGED = {
     "length": "Tasks",
     "groups": "Element Accuracy and Step SR",
@@ -176,9 +177,8 @@ def _in_passing(value: object) -> str:
 
 def _figures(results: Mapping[str, Any]) -> Table:
     named = METRICS if results.get("point_accuracy") is None else (*METRICS, ("point_accuracy", "Point in box"))
-    rows = [(title, *_cells(results[name])) for name, title in named]
-    note = "Percent. Macro: mean over tasks of the task's mean, with its 95 % interval. Micro: mean over steps."
-    note += _averaging(results["protocol"]) + _intervals(results, named)
+    rows = [(title, *_cells(results[name]), _average(results, name)) for name, title in named]
+    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results['protocol'])}{_intervals(results, named)}"
     if results["left_out"]:
         left_out = counted(results["left_out"], "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
@@ -191,7 +191,8 @@ def _figures(results: Mapping[str, Any]) -> Table:
     lost = results.get("unanswered")
     unanswered = [f"Caution: {none_answered(lost, results['n_steps'])}"] if lost else []
     notes = [*unanswered, *_caution(results["n_tasks"]), note, *_ceiling(results)]
-    return Table(header=("metric", "macro", "95 % interval", "micro"), rows=rows, notes=notes)
+    header = ("metric", "macro", "95 % interval", "micro", "95 % interval", "quoted")
+    return Table(header=header, rows=rows, notes=notes)
 
 
 def _caution(n_tasks: int) -> list[str]:
@@ -203,7 +204,7 @@ def _caution(n_tasks: int) -> list[str]:
 
 
 def _by_split(results: Mapping[str, Any]) -> Table | None:
-    """The macro averages of each split, of a run over several."""
+    """The averages that the protocol quotes of each split, of a run over several."""
     parts = results.get("by_split")
     if not parts:
         return None
@@ -213,17 +214,26 @@ def _by_split(results: Mapping[str, Any]) -> Table | None:
             split,
             part["n_tasks"],
             part["n_steps"],
-            *(f"{percent(part[name]['macro'])} ({_interval(part[name]['ci95'])})" for name, _ in named),
+            *(_quoted(results, name, part[name]) for name, _ in named),
         )
         for split, part in parts.items()
     ]
     header = ("split", "tasks", "steps", *(title for _, title in named))
-    return Table(
-        title="Each split", header=header, rows=rows, notes=["Percent. Macro averages with their 95 % intervals."]
-    )
+    note = "Percent. The averages that the protocol quotes, with their 95 % intervals."
+    return Table(title="Each split", header=header, rows=rows, notes=[note])
 
 
-def _averaging(name: str) -> str:
+def _average(results: Mapping[str, Any], name: str) -> str:
+    """The name of the average that the protocol quotes."""
+    return "-" if results[name] is None else str(headline(results["protocol"], name, results[name])["average"])
+
+
+def _quoted(results: Mapping[str, Any], name: str, figure: Mapping[str, Any]) -> str:
+    found = headline(results["protocol"], name, figure)
+    return f"{percent(found['value'])} {found['average']} ({_interval(found['ci95'])})"
+
+
+def averaging(name: str) -> str:
     """What the protocol averages otherwise than the usual one, in its rules' words."""
     usual, protocol = PROTOCOLS["seeact"], PROTOCOLS.get(name, PROTOCOLS["seeact"])
     rules = [(title, getattr(protocol, field), getattr(usual, field)) for field, title in AVERAGED.items()]
@@ -243,11 +253,16 @@ def _intervals(results: Mapping[str, Any], named: Sequence[tuple[str, str]]) -> 
     return f" Intervals: {'; '.join(kinds)}."
 
 
-def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str]:
-    """A figure's macro average, interval and micro average."""
+def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str, str]:
+    """A figure's macro and micro average, each with its interval."""
     if value is None:
-        return "-", "-", "-"
-    return percent(value["macro"]), _interval(value["ci95"]), percent(value["micro"])
+        return "-", "-", "-", "-"
+    return (
+        percent(value["macro"]),
+        _interval(value["ci95"]),
+        percent(value["micro"]),
+        _interval(value.get("micro_ci95")),
+    )
 
 
 def _interval(bounds: Sequence[float] | None) -> str:
@@ -260,9 +275,11 @@ def _ceiling(results: Mapping[str, Any]) -> list[str]:
     if ceiling is None or results["element_accuracy"] is None:
         return []
     lost_by = "the grounding itself loses" if results.get("ranker") is None else "ranker and grounding lose"
+    quoted = headline(results["protocol"], "ceiling", ceiling)["average"]
+    other = "micro" if quoted == "macro" else "macro"
     return [
-        f"A perfect model would reach {percent(ceiling['macro'])} % Element Accuracy (micro {percent(ceiling['micro'])} %):"
-        f" {lost_by} the other {percent(1 - ceiling['macro'])} points. Rows at fault count among these."
+        f"A perfect model would reach {percent(ceiling[quoted])} % Element Accuracy ({other} {percent(ceiling[other])} %):"
+        f" {lost_by} the other {percent(1 - ceiling[quoted])} points. Rows at fault count among these."
     ]
 
 
@@ -401,7 +418,7 @@ def _spread(results: Mapping[str, Any]) -> Table | None:
         return None
     return Table(
         title="Merge rules on the same replies",
-        header=("rule", *(title for _, title in METRICS)),
+        header=("rule", *(f"{title}, {_average(results, name)}" for name, title in METRICS)),
         rows=[(rule, *(percent(values[name]) for name, _ in METRICS)) for rule, values in spread.items()],
         notes=["No rule for merging the groups' answers was ever published; these rules read the same replies."],
     )
@@ -412,13 +429,14 @@ def _orders(results: Mapping[str, Any]) -> Table | None:
     if spread is None:
         return None
     rows = [
-        (title, *(percent(one) for one in (results[name]["macro"], value["min"], value["max"], value["sd"])))
+        (title, average, *(percent(one) for one in (results[name][average], value["min"], value["max"], value["sd"])))
         for name, title in METRICS
         if (value := spread.get(name)) and results[name]
+        for average in [_average(results, name)]
     ]
     runs = counted(spread["n_orders"], "run")
-    note = f"Macro averages. Lowest, highest and standard deviation are of {runs}, each with groups and choices in a random order of its own."
-    header = ("metric", "page order", "lowest", "highest", "sd")
+    note = f"Lowest, highest and standard deviation are of {runs}, each with groups and choices in a random order of its own."
+    header = ("metric", "average", "page order", "lowest", "highest", "sd")
     return Table(title="Order of groups and choices", header=header, rows=rows, notes=[note])
 
 

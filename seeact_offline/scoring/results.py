@@ -192,7 +192,7 @@ def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
 def shuffle_spread(
     orders: Sequence[Sequence[Prediction]], truths: Sequence[Truth], protocol: Protocol
 ) -> dict[str, Any] | None:
-    """How far the macro averages vary with the order of groups and choices; None without repeats.
+    """How far the averages that the protocol quotes vary with the order of groups and choices; None without repeats.
 
     `values` are those of the repeats in order; `sd` is the sample standard deviation, None for fewer than two.
     """
@@ -203,7 +203,7 @@ def shuffle_spread(
     for name in METRICS:
         figures = [getattr(summary, name) for summary in summaries]
         if None not in figures:
-            spread[name] = _spread([figure.macro for figure in figures])
+            spread[name] = _spread([getattr(figure, protocol.average_of(name)) for figure in figures])
     return spread
 
 

@@ -87,6 +87,10 @@ class Protocol:
     unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
     """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
 
+    def average_of(self, metric: str) -> str:
+        """The average that it quotes of this figure: `macro` or `micro`."""
+        return (self.headline_of_f1 if metric == "operation_f1" else self.headline).__name__
+
     def averaging(self, truths: Sequence[Truth]) -> Averaging:
         """Averages figures of these steps, all but Operation F1."""
         return Averaging(truths, self.groups, self.length)

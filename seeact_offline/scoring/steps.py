@@ -126,7 +126,7 @@ def rows(
 
 
 def merge_spread(answers: Answers, protocol: Protocol, rule: MergeRule | None) -> Mapping[str, Mapping[str, float]]:
-    """What other merge rules would have made of the same replies: rule -> macro averages.
+    """What other merge rules would have made of the same replies: rule -> the averages that the protocol quotes.
 
     Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
     Empty for a run without ranks or without a rule, whose grounding asks no groups.
@@ -138,18 +138,20 @@ def merge_spread(answers: Answers, protocol: Protocol, rule: MergeRule | None) -
         "single": ("single",),
         "final-round": ("final-round", "first", "best-rank"),
     }
-    return {other: _macros(answers.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
+    return {other: _headlines(answers.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
 
 
-def _macros(answers: Answers, protocol: Protocol) -> dict[str, float]:
-    """The macro averages of the figures, without intervals."""
+def _headlines(answers: Answers, protocol: Protocol) -> dict[str, float]:
+    """The averages that the protocol quotes, without intervals."""
     scored = answers.scored(protocol)
     right = [truth for truth, counts in zip(answers.truths, scored.counted.tolist(), strict=True) if counts]
-    f1 = protocol.averaging_of_f1(right).points(scored.operation_f1[scored.counted]).macro
+    f1 = protocol.headline_of_f1(*protocol.averaging_of_f1(right).points(scored.operation_f1[scored.counted]))
     if protocol.element is None:
         return {"operation_f1": f1}
     average = protocol.averaging(right)
-    element, success = (average.points(one[scored.counted]).macro for one in (scored.element, scored.success))
+    element, success = (
+        protocol.headline(*average.points(one[scored.counted])) for one in (scored.element, scored.success)
+    )
     return {"element_accuracy": element, "operation_f1": f1, "step_success_rate": success}
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from seeact_offline.files.markdown import cell, one_line
+from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table, tex
-from seeact_offline.scoring.report import METHODS
+from seeact_offline.scoring.report import AVERAGES, METHODS, averaging
 
 Form = Literal["markdown", "latex", "csv", "html"]
 ENDINGS: Mapping[Form, str] = {"markdown": ".md", "latex": ".tex", "csv": ".csv", "html": ".html"}
@@ -21,6 +21,7 @@ MADE_OF = "made_of"
 HASH = "results_sha256"
 ORIGIN = "run"
 """The column that says which runs a row comes from: in a CSV their paths, elsewhere their numbers in the provenance."""
+NO_FIGURE = "-"
 _SAID = ("split", "dataset", "dataset_fingerprint", "protocol", "seed")
 _DOCUMENT = r"""\documentclass{article}
 \usepackage{booktabs,graphicx}
@@ -167,6 +168,34 @@ def numbers_of(results: Mapping[str, Any], paths: Sequence[str]) -> str:
     """The numbers of these runs in the provenance."""
     known = [run["run"] for run in results["runs"]]
     return ", ".join(str(known.index(path) + 1) for path in paths)
+
+
+def quoted(figure: Mapping[str, Any] | None, interval: str) -> str:
+    """A headline in percent with its interval, where that is known; `-` where there is none."""
+    if figure is None:
+        return NO_FIGURE
+    known = [] if figure["ci95"] is None else [interval.format(*map(percent, figure["ci95"]))]
+    return " ".join([percent(figure["value"]), *known])
+
+
+def named_averages(quotes: Sequence[tuple[str, str]]) -> str:
+    """The average, or where metrics differ, each average with its metrics. `quotes`: metric and average."""
+    found: dict[str, dict[str, None]] = {}
+    for metric, average in quotes:
+        found.setdefault(average, {})[metric] = None
+    return next(iter(found)) if len(found) == 1 else "; ".join(f"{name}: {', '.join(of)}" for name, of in found.items())
+
+
+def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str]) -> str:
+    """Sentences on the averages that a table shows, `quotes` (metric and average), and on how these protocols differ."""
+    meanings = " ".join(
+        f"{average.capitalize()}: {AVERAGES[average]}." for average in dict.fromkeys(a for _, a in quotes)
+    )
+    rules = [f"{name}:{words}" for name in protocols if (words := averaging(name))]
+    alike = len(set(quotes)) == len(dict(quotes))
+    return " ".join(
+        [f"The protocol's own averages, {named_averages(quotes) if alike else 'named in each row'}.", meanings, *rules]
+    )
 
 
 def interval_of(figures: Sequence[Mapping[str, Any]]) -> str:

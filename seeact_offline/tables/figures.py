@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import percent
+from seeact_offline.scoring.report import AVERAGES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
         known = [(place, run["bands"][band]) for place, band in enumerate(bands) if run["bands"][band]["n_tasks"]]
         at = [place - 0.4 + width * (number + 0.5) for place, _ in known]
         metrics = [metric for _, metric in known]
-        heights = [100 * metric["macro"] for metric in metrics]
+        heights = [100 * metric["value"] for metric in metrics]
         axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=_shown(run["label"]))
         axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
@@ -92,15 +93,20 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
     axes.set_xlim(-0.5, len(bands) - 0.5)
     axes.set_xlabel("actions of the task", color=FAINT)
     axes.tick_params(axis="x", length=0)
-    _percent_upwards(axes, "Step SR, 95 % interval")
+    _percent_upwards(axes, _quoted(run["bands"][band]["average"] for run in runs for band in bands))
     _legend(figure, [_shown(run["label"]) for run in found["runs"]])
     return figure
 
 
 def _ends(metrics: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    """How far each interval reaches below and above its figure, in percent."""
-    below = [100 * max(0.0, metric["macro"] - metric["ci95"][0]) for metric in metrics]
-    return below, [100 * max(0.0, metric["ci95"][1] - metric["macro"]) for metric in metrics]
+    """How far each interval reaches below and above its figure, in percent; 0 where it is not known."""
+    known = [(metric["value"], *(metric["ci95"] or (metric["value"],) * 2)) for metric in metrics]
+    below = [100 * max(0.0, value - low) for value, low, _ in known]
+    return below, [100 * max(0.0, high - value) for value, _, high in known]
+
+
+def _quoted(averages: Iterable[str]) -> str:
+    return f"Step SR, {' or '.join(dict.fromkeys(averages))} average, 95 % interval"
 
 
 def _range(counts: list[int]) -> str:
@@ -131,7 +137,7 @@ def draw_waterfall(found: Mapping[str, Any]) -> Figure:
     axes.set_xticks(range(len(names)), [fill(name, width, break_long_words=False) for name in names], fontsize=9)
     axes.set_xlabel("cause (steps)", color=FAINT)
     axes.tick_params(axis="x", length=0)
-    _percent_upwards(axes, "macro, mean over tasks")
+    _percent_upwards(axes, f"{found['average']}, {AVERAGES[found['average']]}")
     # room for the number above a full bar
     axes.set_ylim(0, 106)
     return figure
@@ -160,13 +166,13 @@ def draw_cost(found: Mapping[str, Any]) -> Figure:
     for number, run in enumerate(found["runs"]):
         metric = run["step_success_rate"]
         axes.errorbar(
-            [run["a_task"]], [100 * metric["macro"]], _ends([metric]), fmt=MARKERS[number % len(MARKERS)],
+            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=MARKERS[number % len(MARKERS)],
             color=COLOURS[number % len(COLOURS)], markersize=8, capsize=3, elinewidth=1.2, label=_shown(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
     axes.margins(x=0.1)
     axes.set_xlabel(UNITS[found["unit"]], color=FAINT)
-    _percent_upwards(axes, "Step SR, 95 % interval")
+    _percent_upwards(axes, _quoted(run["step_success_rate"]["average"] for run in found["runs"]))
     _legend(figure, [_shown(run["label"]) for run in found["runs"]])
     return figure
 

@@ -8,8 +8,17 @@ from typing import Any
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.comparison import gap_interval, points
+from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import ORIGIN, Drawing, interval_of, provenance, provenance_columns
+from seeact_offline.tables.drawing import (
+    ORIGIN,
+    Drawing,
+    averages_in_words,
+    interval_of,
+    provenance,
+    provenance_columns,
+    quoted,
+)
 
 COUNTS = ("replies_reused", "failed_steps")
 PLACE = ("kind", "position", "turn 1")
@@ -44,15 +53,21 @@ def _figures(results: Mapping[str, Any]) -> Table:
         notes.append("One row only: there is nothing to compare.")
     return Table(
         header=(*PLACE, *TITLES, *(f"paper: {title}" for title in TITLES)),
-        rows=[(*_place(row), *(_figure(row[name]) for name, _ in METRICS), *_paper(row)) for row in results["rows"]],
+        rows=[
+            (*_place(row), *(_figure(results, row, name) for name, _ in METRICS), *_paper(row))
+            for row in results["rows"]
+        ],
         notes=notes,
     )
 
 
 def _measure(results: Mapping[str, Any]) -> str:
+    quotes = [
+        (title, headline(results["protocol"], name, results["rows"][0][name])["average"]) for name, title in METRICS
+    ]
     ways = interval_of([row[name] for row in results["rows"] for name, _ in METRICS])
     return (
-        f"Percent. Mean over tasks of the task's mean, with its 95 % interval: {ways}."
+        f"Percent. {averages_in_words(quotes, [results['protocol']])} 95 % interval: {ways}."
         f" Paper: {SOURCE}, whose figures are those of its own model and steps."
     )
 
@@ -66,7 +81,7 @@ def _differences(results: Mapping[str, Any]) -> list[Table]:
         if row["difference_to_best"] is not None
     ]
     note = (
-        "Points, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
+        "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
         " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
     )
     title = f"Difference to the best row: {best['kind']}, {best['position']}, {best['turn1']} turn 1"
@@ -106,7 +121,10 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
     return Table(
         above=[("", len(PLACE)), (results["model"], len(METRICS)), ("Paper", len(METRICS))],
         header=("Kind", "Position", "Turn 1", *TITLES, *TITLES),
-        rows=[(*_place(row), *(_short(row[name]) for name, _ in METRICS), *_paper(row)) for row in results["rows"]],
+        rows=[
+            (*_place(row), *(_figure(results, row, name, "[{}, {}]") for name, _ in METRICS), *_paper(row))
+            for row in results["rows"]
+        ],
         remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(results["rows"], 1)],
         notes=[*([remark] if remark else []), *counted],
         n_labels=len(PLACE),
@@ -115,18 +133,19 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
 
 def _values(results: Mapping[str, Any]) -> Table:
     """Every value under a name of its own, shares as fractions, empty if there is none."""
-    lines = [_named_values(row) for row in results["rows"]]
+    lines = [_named_values(results["protocol"], row) for row in results["rows"]]
     if "inputs" in results:
         traced = zip(lines, results["runs"], strict=True)
         lines = [line | provenance_columns(results, [run]) for line, run in traced]
     return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
 
 
-def _named_values(row: Mapping[str, Any]) -> dict[str, Any]:
+def _named_values(protocol: str, row: Mapping[str, Any]) -> dict[str, Any]:
     line: dict[str, Any] = {name: row[name] for name in ("kind", "position", "turn1", "folder")}
     for name, _ in METRICS:
-        line |= {name: row[name]["macro"], f"{name}_micro": row[name]["micro"]}
-        line |= dict(zip((f"{name}_low", f"{name}_high"), row[name]["ci95"], strict=True))
+        found = headline(protocol, name, row[name])
+        line |= {name: found["value"], f"{name}_average": found["average"]}
+        line |= dict(zip((f"{name}_low", f"{name}_high"), found["ci95"] or (None, None), strict=True))
         line |= _named_difference(name, (row["difference_to_best"] or {}).get(name))
         line[f"{name}_paper"] = (row["paper"] or {}).get(name)
     usage = ("calls", "prompt_tokens", "completion_tokens", "cost_usd")
@@ -146,14 +165,8 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["kind"], row["position"], row["turn1"]
 
 
-def _figure(metric: Mapping[str, Any]) -> str:
-    low, high = metric["ci95"]
-    return f"{percent(metric['macro'])} ({percent(low)} to {percent(high)})"
-
-
-def _short(metric: Mapping[str, Any]) -> str:
-    low, high = metric["ci95"]
-    return f"{percent(metric['macro'])} [{percent(low)}, {percent(high)}]"
+def _figure(results: Mapping[str, Any], row: Mapping[str, Any], name: str, interval: str = "({} to {})") -> str:
+    return quoted(headline(results["protocol"], name, row[name]), interval)
 
 
 def _signed(gap: Mapping[str, Any]) -> str:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import ORIGIN, Drawing, interval_of, numbers_of, provenance, provenance_columns
+from seeact_offline.tables.drawing import (
+    NO_FIGURE,
+    ORIGIN,
+    Drawing,
+    averages_in_words,
+    interval_of,
+    named_averages,
+    numbers_of,
+    provenance,
+    provenance_columns,
+    quoted,
+)
 
 TITLES = dict(METRICS) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
 SPLIT_TITLES = {
@@ -19,7 +30,6 @@ SPLIT_TITLES = {
 }
 WHAT = {2: "Methods by split", 3: "Groundings by split", 4: "Whole tasks, all splits pooled"}
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
-NO_FIGURE = "-"
 
 
 def draw(results: Mapping[str, Any], remark: str = "") -> Drawing:
@@ -36,10 +46,12 @@ def draw(results: Mapping[str, Any], remark: str = "") -> Drawing:
 def _page(results: Mapping[str, Any]) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
     pairs = [(TITLES[name], 2) for name in results["metrics"]]
+    named = _naming(results)
     rows = [
         (
             row["method"],
             _split(row, split),
+            *([_average(results, [row["cells"][split]])] if named else []),
             *_beside(results, row, split),
             *(row["cells"][split][name] for name in SIZES),
             numbers_of(results, row["runs"][split]),
@@ -48,12 +60,28 @@ def _page(results: Mapping[str, Any]) -> Table:
         for split in row["cells"]
     ]
     return Table(
-        above=[("", 2), *pairs, ("", len(SIZES) + 1)],
-        header=("method", "split", *(["ours", "paper"] * len(pairs)), *SIZES.values(), ORIGIN),
+        above=[("", 2 + len(named)), *pairs, ("", len(SIZES) + 1)],
+        header=("method", "split", *named, *(["ours", "paper"] * len(pairs)), *SIZES.values(), ORIGIN),
         rows=rows,
         notes=_notes(results, "beside ours only if grounding, model and split are the same beyond doubt"),
-        n_labels=2,
+        n_labels=2 + len(named),
     )
+
+
+def _naming(results: Mapping[str, Any]) -> list[str]:
+    """The column that names the average of each row; none where a note says it of all."""
+    return ["average"] if len({_average(results, row["cells"].values()) for row in results["rows"]}) > 1 else []
+
+
+def _average(results: Mapping[str, Any], cells: Iterable[Mapping[str, Any]]) -> str:
+    """The names of the averages in these cells, with their metrics if they differ."""
+    return named_averages(_quotes(results, cells))
+
+
+def _quotes(results: Mapping[str, Any], cells: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each metric's name and the average that stands in these cells."""
+    pairs = itertools.product(results["metrics"], cells)
+    return [(TITLES[name], cell[name]["average"]) for name, cell in pairs if cell[name] is not None]
 
 
 def _split(row: Mapping[str, Any], split: str) -> str:
@@ -63,7 +91,7 @@ def _split(row: Mapping[str, Any], split: str) -> str:
 def _beside(results: Mapping[str, Any], row: Mapping[str, Any], split: str) -> list[str]:
     texts = []
     for name in results["metrics"]:
-        texts += [_figure(row["cells"][split][name], "({} to {})"), _text(_paper(results, row["paper"], split, name))]
+        texts += [quoted(row["cells"][split][name], "({} to {})"), _text(_paper(results, row["paper"], split, name))]
     return texts
 
 
@@ -85,18 +113,27 @@ def _papers_rows(results: Mapping[str, Any]) -> Table:
 def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
     """The paper's layout: methods down, splits across; below ours the paper's own rows."""
     splits, metrics = results["splits"], results["metrics"]
+    named = _naming(results)
     ours = [
-        (row["method"], *(_in_a_row(row["cells"].get(split), name) for split in splits for name in metrics))
+        (
+            row["method"],
+            *(_average(results, row["cells"].values()) for _ in named),
+            *(_in_a_row(row["cells"].get(split), name) for split in splits for name in metrics),
+        )
         for row in results["rows"]
     ]
     papers = [
-        (f"Paper: {row['method']}", *(_text(_paper(results, row, split, name)) for split in splits for name in metrics))
+        (
+            f"Paper: {row['method']}",
+            *("macro" for _ in named),
+            *(_text(_paper(results, row, split, name)) for split in splits for name in metrics),
+        )
         for row in results["paper"]["rows"]
     ]
     return Table(
         title=f"Table {results['table']}: {WHAT[results['table']]}",
-        above=[("", 1), *((SPLIT_TITLES.get(split, split), len(metrics)) for split in splits)],
-        header=("Method", *([TITLES[name] for name in metrics] * len(splits))),
+        above=[("", 1 + len(named)), *((SPLIT_TITLES.get(split, split), len(metrics)) for split in splits)],
+        header=("Method", *map(str.capitalize, named), *([TITLES[name] for name in metrics] * len(splits))),
         rows=[*ours, *papers],
         notes=[
             *([remark] if remark else []),
@@ -104,6 +141,7 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
             *_sizes(results),
         ],
         parts=[len(ours)],
+        n_labels=1 + len(named),
         remarks=[
             f"{ORIGIN} {numbers_of(results, [path for split in row['cells'] for path in row['runs'][split]])}"
             for row in results["rows"]
@@ -112,7 +150,7 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
 
 
 def _in_a_row(cell: Mapping[str, Any] | None, name: str) -> str:
-    return NO_FIGURE if cell is None else _figure(cell[name], "[{}, {}]")
+    return quoted(cell and cell[name], "[{}, {}]")
 
 
 def _sizes(results: Mapping[str, Any]) -> list[str]:
@@ -130,16 +168,25 @@ def _sizes(results: Mapping[str, Any]) -> list[str]:
 
 def _notes(results: Mapping[str, Any], papers: str) -> list[str]:
     """`papers`: where the paper's figures stand."""
-    cells = [cell for row in results["rows"] for cell in row["cells"].values()]
-    figures = [cell[name] for cell in cells for name in results["metrics"] if cell[name] is not None]
-    what = "Share of tasks" if results["table"] == 4 else "Mean over tasks of the task's mean"
+    figures = [cell[name] for cell in _cells(results) for name in results["metrics"] if cell[name] is not None]
     paper = results["paper"]
     return [
-        f"Percent. {what}, with its 95 % interval: {interval_of(figures)}. Steps that did not run count as wrong; those"
+        f"Percent. {_averages(results)} 95 % interval: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
         f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip(),
         *results["notes"],
     ]
+
+
+def _averages(results: Mapping[str, Any]) -> str:
+    if results["table"] == 4:
+        return "Share of tasks."
+    protocols = dict.fromkeys(run["protocol"] for run in results["runs"])
+    return averages_in_words(_quotes(results, _cells(results)), [*protocols])
+
+
+def _cells(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [cell for row in results["rows"] for cell in row["cells"].values()]
 
 
 def _values(results: Mapping[str, Any]) -> Table:
@@ -158,15 +205,17 @@ def _line(
     results: Mapping[str, Any], row: Mapping[str, Any], split: str, name: str, runs: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     cell = row["cells"][split]
-    figure = cell[name] or {"macro": None, "ci95": (None, None), "method": None}
+    figure = cell[name] or dict.fromkeys(("value", "average", "ci95", "method"))
+    low, high = figure["ci95"] or (None, None)
     paper = _paper(results, row["paper"], split, name)
     return {
         "method": row["method"],
         "split": _split(row, split),
         "metric": name,
-        "value": figure["macro"],
-        "low": figure["ci95"][0],
-        "high": figure["ci95"][1],
+        "average": figure["average"],
+        "value": figure["value"],
+        "low": low,
+        "high": high,
         "interval": figure["method"],
         "paper": None if paper is None else round(paper / 100, 4),
         **{size: cell[size] for size in SIZES},
@@ -178,12 +227,6 @@ def _paper(results: Mapping[str, Any], row: Mapping[str, Any] | None, split: str
     """In percent."""
     figures = (row or {}).get("figures", {}).get(split)
     return None if figures is None else figures[results["paper"]["columns"].index(name)]
-
-
-def _figure(figure: Mapping[str, Any] | None, interval: str) -> str:
-    if figure is None:
-        return NO_FIGURE
-    return f"{percent(figure['macro'])} {interval.format(*map(percent, figure['ci95']))}"
 
 
 def _text(value: float | None) -> str:

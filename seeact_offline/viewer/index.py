@@ -9,7 +9,9 @@ from typing import Any
 
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.comparing import compare
+from seeact_offline.scoring.compare import METRICS
 from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
 from seeact_offline.viewer.runs import Row, ViewedRun
 
@@ -98,9 +100,15 @@ def _run(run: ViewedRun, name: str, tasks: Tasks, place: int) -> dict[str, Any]:
         **told,
         "finished": run.results is not None,
         "results": run.results,
+        "headlines": {} if run.results is None else _headlines(run.results),
         "progress": _progress(run, tasks.n_steps[place] if tasks.n_steps else None),
         "problems": [*run.problems, *(tasks.problems[place] if tasks.problems else ())],
     }
+
+
+def _headlines(results: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: results[name] for name in METRICS if results.get(name) is not None}
+    return {name: headline(results.get("protocol", ""), name, figure) for name, figure in found.items()}
 
 
 def _progress(run: ViewedRun, n_steps: int | None) -> dict[str, Any] | None:

@@ -273,9 +273,9 @@ def _averages(scored: Sequence[Row], truths: Mapping[StepKey, Truth], protocol: 
         return dict.fromkeys(("element_accuracy", "operation_f1", "step_success"))
     right = [truths[row.key] for row in counted]
     average, of_f1 = protocol.averaging(right), protocol.averaging_of_f1(right)
-    grounded = protocol.element is not None
+    grounded, quoted = protocol.element is not None, protocol.headline
     return {
-        "element_accuracy": average.points([row.element or 0.0 for row in counted]).macro if grounded else None,
-        "operation_f1": of_f1.points([row.operation_f1 or 0.0 for row in counted]).macro,
-        "step_success": average.points([row.success or 0.0 for row in counted]).macro if grounded else None,
+        "element_accuracy": quoted(*average.points([row.element or 0.0 for row in counted])) if grounded else None,
+        "operation_f1": protocol.headline_of_f1(*of_f1.points([row.operation_f1 or 0.0 for row in counted])),
+        "step_success": quoted(*average.points([row.success or 0.0 for row in counted])) if grounded else None,
     }

@@ -498,7 +498,7 @@ function summary(app) {
     ),
     index.runs.map((run) => [progress(run), (run.problems ?? []).map((text) => h("p", { class: "problem" }, index.runs.length > 1 && `${run.name}: `, text))]),
     pairedDifferences(index, table.runs),
-    h("p", { class: "faint" }, "Per cent: the mean over tasks, with its 95 % interval by tasks."),
+    h("p", { class: "faint" }, "Per cent: the average that the protocol quotes, macro (mean over tasks) or micro (mean over steps), with its 95 % interval by tasks."),
   );
 }
 
@@ -515,7 +515,7 @@ function runRow(app, run, place) {
     "tr",
     { class: shown >= 0 ? null : "unshown" },
     h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first), h("div", { class: "facts" }, quoted(facts.join(" · "), 200))),
-    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(results[id]))),
+    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
     h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
     h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
   );
@@ -524,21 +524,23 @@ function runRow(app, run, place) {
 function estimate(figure) {
   if (!figure) return h("span", { class: "faint" }, "–");
   const [low, high] = figure.ci95 ?? [null, null];
-  const said = `${percent(figure.macro)} %`;
-  if (low === null) return h("strong", {}, said);
+  const value = h("strong", {}, `${percent(figure.value)} %`);
+  const average = h("span", { class: "interval" }, figure.average);
+  if (low === null) return h("div", { class: "estimate" }, value, average);
   const x = (share) => 1 + 98 * Math.max(0, Math.min(1, share));
   return h(
     "div",
     { class: "estimate" },
-    h("strong", {}, said),
+    value,
     h("span", { class: "interval" }, `${percent(low)} to ${percent(high)}`),
     h(
       "svg",
       { class: "whisker", viewBox: "0 0 100 8", "aria-hidden": "true" },
       h("line", { class: "axis", x1: 0, y1: 4, x2: 100, y2: 4 }),
       h("line", { class: "range", x1: x(low), y1: 4, x2: x(high), y2: 4 }),
-      h("circle", { cx: x(figure.macro), cy: 4, r: 2.6 }),
+      h("circle", { cx: x(figure.value), cy: 4, r: 2.6 }),
     ),
+    average,
   );
 }
 

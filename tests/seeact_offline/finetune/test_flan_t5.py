@@ -96,7 +96,7 @@ def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuned) 
         assert values[name] == json.dumps(value)
     assert open_split(tuned_dataset(tuned), "train").fingerprint in card
     assert "finetune --small" in card
-    assert "Test splits, macro averages" in card
+    assert "The averages that the protocol quotes" in card
     assert SAMPLE not in card
     assert (tuned.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 

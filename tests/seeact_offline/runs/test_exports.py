@@ -46,6 +46,21 @@ def test_the_hubs_own_reader_reads_the_entries(run: so.Run, tmp_path: Path) -> N
     assert found["cross_task/offline0"].value == round(100 * run.results["task_success_rate"]["offline0"], 2)
 
 
+@pytest.mark.parametrize(("protocol", "average"), [("seeact", "macro"), ("inspect-evals", "micro")])
+def test_an_entry_is_the_average_that_the_protocol_quotes(
+    run: so.Run, tmp_path: Path, protocol: str, average: str
+) -> None:
+    shutil.copytree(run.path, tmp_path / "run")
+    found = {"macro": 0.131, "micro": 0.143, "ci95": [0.1, 0.2], "micro_ci95": [0.11, 0.21], "method": "bootstrap"}
+    results = run.results | {"protocol": protocol, "step_success_rate": found}
+    (tmp_path / "run" / "results.json").write_text(json.dumps(results))
+    entries = yaml.safe_load(so.Run(tmp_path / "run").export(tmp_path / "out", HUB_ID).entries.read_text())
+    entry = next(one for one in entries if one["dataset"]["task_id"] == "cross_task/step_success_rate")
+    assert entry["value"] == round(100 * found[average], 2)
+    interval = "10.00 to 20.00" if average == "macro" else "11.00 to 21.00"
+    assert f"{average} average; 95 % interval {interval}; " in entry["notes"]
+
+
 def test_a_step_has_its_score_and_the_hash_of_its_prediction(run: so.Run, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in run.export(tmp_path, HUB_ID).steps.read_text().splitlines()]
     predictions = (run.path / "predictions.jsonl").read_bytes().splitlines()

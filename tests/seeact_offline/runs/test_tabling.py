@@ -80,6 +80,59 @@ def test_a_run_without_elements_has_no_figure_for_them(tmp_path: Path) -> None:
     assert tabulate(4, [run])["rows"][0]["cells"]["pooled"]["offline0"] is None
 
 
+# --- the average that a protocol quotes ---
+
+AVERAGES = [("seeact", "macro", "macro"), ("inspect-evals", "micro", "micro"), ("seeclick", "micro", "macro"), ("showui", "macro", "macro")]  # fmt: skip
+"""Protocol, what it quotes of Element Accuracy and Step SR, and of Operation F1."""
+BY_AVERAGE = {"macro": {"value": 0.131, "se": 0.05}, "micro": {"value": 0.143, "se": 0.04}}
+
+
+def of_two_averages(folder: Path, protocol: str, **results: object) -> Path:
+    metrics = dict.fromkeys(tabling.METRICS, figure(0.131, micro=0.143))
+    lost = {"ranker_miss": {"steps": 3, "macro": 0.869, "micro": 0.857}}
+    return make_run(folder, protocol=protocol, waterfall=lost, **(metrics | results))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("protocol", "element", "f1"), AVERAGES, ids=[name for name, _, _ in AVERAGES])
+def test_a_figure_is_the_average_that_its_protocol_quotes(tmp_path: Path, protocol: str, element: str, f1: str) -> None:
+    run = of_two_averages(tmp_path / "a", protocol)
+    cell = tabulate(2, [run])["rows"][0]["cells"]["cross_task"]
+    for name, average in (("element_accuracy", element), ("operation_f1", f1), ("step_success_rate", element)):
+        value = BY_AVERAGE[average]["value"]
+        quoted = {"average": average, **BY_AVERAGE[average], "ci95": (value - 0.1, value + 0.1)}
+        assert {key: cell[name][key] for key in quoted} == quoted
+    assert tabling.cost([run])["runs"][0]["step_success_rate"]["value"] == BY_AVERAGE[element]["value"]
+    assert tabling.waterfall([run])["rest"] == pytest.approx(BY_AVERAGE[element]["value"])
+
+
+def test_results_from_before_the_micro_interval_was_kept_have_none(tmp_path: Path) -> None:
+    old = {name: value for name, value in figure(0.1, micro=0.2).items() if not name.startswith("micro_")}
+    run = of_two_averages(tmp_path / "a", "inspect-evals", step_success_rate=old)
+    found = tabulate(3, [run])["rows"][0]["cells"]["cross_task"]["step_success_rate"]
+    assert (found["value"], found["ci95"], found["se"]) == (0.2, None, None)
+
+
+def test_the_best_way_of_marking_is_the_best_by_the_quoted_average(tmp_path: Path) -> None:
+    shares = {"a": figure(0.2, micro=0.4), "b": figure(0.3, micro=0.1)}
+    runs = [
+        marked(tmp_path / name, kind, protocol="inspect-evals", step_success_rate=shares[name])
+        for name, kind in (("a", "number"), ("b", "letter"))
+    ]
+    assert tabulate(5, runs, tmp_path)["best"] == "a"
+
+
+def test_difficulty_averages_as_the_protocol_does(tmp_path: Path) -> None:
+    """Four steps of two tasks in one band: one task is right in 1 of 3, the other in 1 of 1."""
+    run = make_run(tmp_path / "a", protocol="inspect-evals")
+    lines = [
+        {"annotation_id": f"t{i == 3:d}", "action_uid": f"s{i}", "outcome": "success", "n_actions": 3, "success": float(i in (0, 3)), "best_rank": 0}
+        for i in range(4)
+    ]  # fmt: skip
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    band = tabling.difficulty([run])["runs"][0]["bands"]["1-4"]
+    assert (band["average"], band["value"], band["macro"]) == ("micro", 0.5, pytest.approx(2 / 3))
+
+
 # --- the paper beside it ---
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.files.markdown import percent
+from seeact_offline.finetune import card
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
@@ -205,7 +206,7 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
         "losses": [{"cause": c, "share": s, "steps": 1} for c, s in lost.items()],
         "rest": done["macro"],
     }
-    (axes,) = draw_waterfall({**drawn, "measure": "Step SR"}).axes
+    (axes,) = draw_waterfall({**drawn, "measure": "Step SR", "average": "macro"}).axes
     assert [text.get_text() for text in axes.texts] == list(printed.values())[1:]
 
 
@@ -360,3 +361,44 @@ def test_a_failed_step_reads_in_words_where_they_are_known() -> None:
 def test_one_is_not_several() -> None:
     assert [tables.counted(n, "step") for n in (0, 1, 2, 1234)] == ["0 steps", "1 step", "2 steps", "1,234 steps"]
     assert [tables.counted(n, "row has", "rows have") for n in (1, 2)] == ["1 row has", "2 rows have"]
+
+
+def lopsided(protocol: str) -> dict[str, Any]:
+    """Two tasks, of three steps and of one; the long one is right in one step, the other is right."""
+    tasks = ["a", "a", "a", "b"]
+    truths = [
+        Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"}), split=f"split_{t}") for i, t in enumerate(tasks)
+    ]
+    predictions = [Prediction(t.key, (), "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
+    settings = SETTINGS | {"merge": None, "protocol": protocol}
+    return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results
+
+
+@pytest.mark.parametrize(
+    ("protocol", "average", "value"), [("seeact", "macro", 2 / 3), ("inspect-evals", "micro", 0.5)]
+)
+def test_report_and_card_name_the_average_that_the_protocol_quotes(protocol: str, average: str, value: float) -> None:
+    made = lopsided(protocol)
+    line = next(one for one in tables.short(made).splitlines() if one.startswith("| Step SR"))
+    assert [cell.strip() for cell in line.split("|")][2:-1:2] == ["66.7", "50.0", average]
+    part = {
+        name: made[name] for name in ("n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate")
+    }
+    each = tables.short(made | {"by_split": {"one": part}})
+    assert f"{100 * value:.1f} {average} (" in next(one for one in each.splitlines() if one.startswith("| one"))
+    assert f"{100 * value:.1f} {average} (" in "".join(card._result(made))
+
+
+@pytest.mark.parametrize("protocol", ["seeact", "inspect-evals"])
+def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
+    truths = [Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"})) for i, t in enumerate("aaab")]
+    orders = [
+        [Prediction(t.key, (), "1" if i in right else "2", "CLICK", "") for i, t in enumerate(truths)]
+        for right in ((0,), (3,))
+    ]
+    made = assemble(
+        orders[0], truths, PROTOCOLS[protocol], SETTINGS | {"merge": None}, complete=True, orders=orders
+    ).results
+    values = made["shuffle_spread"]["step_success_rate"]["values"]
+    assert values == pytest.approx([1 / 6, 1 / 2] if protocol == "seeact" else [1 / 4, 1 / 4])
+    assert f"| Step SR          | {'macro' if protocol == 'seeact' else 'micro'} " in tables.report(made, [])

@@ -15,7 +15,7 @@ from seeact_offline.files.table import Table
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.tables import TABLES
 from seeact_offline.tables.drawing import ENDINGS, Drawing, Form
-from tests.finished_runs import make_run
+from tests.finished_runs import figure, make_run
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
@@ -108,6 +108,37 @@ def test_no_name_of_a_folder_ends_the_comment_that_holds_it(tmp_path: Path, form
     made = TABLES["table2"](tabulate(2, [run], tmp_path)).text(form)
     assert made.partition("\n")[0].count("-->") == 1
     assert "<script>" not in made
+
+
+MACRO, MICRO = ("13.1", "0.131"), ("14.3", "0.143")
+"""A figure whose averages differ, in percent and as a fraction."""
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "html", "csv"])
+def test_rows_name_their_averages_where_protocols_quote_different_ones(tmp_path: Path, form: Form) -> None:
+    shares = figure(0.131, micro=0.143)
+    runs = [
+        make_run(tmp_path / name, model=name, protocol=name, step_success_rate=shares)
+        for name in ("seeact", "inspect-evals")
+    ]
+    made = TABLES["table3"](tabulate(3, runs, tmp_path)).text(form)
+    lines = {line for line in made.splitlines() if ("choice, " in line and "steps of" not in line)}
+    for name, average, texts in (("seeact", "macro", MACRO), ("inspect-evals", "micro", MICRO)):
+        row = next(line for line in lines if f"choice, {name}" in line)
+        assert average in row
+        assert any(text in row for text in texts)
+
+
+@pytest.mark.parametrize("number", [3, 5])
+@pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
+def test_a_table_shows_the_average_that_its_protocol_quotes(tmp_path: Path, number: int, form: Form) -> None:
+    figures = dict.fromkeys(("element_accuracy", "operation_f1", "step_success_rate"), figure(0.131, micro=0.143))
+    marks = {"grounding": "annotation", "marks": "number", "mark_position": "bottom-left", "mark_turn1": None}
+    run = make_run(tmp_path / "a", protocol="inspect-evals", **figures, **marks)
+    made = TABLES[f"table{number}"](tabulate(number, [run], tmp_path)).text(form)
+    assert "micro" in made
+    assert any(text in made for text in MICRO)
+    assert not any(text in made for text in MACRO)
 
 
 # --- Table 1 ---

@@ -84,6 +84,17 @@ def test_the_results_are_as_they_are(sample_run: Path) -> None:
     assert (run["finished"], run["progress"], run["problems"]) == (True, None, [])
 
 
+def test_headlines_are_the_averages_that_the_protocol_quotes(sample_run: Path, tmp_path: Path) -> None:
+    results = Run(sample_run).results
+    for protocol, average, interval in (("seeact", "macro", "ci95"), ("inspect-evals", "micro", "micro_ci95")):
+        run = tmp_path / protocol
+        shutil.copytree(sample_run, run)
+        (run / "results.json").write_text(json.dumps(results | {"protocol": protocol}))
+        shown = index_of(run)["runs"][0]["headlines"]["step_success_rate"]
+        figure = results["step_success_rate"]
+        assert [shown[name] for name in ("average", "value", "ci95")] == [average, figure[average], figure[interval]]
+
+
 def test_every_outcome_has_a_meaning(sample_run: Path) -> None:
     index = index_of(sample_run)
     assert set(index["cells"][0]["outcome"]["values"]) <= index["outcomes"].keys()
