@@ -54,6 +54,7 @@ def make_run(
     lines = [
         {
             "annotation_id": f"t{number % 2}", "action_uid": f"s{number}", "outcome": "success", "n_actions": 3 + 4 * (number % 2),
+            "website": "amazon" if number % 2 else "", "domain": "Shopping", "element": 1.0, "operation_f1": 0.5, "target": {"op": "CLICK"},
             "success": float(number == 0), "best_rank": number or None,
         }
         for number in range(steps)

@@ -36,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", type=Path, metavar="FILE", help="make the tables in a file again and say which cells have moved"
     )
     parser.add_argument("--dataset", metavar="DIR|FILE|HUB_ID", help="--table 1: a data set to count instead of a file")
+    parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
+    parser.add_argument("--stderr", action="store_true", help="a column of standard errors, clustered by task")
     parser.add_argument("--format", choices=ENDINGS, help="(default: as --out ends, else markdown; all into a folder)")
     parser.add_argument("--standalone", action="store_true", help="LaTeX and HTML as whole documents")
     parser.add_argument(
@@ -49,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         return _check(args)
     if args.dataset is not None and args.table != 1:
         raise InputError("dataset", "--table 1 with it", f"another, {args.table or args.figure}")
+    if args.figure and (args.by or args.stderr):
+        raise InputError("by" if args.by else "stderr", "--table with it", f"--figure {args.figure}")
     if not args.runs and args.dataset is None:
         raise InputError("runs", "at least one run folder", "none")
     return _draw(args) if args.figure else _tabulate(args)
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def _tabulate(args: argparse.Namespace) -> int:
     forms = _forms(args)
     folder = Path.cwd() if args.out is None else args.out if _is_folder(args) else args.out.parent
-    drawing = _drawn(args.table, args.runs, folder, args.dataset)
+    drawing = _drawn(tabling.tabulate(args.table, args.runs, folder, args.dataset, args.by, args.stderr))
     if args.out is None:
         say(drawing.text(forms[0], args.standalone).removesuffix("\n"))
         return 0
@@ -72,9 +76,8 @@ def _tabulate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _drawn(number: int, runs: list[Path], base: Path, dataset: str | None) -> Drawing:
-    found = tabling.tabulate(number, runs, base, dataset)
-    return TABLES[f"table{number}"](found, NOT_THE_PAPERS if found["is_sample"] else "")
+def _drawn(found: dict[str, Any]) -> Drawing:
+    return TABLES[f"table{found['table']}"](found, NOT_THE_PAPERS if found["is_sample"] else "")
 
 
 def _clean(text: str, form: Form) -> str:
@@ -114,9 +117,8 @@ def _check(args: argparse.Namespace) -> int:
 
 def _checked(one: checking.Written, base: Path) -> bool:
     """Whether this table is another now."""
-    now = tabling.tabulate(one.table, [base / path for path in one.inputs], base, one.dataset)
-    drawing = TABLES[f"table{one.table}"](now, NOT_THE_PAPERS if now["is_sample"] else "")
-    found = checking.changes(one.text, _clean(drawing.text(one.form), one.form), one.form)
+    now = tabling.tabulate(one.table, [base / path for path in one.inputs], base, one.dataset, one.by, one.stderr)
+    found = checking.changes(one.text, _clean(_drawn(now).text(one.form), one.form), one.form)
     _note_new_results(one, now)
     for text in found.missing:
         say(f"missing: {text}")

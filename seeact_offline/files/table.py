@@ -38,6 +38,10 @@ class Table:
     """A line above the header: each text and how many columns it spans. Empty: no such line."""
     n_labels: int = 1
     """How many columns, from the first, say what a row is; LaTeX aligns the others right."""
+    numbers: Collection[int] = ()
+    """Columns, from 0, that LaTeX sets by siunitx."""
+    best: Collection[tuple[int, int]] = ()
+    """Row and column, from 0, of the cells that LaTeX sets bold."""
     parts: Collection[int] = ()
     """Rows, from 0, that begin another part of the table; LaTeX draws a line above each."""
     remarks: Sequence[str] = ()
@@ -57,15 +61,16 @@ class Table:
         """A `tabular` with booktabs' lines, with title and notes as comments above it."""
         comments = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
         above = [_tex_line(_tex_spans(self.above)), *_tex_rules(self.above)] if self.above else []
-        columns = "l" * self.n_labels + "r" * (len(self.header) - self.n_labels)
+        columns = "".join(self._tex_column(place) for place in range(len(self.header)))
+        packages = "booktabs,siunitx" if self.numbers else "booktabs"
         return "\n".join(
             [
                 *comments,
-                "% needs \\usepackage{booktabs}",
+                f"% needs \\usepackage{{{packages}}}",
                 f"\\begin{{tabular}}{{{columns}}}",
                 "\\toprule",
                 *above,
-                _tex_line([tex(one) for one in self.header]),
+                _tex_line([self._tex_cell(-1, column, one) for column, one in enumerate(self.header)]),
                 "\\midrule",
                 *self._tex_rows(),
                 "\\bottomrule",
@@ -78,8 +83,25 @@ class Table:
         lines: list[str] = []
         for number, (row, remark) in enumerate(itertools.zip_longest(self.rows, self.remarks, fillvalue="")):
             lines += ["\\midrule"] if number in self.parts and number else []
-            lines.append(_tex_line([tex(one) for one in row]) + (f" % {one_line(remark)}" if remark else ""))
+            cells = [self._tex_cell(number, column, one) for column, one in enumerate(row)]
+            lines.append(_tex_line(cells) + (f" % {one_line(remark)}" if remark else ""))
         return lines
+
+    def _tex_column(self, place: int) -> str:
+        if place not in self.numbers:
+            return "l" if place < self.n_labels else "r"
+        found = [text.partition(".") for row in self.rows if _NUMBER.fullmatch(text := _text(row[place]))]
+        whole, rest = (max((len(one[part]) for one in found), default=1) for part in (0, 2))
+        return f"S[table-format={whole}.{rest},detect-weight,mode=text]"
+
+    def _tex_cell(self, row: int, column: int, value: object) -> str:
+        """siunitx reads numbers alone; braces keep everything else from it."""
+        text, bold = tex(value), (row, column) in self.best
+        if column not in self.numbers:
+            return f"\\textbf{{{text}}}" if bold else text
+        if _NUMBER.fullmatch(_text(value)):
+            return f"\\bfseries {text}" if bold else text
+        return f"{{{text}}}" if text else ""
 
     def html(self) -> str:
         """A `table` with its title as caption, and one paragraph for each note."""

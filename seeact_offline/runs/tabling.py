@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import msgspec
@@ -22,14 +23,18 @@ import msgspec
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.records import DatasetError, InputError, Operation, StepKey, Truth
+from seeact_offline.runs.comparing import NOT_RUN
 from seeact_offline.runs.directory import read_manifest
 from seeact_offline.scoring import aggregate
+from seeact_offline.scoring.compare import METRICS as SCORES
+from seeact_offline.scoring.compare import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.statistics import wilson
+from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NUMBERS = (1, 2, 3, 4, 5)
 """Of the paper's tables."""
-METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
+METRICS = tuple(SCORES)
 OFFLINE = ("offline0", "offline1")
 FIGURES = {2: METRICS, 3: METRICS[2:], 4: OFFLINE}
 SPLITS = ("cross_task", "cross_website", "cross_domain")
@@ -87,6 +92,29 @@ class _StepLine(msgspec.Struct):
     outcome: str
 
 
+class _Target(msgspec.Struct, frozen=True):
+    op: str = ""
+
+
+class _ScoredLine(_StepLine):
+    """What parts of a run need of a line of `steps.jsonl`."""
+
+    success: float | None
+    best_rank: int | None
+    element: float | None = None
+    operation_f1: float | None = None
+    website: str = ""
+    domain: str = ""
+    n_actions: int = 0
+    target: _Target = _Target()
+
+    @property
+    def truth(self) -> Truth:
+        """As far as averages need it."""
+        key = StepKey(self.annotation_id, self.action_uid)
+        return Truth(key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """A finished run, as far as tables need it."""
@@ -113,29 +141,39 @@ class _Run:
 
 
 def tabulate(
-    number: int, named: Sequence[Path], base: Path | None = None, dataset: str | None = None
+    number: int,
+    named: Sequence[Path],
+    base: Path | None = None,
+    dataset: str | None = None,
+    by: str | None = None,
+    stderr: bool = False,
 ) -> dict[str, Any]:
     """The content of one of the paper's tables, all shares as fractions.
 
     `named`: run folders, folders of them, for Table 5 also one folder of `ablate-markup`; for Table 1 one file with what
     `stats --json` prints, or none and a `dataset`, which is then counted. `base`: the folder that paths are given relative
-    to, the working folder unless given.
+    to, the working folder unless given. `by`: `website` or `domain`, for Tables 2 and 3. `stderr`: whether standard errors are
+    shown.
 
     Raises InputError for what is no such thing, and for runs that have no place in one table.
     """
     base = base or Path.cwd()
+    if by is not None and number not in (2, 3):
+        raise InputError("by", "table 2 or 3 with it", f"table {number}")
+    if stderr and number == 1:
+        raise InputError("stderr", "a table of runs with it", "table 1")
     if number == 1 and dataset is not None:
         return _counted(dataset)
     if number == 1:
         return _table1(_only(named, "one file with the output of `stats --json`"), base)
     if number == 5 and len(named) == 1 and (named[0] / ABLATION).is_file():
-        return _ablation(named[0], base)
+        return _ablation(named[0], base) | {"stderr": stderr}
     found, unfinished = _found(named)
     runs = [_read(path, base) for path in found]
-    made = _markup(runs) if number == 5 else _by_method(number, runs)
+    made = _markup(runs) if number == 5 else _by_method(number, runs, by)
     notes = [f"Without results yet, and not in the table: {', '.join(_relative(path, base) for path in unfinished)}."]
     made["notes"] = [*made["notes"], *(notes if unfinished else [])]
-    return made | _traced(number, [run.named for run in runs], runs)
+    return made | {"by": by, "stderr": stderr} | _traced(number, [run.named for run in runs], runs)
 
 
 def find_runs(named: Sequence[Path]) -> list[Path]:
@@ -187,8 +225,16 @@ def _steps_digest(run: Path) -> str:
         lines = [decoder.decode(line) for line in path.read_bytes().splitlines()]
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
-    keys = sorted((line.annotation_id, line.action_uid) for line in lines if line.outcome != "left_out")
+    keys = sorted((line.annotation_id, line.action_uid) for line in lines if line.outcome != LEFT_OUT)
     return hashlib.sha256(json.dumps(keys).encode()).hexdigest()
+
+
+def _lines(run: _Run) -> list[_ScoredLine]:
+    path, decoder = run.path / "steps.jsonl", msgspec.json.Decoder(_ScoredLine)
+    try:
+        return [decoder.decode(line) for line in path.read_bytes().splitlines()]
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -245,41 +291,71 @@ def _source(run: _Run) -> dict[str, Any]:
 # --- Tables 2 to 4 ---
 
 
-def _by_method(number: int, runs: Sequence[_Run]) -> dict[str, Any]:
-    labels = _labels(runs)
-    methods: dict[str, dict[str, _Run]] = defaultdict(dict)
-    for run, label in zip(runs, labels, strict=True):
-        methods[label][run.results.split] = run
+def _by_method(number: int, runs: Sequence[_Run], by: str | None) -> dict[str, Any]:
+    """Runs that differ in their seed alone are one row."""
+    methods: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
+    for run, label in zip(runs, _labels(runs, pooled="seed"), strict=True):
+        methods[label][run.results.split].append(run)
     seen = {run.results.split for run in runs}
     splits = [*(split for split in SPLITS if split in seen), *sorted(seen - set(SPLITS))]
     rows = [
-        _row(number, label, {split: found[split] for split in splits if split in found})
+        _row(number, label, {split: _of_one_data(found[split]) for split in splits if split in found}, by)
         for label, found in methods.items()
     ]
+    notes = _incomparable(runs, number)
     return {
         "schema": 1,
         "metrics": FIGURES[number],
         "splits": [POOLED] if number == 4 else splits,
         "rows": rows,
         "paper": paper_table(number),
-        "notes": _incomparable(runs, number),
+        "settings": _settings_of_all(runs),
+        "comparable": not notes,
+        "notes": notes,
     }
 
 
-def _row(number: int, method: str, found: Mapping[str, _Run]) -> dict[str, Any]:
-    """`found`: the method's runs by split."""
-    runs = list(found.values())
+def _row(number: int, method: str, found: Mapping[str, Sequence[_Run]], by: str | None) -> dict[str, Any]:
+    """`found`: the method's runs by split, those of one split of several seeds."""
+    runs = [run for some in found.values() for run in some]
     if number == 4:
         cells, traced = {POOLED: _pooled(runs)}, {POOLED: [run.named for run in runs]}
     else:
-        cells = {split: _cell(number, run) for split, run in found.items()}
-        traced = {split: [run.named] for split, run in found.items()}
+        parts = [(split, some, group) for split, some in found.items() for group in _groups(some, by)]
+        cells = {_key(split, group): _cell(number, some, by, group) for split, some, group in parts}
+        traced = {_key(split, group): [run.named for run in some] for split, some, group in parts}
     return {"method": method, "cells": cells, "splits": list(found), "paper": _paper_row(number, runs), "runs": traced}
 
 
-def _labels(runs: Sequence[_Run]) -> list[str]:
-    """Each run's method, with the settings that part runs which would otherwise stand in one cell. Raises InputError."""
-    names = {name for run in runs for name in run.settings} - _NAMED
+def _key(split: str, group: str | None) -> str:
+    """The name of a cell."""
+    return split if group is None else f"{split}, {group}"
+
+
+def _of_one_data(runs: list[_Run]) -> list[_Run]:
+    """Raises InputError for runs of a cell that are over other steps or data."""
+    first = runs[0]
+    for run in runs:
+        if (run.steps_digest, run.settings.get("dataset_fingerprint")) != (
+            first.steps_digest, first.settings.get("dataset_fingerprint")
+        ):  # fmt: skip
+            raise InputError("runs", "runs of one cell over the same steps", f"{first.named} and {run.named}")
+    return runs
+
+
+def _settings_of_all(runs: Sequence[_Run]) -> dict[str, Any]:
+    """Those that have one value in all runs, but those that a row names anyway."""
+    named = {"split", "grounding", "model", "limit", "tasks"}
+    first = {name: value for name, value in runs[0].settings.items() if value is not None and name not in named}
+    return {name: value for name, value in first.items() if all(run.settings.get(name) == value for run in runs)}
+
+
+def _labels(runs: Sequence[_Run], pooled: str = "") -> list[str]:
+    """Each run's method, with the settings that part runs which would otherwise stand in one cell. Raises InputError.
+
+    `pooled`: a setting in which runs of one cell differ.
+    """
+    names = {name for run in runs for name in run.settings} - _NAMED - {pooled}
     rivals = {run.method: [other for other in runs if other.method == run.method] for run in runs}
     parted = {
         method: sorted(name for name in names if len({json.dumps(run.settings.get(name)) for run in found}) > 1)
@@ -290,24 +366,62 @@ def _labels(runs: Sequence[_Run]) -> list[str]:
         ", ".join([run.method, *(f"{name} {run.settings.get(name)}" for name in parted.get(run.method, ()))])
         for run in runs
     ]
-    taken: dict[tuple[str, str], _Run] = {}
+    taken: dict[tuple[str, str, str], _Run] = {}
     for run, label in zip(runs, labels, strict=True):
-        other = taken.setdefault((label, run.results.split), run)
+        other = taken.setdefault((label, run.results.split, json.dumps(run.settings.get(pooled))), run)
         if other is not run:
             got = f"{other.named} and {run.named}, both {label} on {run.results.split}"
             raise InputError("runs", "one run a cell of the table", got)
     return labels
 
 
-def _cell(number: int, run: _Run) -> dict[str, Any]:
-    figures = {name: _figure(run, name) for name in FIGURES[number]}
-    return figures | _sizes([run])
+def _groups(runs: Sequence[_Run], by: str | None) -> list[str | None]:
+    """Websites or domains of the runs' steps, in order of their names; one None without `by`."""
+    if by is None:
+        return [None]
+    return sorted({getattr(line, by) or UNKNOWN for line in _lines(runs[0])})
+
+
+def _cell(number: int, runs: Sequence[_Run], by: str | None, group: str | None) -> dict[str, Any]:
+    if by is None:
+        figures = {name: _over_seeds([_figure(run, name) for run in runs]) for name in FIGURES[number]}
+        return figures | _sizes(runs[:1]) | {"not_run": _sizes(runs)["not_run"]}
+    parts = [(run, [line for line in _lines(run) if (getattr(line, by) or UNKNOWN) == group]) for run in runs]
+    figures = {name: _over_seeds([_figure_of(run, lines, name) for run, lines in parts]) for name in FIGURES[number]}
+    counted = [line for line in parts[0][1] if line.outcome != LEFT_OUT]
+    return figures | {
+        "n_tasks": len({line.annotation_id for line in counted}),
+        "n_steps": len(counted),
+        "not_run": sum(line.outcome in NOT_RUN for _, lines in parts for line in lines),
+        "left_out": len(parts[0][1]) - len(counted),
+    }
+
+
+def _over_seeds(figures: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """The mean, with the sample standard deviation and the number of runs, where there are several."""
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < 2 or len(known) < len(figures):
+        return figures[0] if len(figures) == 1 else None
+    means = {name: fmean(figure[name] for figure in known) for name in ("macro", "micro", "value")}
+    spread = {"sd": stdev(figure["value"] for figure in known), "n_runs": len(known)}
+    return {**known[0], **means, **spread, "ci95": None, "se": None, "method": "seeds"}
 
 
 def _figure(run: _Run, name: str) -> dict[str, Any] | None:
     """Both averages, and of the one that the protocol quotes its name, value, interval and standard error."""
     found = getattr(run.results, name)
     return None if found is None else _with_headline(run.results.protocol, name, msgspec.to_builtins(found))
+
+
+def _figure_of(run: _Run, lines: Sequence[_ScoredLine], name: str) -> dict[str, Any] | None:
+    """The figure over these steps alone, averaged as the run's protocol does."""
+    if getattr(run.results, name) is None:
+        return None
+    counted = [line for line in lines if line.outcome != LEFT_OUT]
+    average = run.protocol.averaging_of_f1 if name == "operation_f1" else run.protocol.averaging
+    values = [getattr(line, SCORES[name]) or 0.0 for line in counted]
+    found = average([line.truth for line in counted]).metric(values, run.settings.get("seed", 0))
+    return _with_headline(run.results.protocol, name, asdict(found))
 
 
 def _with_headline(protocol: str, name: str, figure: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,9 +439,20 @@ def _sizes(runs: Sequence[_Run]) -> dict[str, Any]:
 
 
 def _pooled(runs: Sequence[_Run]) -> dict[str, Any]:
-    """Whole tasks of all splits together, each task counting the same."""
-    sizes = _sizes(runs)
-    return {name: _share(runs, name, sizes["n_tasks"]) for name in OFFLINE} | sizes
+    """Whole tasks of all splits together, each task counting the same. Raises InputError for splits of other seeds."""
+    seeds: dict[Any, list[_Run]] = defaultdict(list)
+    for run in runs:
+        seeds[run.settings.get("seed")].append(run)
+    one, *others = seeds.values()
+    for other in others:
+        if [run.results.split for run in other] != [run.results.split for run in one]:
+            raise InputError(
+                "runs", "runs of the same seeds on every split of a row", f"other seeds of {other[0].method}"
+            )
+    sizes = _sizes(one) | {"not_run": _sizes(runs)["not_run"]}
+    return {
+        name: _over_seeds([_share(some, name, sizes["n_tasks"]) for some in seeds.values()]) for name in OFFLINE
+    } | sizes
 
 
 def _share(runs: Sequence[_Run], name: str, n_tasks: int) -> dict[str, Any] | None:
@@ -531,25 +656,6 @@ BANDS = {"1-4": (1, 4), "5-9": (5, 9), "10-18": (10, 18), "above 18": (19, None)
 """How hard a task is: the actions that it takes. The first three are the bands of the paper's Figure 3."""
 
 
-class _Target(msgspec.Struct, frozen=True):
-    op: str = ""
-
-
-class _ScoredLine(_StepLine):
-    """What a figure needs of a line of `steps.jsonl`."""
-
-    success: float | None
-    best_rank: int | None
-    n_actions: int = 0
-    target: _Target = _Target()
-
-    @property
-    def truth(self) -> Truth:
-        """As far as averages need it."""
-        key = StepKey(self.annotation_id, self.action_uid)
-        return Truth(key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
-
-
 def difficulty(named: Sequence[Path]) -> dict[str, Any]:
     """Step SR of each run by the number of actions of the task; bands without a task of any run are left out.
 
@@ -636,12 +742,7 @@ def _labels_with_split(runs: Sequence[_Run]) -> list[str]:
 
 
 def _scored_lines(run: _Run) -> list[_ScoredLine]:
-    path, decoder = run.path / "steps.jsonl", msgspec.json.Decoder(_ScoredLine)
-    try:
-        lines = [decoder.decode(line) for line in path.read_bytes().splitlines()]
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
-    return [line for line in lines if line.outcome != "left_out"]
+    return [line for line in _lines(run) if line.outcome != LEFT_OUT]
 
 
 def _bands(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, dict[str, Any]]:
@@ -652,10 +753,7 @@ def _bands(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, dict[str, Any]]
 
 
 def _band(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, Any]:
-    """Step SR of these steps alone, averaged as the run's protocol does."""
-    averaging = run.protocol.averaging([line.truth for line in lines])
-    found = averaging.metric([line.success or 0.0 for line in lines], run.settings.get("seed", 0))
-    figure = _with_headline(run.results.protocol, "step_success_rate", asdict(found))
+    figure = _figure_of(run, lines, "step_success_rate") or {}
     return {"n_tasks": len({line.annotation_id for line in lines}), **figure}
 
 

@@ -37,6 +37,8 @@ class Written:
     table: int
     inputs: tuple[str, ...]
     dataset: str | None
+    by: str | None
+    stderr: bool
     hashes: Mapping[str, str | None]
     """Run -> hash of its results when the table was made."""
     text: str
@@ -79,11 +81,14 @@ class _Block(msgspec.Struct):
     inputs: tuple[str, ...]
     dataset: str | None
     runs: tuple[_Run, ...]
+    by: str | None = None
+    stderr: bool = False
 
 
 class _MadeOf(msgspec.Struct):
     inputs: tuple[str, ...]
     dataset: str | None
+    by: str | None = None
 
 
 def written(text: str, name: str) -> list[Written]:
@@ -198,9 +203,8 @@ def _of_block(text: str) -> Written:
     line = text.partition("\n")[0]
     block = typed(read_json(line[line.index("{") :].removesuffix("-->")), _Block)
     form: Form = "latex" if line.startswith("%") else "html" if "<table>" in text else "markdown"
-    return Written(
-        form, block.table, block.inputs, block.dataset, {run.run: run.results_sha256 for run in block.runs}, text
-    )
+    hashes = {run.run: run.results_sha256 for run in block.runs}
+    return Written(form, block.table, block.inputs, block.dataset, block.by, block.stderr, hashes, text)
 
 
 def _of_csv(text: str) -> Written:
@@ -213,6 +217,8 @@ def _of_csv(text: str) -> Written:
         int(first["table"]),
         made_of.inputs,
         made_of.dataset,
+        made_of.by,
+        False,
         {run: digest or None for run, digest in pairs},
         text,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ ORIGIN = "run"
 NO_FIGURE = "-"
 _SAID = ("split", "dataset", "dataset_fingerprint", "protocol", "seed")
 _DOCUMENT = r"""\documentclass{article}
-\usepackage{booktabs,graphicx}
+\usepackage{booktabs,graphicx,siunitx}
 \usepackage[landscape,margin=15mm]{geometry}
 \pagestyle{empty}
 \begin{document}
@@ -54,20 +55,25 @@ class Provenance:
     """The paths that it was made of."""
     dataset: str | None
     """For Table 1 of a data set; else None."""
+    by: str | None = None
+    stderr: bool = False
     runs: Sequence[Mapping[str, Any]]
     """Each run's path, hash of its results, data, protocol and seed."""
+    said: Collection[str] = ()
+    """Settings that a note says of all runs."""
 
     @property
     def block(self) -> str:
         """One line of ASCII that no comment of Markdown, HTML or LaTeX ends in."""
         hashes = [{"run": run["run"], HASH: run[HASH]} for run in self.runs]
         made_of = {"table": self.table, "inputs": list(self.inputs), "dataset": self.dataset, "runs": hashes}
+        made_of |= {"by": self.by, "stderr": self.stderr}
         text = json.dumps(made_of)
         return BLOCK + "".join(f"\\u{ord(c):04x}" if c in "<>&" else c for c in text)
 
     @property
     def sentences(self) -> list[str]:
-        return [_sentence(run) for run in self.runs]
+        return [_sentence(run, self.said) for run in self.runs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +158,13 @@ def provenance(results: Mapping[str, Any]) -> Provenance | None:
     if "inputs" not in results:
         return None
     return Provenance(
-        table=results["table"], inputs=results["inputs"], dataset=results.get("dataset_counted"), runs=results["runs"]
+        table=results["table"],
+        inputs=results["inputs"],
+        dataset=results.get("dataset_counted"),
+        by=results.get("by"),
+        stderr=results.get("stderr", False),
+        runs=results["runs"],
+        said=results.get("settings", ()),
     )
 
 
@@ -160,7 +172,7 @@ def provenance_columns(results: Mapping[str, Any], runs: Sequence[Mapping[str, A
     """For the line of a CSV whose figures come from these runs; the last says what the whole table was made of."""
     known = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
     shown = {name: ";".join(run.get(name, "") for run in known) for name in (ORIGIN, HASH, *_SAID[1:])}
-    made_of = {"inputs": results["inputs"], "dataset": results.get("dataset_counted")}
+    made_of = {"inputs": results["inputs"], "dataset": results.get("dataset_counted"), "by": results.get("by")}
     return {"table": results["table"], **shown, MADE_OF: json.dumps(made_of)}
 
 
@@ -170,12 +182,39 @@ def numbers_of(results: Mapping[str, Any], paths: Sequence[str]) -> str:
     return ", ".join(str(known.index(path) + 1) for path in paths)
 
 
-def quoted(figure: Mapping[str, Any] | None, interval: str) -> str:
-    """A headline in percent with its interval, where that is known; `-` where there is none."""
-    if figure is None:
-        return NO_FIGURE
-    known = [] if figure["ci95"] is None else [interval.format(*map(percent, figure["ci95"]))]
-    return " ".join([percent(figure["value"]), *known])
+def figure_cells(figure: Mapping[str, Any] | None, stderr: bool, interval: str = "") -> list[str]:
+    """A headline in percent, its interval and, if `stderr`, its standard error; `-` where there is none.
+
+    `interval`: how value and interval stand in one cell; empty: in a cell each. Several runs have their standard deviation and
+    number in place of the interval.
+    """
+    found = figure or dict.fromkeys(("value", "ci95", "se"))
+    value, spread = percent(found["value"]), ""
+    if found["ci95"] is not None:
+        spread = (interval or "[{}, {}]").format(*map(percent, found["ci95"]))
+    elif "sd" in found:
+        spread = ("({})" if interval else "{}").format(f"sd {percent(found['sd'])}, n {found['n_runs']}")
+    cells = [f"{value} {spread}".strip()] if interval else [value, spread]
+    return [*cells, *([percent(found["se"])] if stderr else [])]
+
+
+def figure_columns(stderr: bool) -> list[str]:
+    """The headers of `figure_cells` in cells each, but for the first, which is the metric's own."""
+    return ["95 % interval", *(["SE"] if stderr else [])]
+
+
+def best_cells(
+    rows: Sequence[Sequence[str]], columns: Sequence[int], alike: Sequence[int] = ()
+) -> list[tuple[int, int]]:
+    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the columns
+    `alike`; none where one row alone has any.
+    """
+    known: dict[tuple[object, ...], dict[tuple[int, int], float]] = {}
+    for (number, row), column in itertools.product(enumerate(rows), columns):
+        if row[column] != NO_FIGURE:
+            known.setdefault((column, *(row[i] for i in alike)), {})[number, column] = float(row[column])
+    several = [values for values in known.values() if len(values) > 1]
+    return [place for values in several for place, value in values.items() if value == max(values.values())]
 
 
 def named_averages(quotes: Sequence[tuple[str, str]]) -> str:
@@ -201,12 +240,12 @@ def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str
 def interval_of(figures: Sequence[Mapping[str, Any]]) -> str:
     """How the intervals of these figures were made, in words."""
     words = {"wilson": "Wilson's on the number of tasks", **METHODS}
-    ways = dict.fromkeys(figure.get("method", "bootstrap") for figure in figures)
+    ways = dict.fromkeys(figure.get("method", "bootstrap") for figure in figures if "sd" not in figure)
     return ", or ".join(words.get(way, way) for way in ways) or "none"
 
 
-def _sentence(run: Mapping[str, Any]) -> str:
-    """What identifies one run."""
-    known = [f"{name} {run[name]}" for name in _SAID if run.get(name) is not None]
+def _sentence(run: Mapping[str, Any], said: Collection[str]) -> str:
+    """What identifies one run, but for what is `said` of all."""
+    known = [f"{name} {run[name]}" for name in _SAID if run.get(name) is not None and name not in said]
     digest = [f"sha256 {run[HASH]}"] if run[HASH] else []
     return f"{run['run']}: {', '.join([*digest, *known])}"

@@ -14,10 +14,12 @@ from seeact_offline.tables.drawing import (
     ORIGIN,
     Drawing,
     averages_in_words,
+    best_cells,
+    figure_cells,
+    figure_columns,
     interval_of,
     provenance,
     provenance_columns,
-    quoted,
 )
 
 COUNTS = ("replies_reused", "failed_steps")
@@ -51,14 +53,18 @@ def _figures(results: Mapping[str, Any]) -> Table:
         notes[0] += " One task says nothing of how tasks vary, so the intervals are everything."
     if len(results["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
+    stderr = results.get("stderr", False)
+    titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
     return Table(
-        header=(*PLACE, *TITLES, *(f"paper: {title}" for title in TITLES)),
-        rows=[
-            (*_place(row), *(_figure(results, row, name) for name, _ in METRICS), *_paper(row))
-            for row in results["rows"]
-        ],
+        header=(*PLACE, *titles, *(f"paper: {title}" for title in TITLES)),
+        rows=[(*_place(row), *_own(results, row, "({} to {})"), *_paper(row)) for row in results["rows"]],
         notes=notes,
     )
+
+
+def _own(results: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
+    quoted = [headline(results["protocol"], name, row[name]) for name, _ in METRICS]
+    return [text for figure in quoted for text in figure_cells(figure, results.get("stderr", False), interval)]
 
 
 def _measure(results: Mapping[str, Any]) -> str:
@@ -118,16 +124,18 @@ def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
     """The figures beside the paper's."""
     failed = sum(row["failed_steps"] for row in results["rows"])
     counted = [_measure(results), f"{_head(results)} Failed to run: {failed}."] if "inputs" in results else []
+    columns = [text for title in TITLES for text in (title, *figure_columns(results.get("stderr", False)))]
+    rows = [(*_place(row), *_own(results, row), *_paper(row)) for row in results["rows"]]
+    header = ("Kind", "Position", "Turn 1", *columns, *TITLES)
     return Table(
-        above=[("", len(PLACE)), (results["model"], len(METRICS)), ("Paper", len(METRICS))],
-        header=("Kind", "Position", "Turn 1", *TITLES, *TITLES),
-        rows=[
-            (*_place(row), *(_figure(results, row, name, "[{}, {}]") for name, _ in METRICS), *_paper(row))
-            for row in results["rows"]
-        ],
+        above=[("", len(PLACE)), (results["model"], len(columns)), ("Paper", len(METRICS))],
+        header=header,
+        rows=rows,
         remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(results["rows"], 1)],
         notes=[*([remark] if remark else []), *counted],
         n_labels=len(PLACE),
+        numbers=[i for i, title in enumerate(header) if i >= len(PLACE) and title != "95 % interval"],
+        best=best_cells(rows, [i for i, title in enumerate(header[: -len(METRICS)]) if title in TITLES]),
     )
 
 
@@ -146,6 +154,7 @@ def _named_values(protocol: str, row: Mapping[str, Any]) -> dict[str, Any]:
         found = headline(protocol, name, row[name])
         line |= {name: found["value"], f"{name}_average": found["average"]}
         line |= dict(zip((f"{name}_low", f"{name}_high"), found["ci95"] or (None, None), strict=True))
+        line[f"{name}_se"] = found["se"]
         line |= _named_difference(name, (row["difference_to_best"] or {}).get(name))
         line[f"{name}_paper"] = (row["paper"] or {}).get(name)
     usage = ("calls", "prompt_tokens", "completion_tokens", "cost_usd")
@@ -163,10 +172,6 @@ def _named_difference(name: str, gap: Mapping[str, Any] | None) -> dict[str, Any
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["kind"], row["position"], row["turn1"]
-
-
-def _figure(results: Mapping[str, Any], row: Mapping[str, Any], name: str, interval: str = "({} to {})") -> str:
-    return quoted(headline(results["protocol"], name, row[name]), interval)
 
 
 def _signed(gap: Mapping[str, Any]) -> str:

@@ -13,12 +13,14 @@ from seeact_offline.tables.drawing import (
     ORIGIN,
     Drawing,
     averages_in_words,
+    best_cells,
+    figure_cells,
+    figure_columns,
     interval_of,
     named_averages,
     numbers_of,
     provenance,
     provenance_columns,
-    quoted,
 )
 
 TITLES = dict(METRICS) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
@@ -28,25 +30,32 @@ SPLIT_TITLES = {
     "cross_domain": "Cross-Domain",
     "pooled": "All splits",
 }
+SEEDS = "Runs that differ in their seed alone are one row: their mean, sample standard deviation (sd) and number (n)."
 WHAT = {2: "Methods by split", 3: "Groundings by split", 4: "Whole tasks, all splits pooled"}
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
 
 
 def draw(results: Mapping[str, Any], remark: str = "") -> Drawing:
     return Drawing(
-        title=f"Table {results['table']}: {WHAT[results['table']]}",
+        title=_title(results),
         remark=remark,
-        tables=[_page(results), _papers_rows(results)],
+        tables=[_page(results), *([_papers_rows(results)] if results["by"] is None else [])],
         figures=_for_a_paper(results, remark),
         values=_values(results),
         provenance=provenance(results),
     )
 
 
+def _title(results: Mapping[str, Any]) -> str:
+    return (
+        f"Table {results['table']}: {WHAT[results['table']]}{'' if results['by'] is None else ' and ' + results['by']}"
+    )
+
+
 def _page(results: Mapping[str, Any]) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
-    pairs = [(TITLES[name], 2) for name in results["metrics"]]
-    named = _naming(results)
+    named, stderr = _naming(results), results["stderr"]
+    figures = ["ours", *(["SE"] if stderr else []), "paper"]
     rows = [
         (
             row["method"],
@@ -60,12 +69,21 @@ def _page(results: Mapping[str, Any]) -> Table:
         for split in row["cells"]
     ]
     return Table(
-        above=[("", 2 + len(named)), *pairs, ("", len(SIZES) + 1)],
-        header=("method", "split", *named, *(["ours", "paper"] * len(pairs)), *SIZES.values(), ORIGIN),
+        above=[
+            ("", 2 + len(named)),
+            *((TITLES[name], len(figures)) for name in results["metrics"]),
+            ("", len(SIZES) + 1),
+        ],
+        header=("method", _place(results), *named, *(figures * len(results["metrics"])), *SIZES.values(), ORIGIN),
         rows=rows,
         notes=_notes(results, "beside ours only if grounding, model and split are the same beyond doubt"),
         n_labels=2 + len(named),
     )
+
+
+def _place(results: Mapping[str, Any]) -> str:
+    """What a cell is of, beside its method."""
+    return "split" if results["by"] is None else f"split, {results['by']}"
 
 
 def _naming(results: Mapping[str, Any]) -> list[str]:
@@ -91,7 +109,8 @@ def _split(row: Mapping[str, Any], split: str) -> str:
 def _beside(results: Mapping[str, Any], row: Mapping[str, Any], split: str) -> list[str]:
     texts = []
     for name in results["metrics"]:
-        texts += [quoted(row["cells"][split][name], "({} to {})"), _text(_paper(results, row["paper"], split, name))]
+        texts += figure_cells(row["cells"][split][name], results["stderr"], "({} to {})")
+        texts.append(_text(_paper(results, row["paper"], split, name)))
     return texts
 
 
@@ -111,46 +130,72 @@ def _papers_rows(results: Mapping[str, Any]) -> Table:
 
 
 def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
-    """The paper's layout: methods down, splits across; below ours the paper's own rows."""
-    splits, metrics = results["splits"], results["metrics"]
-    named = _naming(results)
-    ours = [
-        (
-            row["method"],
-            *(_average(results, row["cells"].values()) for _ in named),
-            *(_in_a_row(row["cells"].get(split), name) for split in splits for name in metrics),
-        )
+    """The paper's layout: methods down, splits across; below ours the paper's own rows.
+
+    By website or domain a row is a method and one of these, and the paper has none.
+    """
+    by, metrics, named = results["by"], results["metrics"], _naming(results)
+    across = results["splits"] if by is None else [_place(results)]
+    columns = [title for name in metrics for title in (TITLES[name], *figure_columns(results["stderr"]))]
+    n_labels = 1 + len(named) + (by is not None)
+    places = [
+        (row, splits)
         for row in results["rows"]
+        for splits in ([across] if by is None else [[key] for key in row["cells"]])
     ]
-    papers = [
-        (
-            f"Paper: {row['method']}",
-            *("macro" for _ in named),
-            *(_text(_paper(results, row, split, name)) for split in splits for name in metrics),
-        )
-        for row in results["paper"]["rows"]
-    ]
+    ours = [_own_row(results, row, splits, named) for row, splits in places]
+    papers = [] if by is not None else [_paper_row(results, row, named) for row in results["paper"]["rows"]]
+    numbers = [n_labels + i for i, title in enumerate(columns * len(across)) if title != "95 % interval"]
+    values = [n_labels + i for i, title in enumerate(columns * len(across)) if title in TITLES.values()]
     return Table(
-        title=f"Table {results['table']}: {WHAT[results['table']]}",
-        above=[("", 1 + len(named)), *((SPLIT_TITLES.get(split, split), len(metrics)) for split in splits)],
-        header=("Method", *map(str.capitalize, named), *([TITLES[name] for name in metrics] * len(splits))),
+        title=_title(results),
+        above=[("", n_labels), *((SPLIT_TITLES.get(split, split), len(columns)) for split in across)]
+        if by is None
+        else [],
+        header=(
+            "Method",
+            *([_place(results).capitalize()] if by else []),
+            *map(str.capitalize, named),
+            *(columns * len(across)),
+        ),
         rows=[*ours, *papers],
         notes=[
             *([remark] if remark else []),
             *_notes(results, "its rows are of its own models and data"),
             *_sizes(results),
         ],
-        parts=[len(ours)],
-        n_labels=1 + len(named),
+        parts=[len(ours)] if papers else [],
+        n_labels=n_labels,
+        numbers=numbers,
+        best=best_cells(ours, values, [1] if by else []) if results["comparable"] else [],
         remarks=[
-            f"{ORIGIN} {numbers_of(results, [path for split in row['cells'] for path in row['runs'][split]])}"
-            for row in results["rows"]
+            f"{ORIGIN} {numbers_of(results, [path for split in splits for path in row['runs'].get(split, ())])}"
+            for row, splits in places
         ],
     )
 
 
-def _in_a_row(cell: Mapping[str, Any] | None, name: str) -> str:
-    return quoted(cell and cell[name], "[{}, {}]")
+def _own_row(
+    results: Mapping[str, Any], row: Mapping[str, Any], splits: Sequence[str], named: Sequence[str]
+) -> list[str]:
+    """`splits`: the keys of its cells, from left to right."""
+    cells = [row["cells"].get(split) for split in splits]
+    labels = [
+        row["method"],
+        *(splits if results["by"] else ()),
+        *(_average(results, filter(None, cells)) for _ in named),
+    ]
+    pairs = itertools.product(cells, results["metrics"])
+    return [*labels, *(text for cell, name in pairs for text in figure_cells(cell and cell[name], results["stderr"]))]
+
+
+def _paper_row(results: Mapping[str, Any], row: Mapping[str, Any], named: Sequence[str]) -> list[str]:
+    pairs = itertools.product(results["splits"], results["metrics"])
+    figures = [
+        (_text(_paper(results, row, split, name)), *("" for _ in figure_columns(results["stderr"])))
+        for split, name in pairs
+    ]
+    return [f"Paper: {row['method']}", *("macro" for _ in named), *(text for cells in figures for text in cells)]
 
 
 def _sizes(results: Mapping[str, Any]) -> list[str]:
@@ -173,9 +218,16 @@ def _notes(results: Mapping[str, Any], papers: str) -> list[str]:
     return [
         f"Percent. {_averages(results)} 95 % interval: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip(),
+        *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if results["by"] is None else []),
+        *([SEEDS] if any("sd" in figure for figure in figures) else []),
+        *_settings(results),
         *results["notes"],
     ]
+
+
+def _settings(results: Mapping[str, Any]) -> list[str]:
+    said = [f"{name} {value}" for name, value in results["settings"].items()]
+    return [f"Every run: {', '.join(said)}."] if said else []
 
 
 def _averages(results: Mapping[str, Any]) -> str:
@@ -205,7 +257,7 @@ def _line(
     results: Mapping[str, Any], row: Mapping[str, Any], split: str, name: str, runs: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     cell = row["cells"][split]
-    figure = cell[name] or dict.fromkeys(("value", "average", "ci95", "method"))
+    figure = cell[name] or dict.fromkeys(("value", "average", "ci95", "se", "method"))
     low, high = figure["ci95"] or (None, None)
     paper = _paper(results, row["paper"], split, name)
     return {
@@ -216,6 +268,9 @@ def _line(
         "value": figure["value"],
         "low": low,
         "high": high,
+        "se": figure["se"],
+        "sd": figure.get("sd"),
+        "n_runs": figure.get("n_runs", 1),
         "interval": figure["method"],
         "paper": None if paper is None else round(paper / 100, 4),
         **{size: cell[size] for size in SIZES},

@@ -46,6 +46,13 @@ def test_a_folder_gets_the_table_in_every_format_and_each_can_be_checked(
         assert "none of" in outcome.out
 
 
+@pytest.mark.parametrize("words", [("--by", "website"), ("--stderr",)], ids=["by", "stderr"])
+def test_a_table_of_options_is_checked_with_them(cli: Cli, runs: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert cli("tables", "--table", 2, runs, *words, "--out", tmp_path / "made").status == 0
+    for path in sorted((tmp_path / "made").iterdir()):
+        assert cli("tables", "--check", path).status == 0
+
+
 @pytest.mark.parametrize("ending", [".csv", ".html", ".md", ".tex"])
 def test_check_says_which_cells_have_moved(cli: Cli, runs: Path, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"table{ending}"
@@ -172,6 +179,8 @@ def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
         (("--table", "2"), "expected at least one run folder"),
         (("--table", "2", "a", "--dataset", "sample"), "--dataset: expected --table 1 with it"),
         (("--table", "2", "a", "--out", "x.docx"), "--out: expected a file that ends with .md"),
+        (("--figure", "cost", "a", "--by", "domain"), "--by: expected --table with it"),
+        (("--table", "4", "a", "--stderr", "--by", "domain"), "--by: expected table 2 or 3 with it"),
         (("--figure", "cost", "a"), "--out: expected a file that ends with .png"),
         (("--figure", "cost", "a", "--out", "x.gif"), "--out: expected a file that ends with .png"),
         (("--check", "missing.md"), "missing.md"),

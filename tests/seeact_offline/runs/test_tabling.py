@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from statistics import stdev
+from typing import Any
 
 import pytest
 
+import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.runs import tabling
 from seeact_offline.runs.tabling import SPLITS, tabulate
@@ -51,6 +54,99 @@ def test_folders_without_results_are_named(tmp_path: Path) -> None:
 def test_runs_of_one_method_are_parted_by_the_settings_that_differ(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / merge, merge=merge) for merge in ("first", "single")]
     assert [row["method"].rpartition(", ")[2] for row in tabulate(2, runs)["rows"]] == ["merge first", "merge single"]
+
+
+def of_seeds(folder: Path, shares: dict[int, float], **results: object) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    return [
+        make_run(folder / str(seed), step_sr=share, settings={"seed": seed}, **results)
+        for seed, share in shares.items()
+    ]  # type: ignore[arg-type]
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_row(tmp_path: Path) -> None:
+    shares = {0: 0.25, 1: 0.5, 7: 0.6}
+    runs = of_seeds(tmp_path, shares)
+    (row,) = tabulate(2, runs, tmp_path)["rows"]
+    cell, found = row["cells"]["cross_task"], row["cells"]["cross_task"]["step_success_rate"]
+    assert (row["method"], row["runs"]) == ("choice, openai/gpt-4-vision-preview", {"cross_task": ["0", "1", "7"]})
+    assert (found["value"], found["sd"], found["n_runs"]) == pytest.approx((0.45, stdev(shares.values()), 3))
+    assert (found["ci95"], cell["n_steps"], cell["not_run"]) == (None, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("other", "rows"), [({}, 1), ({"merge": "single"}, 2), ({"model": "b"}, 2)], ids=["the seed alone", "a setting too", "the model too"]
+)  # fmt: skip
+def test_runs_that_differ_in_more_than_their_seed_are_rows_of_their_own(
+    tmp_path: Path, other: dict[str, object], rows: int
+) -> None:
+    runs = [make_run(tmp_path / "a"), make_run(tmp_path / "b", settings={"seed": 1}, **other)]  # type: ignore[arg-type]
+    assert len(tabulate(2, runs)["rows"]) == rows
+
+
+@pytest.mark.parametrize("other", [{"steps": 3}, {"dataset_fingerprint": "beef"}], ids=["steps", "data"])
+def test_seeds_over_other_steps_or_data_are_no_row(tmp_path: Path, other: dict[str, object]) -> None:
+    runs = [make_run(tmp_path / "a"), make_run(tmp_path / "b", settings={"seed": 1}, **other)]  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^runs: expected runs of one cell over the same steps"):
+        tabulate(2, runs)
+
+
+def test_whole_tasks_are_pooled_for_each_seed(tmp_path: Path) -> None:
+    done = {0: 0.5, 1: 1.0}
+    runs = [
+        make_run(
+            tmp_path / f"{split}{seed}", split=split, task_success_rate={"offline0": share, "offline1": 1.0},
+            settings={"seed": seed},
+        )
+        for split in SPLITS
+        for seed, share in done.items()
+    ]  # fmt: skip
+    cell = tabulate(4, runs)["rows"][0]["cells"]["pooled"]
+    assert (cell["n_tasks"], cell["offline0"]["value"], cell["offline0"]["n_runs"]) == (6, 0.75, 2)
+    with pytest.raises(InputError, match=r"^runs: expected runs of the same seeds on every split of a row"):
+        tabulate(4, runs[:-1])
+
+
+def test_settings_of_all_runs_are_said_once(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / merge, merge=merge) for merge in ("first", "single")]
+    settings = tabulate(2, runs)["settings"]
+    assert (settings["ranker"], settings["protocol"], settings["seed"]) == ("bm25", "seeact", 0)
+    assert not {"merge", "grounding", "model", "split"} & settings.keys()
+
+
+# --- websites and domains ---
+
+
+def test_a_website_is_averaged_as_the_protocol_does(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    cells = tabulate(2, [run], by="website")["rows"][0]["cells"]
+    assert list(cells) == ["cross_task, amazon", "cross_task, not known"]
+    amazon, unknown = cells.values()
+    assert (amazon["n_tasks"], amazon["n_steps"]) == (1, 2)
+    assert [unknown[name]["value"] for name in tabling.METRICS] == [1.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("protocol", ["seeact", "inspect-evals", "seeclick", "uground"])
+def test_one_website_has_the_figures_that_the_run_has(tmp_path: Path, protocol: str) -> None:
+    """All steps are of one domain, so its figures are those of `results.json`."""
+    run = so.evaluate(
+        dataset="sample", split="cross_task", limit=2, model="builtin/lexical", protocol=protocol, out=tmp_path / "run"
+    )
+    lines = [json.loads(line) | {"domain": "one"} for line in (run.path / "steps.jsonl").read_text().splitlines()]
+    (run.path / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (whole,), (part,) = (tabulate(2, [run.path], by=by)["rows"][0]["cells"].values() for by in (None, "domain"))
+    for name in tabling.METRICS:
+        for value in ("value", "ci95", "se"):
+            assert part[name][value] == pytest.approx(whole[name][value])
+    assert (part["n_tasks"], part["n_steps"], part["left_out"]) == tuple(
+        whole[size] for size in ("n_tasks", "n_steps", "left_out")
+    )
+
+
+@pytest.mark.parametrize(("number", "options"), [(4, {"by": "website"}), (5, {"by": "domain"}), (1, {"stderr": True})])
+def test_options_of_other_tables_are_refused(tmp_path: Path, number: int, options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"^{next(iter(options))}: expected"):
+        tabulate(number, [make_run(tmp_path / "a")], **options)
 
 
 def test_two_runs_for_one_cell_are_refused(tmp_path: Path) -> None:

@@ -110,6 +110,48 @@ def test_no_name_of_a_folder_ends_the_comment_that_holds_it(tmp_path: Path, form
     assert "<script>" not in made
 
 
+def test_latex_sets_figures_by_siunitx_and_the_best_of_each_column_bold(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / str(share), model=str(share), step_sr=share) for share in (0.25, 0.75, 0.5)]
+    made = TABLES["table3"](tabulate(3, runs, tmp_path, stderr=True)).latex()
+    rows = [line for line in made.splitlines() if line.startswith("choice, ")]
+    assert [line.count("\\bfseries") for line in rows] == [0, 1, 0]
+    assert r"& \bfseries 75.0 & [65.0, 85.0] & 5.0 \\" in rows[1]
+    assert made.count("S[table-format=") == 2
+    assert r"Method & {Step SR} & 95 \% interval & {SE}" in made
+
+
+@pytest.mark.parametrize("other", [{"protocol": "mindact"}, {"steps": 3}], ids=["protocol", "steps"])
+def test_nothing_is_bold_among_runs_that_do_not_compare(tmp_path: Path, other: dict[str, Any]) -> None:
+    runs = [make_run(tmp_path / "a"), make_run(tmp_path / "b", model="b", step_sr=0.5, **other)]
+    assert "bfseries" not in TABLES["table3"](tabulate(3, runs, tmp_path)).latex()
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "html", "csv"])
+def test_a_row_of_several_seeds_says_mean_sd_and_n(tmp_path: Path, form: Form) -> None:
+    runs = [
+        make_run(tmp_path / str(seed), step_sr=share, settings={"seed": seed}) for seed, share in enumerate((0.2, 0.4))
+    ]
+    made = TABLES["table3"](tabulate(3, runs, tmp_path)).text(form)
+    assert any(mean in made for mean in ("30.0 (sd 14.1, n 2)", "30.0 & sd 14.1, n 2", ",macro,0.3"))
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_standard_errors_have_a_column_where_they_are_asked_for(tmp_path: Path, form: Form) -> None:
+    run = make_run(tmp_path / "a", step_success_rate=figure(0.131, micro=0.143))
+    with_it, without = (
+        TABLES["table3"](tabulate(3, [run], tmp_path, stderr=asked)).text(form) for asked in (True, False)
+    )
+    assert "SE" in with_it
+    assert "5.0" in with_it
+    assert with_it.count("SE") > without.count("SE")
+
+
+def test_domains_are_rows_without_the_papers(tmp_path: Path) -> None:
+    made = TABLES["table2"](tabulate(2, [make_run(tmp_path / "a")], tmp_path, by="domain"))
+    assert "| cross_task, Shopping | " in made.markdown()
+    assert "GPT-4V" not in made.markdown() + made.latex()
+
+
 MACRO, MICRO = ("13.1", "0.131"), ("14.3", "0.143")
 """A figure whose averages differ, in percent and as a fraction."""
 
