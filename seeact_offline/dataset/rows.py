@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -67,12 +66,9 @@ class StoredScreenshot:
         content = self.read()
         if content.startswith(b"\xff\xd8"):
             return None
-        from PIL import Image
+        from ..pages.screenshots import PagePicture, encode
 
-        buffer = io.BytesIO()
-        with Image.open(io.BytesIO(content)) as picture:
-            picture.save(buffer, format="PNG")
-        return buffer.getvalue()
+        return encode(PagePicture(self).pixels)
 
     @cached_property
     def digest(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import threading
 import time
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from seeact_offline.models.hf_generation import (
     running_dtype,
 )
 from seeact_offline.models.provider import ModelOptions, Provider
+from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import CallError, CallRecord, Completion, Model, ModelSpecError, Picture, Request
 
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ class HFModel:
         return Prompt(turns, _seed(self._options.seed, request))
 
     def _decoded(self, picture: Picture | None) -> Image.Image | None:
-        from PIL import Image
-
-        if picture is None:
-            return None
-        return Image.open(io.BytesIO(picture.encoded(self._options.image_format))).convert("RGB")
+        return None if picture is None else open_picture(picture.encoded(self._options.image_format)).convert("RGB")
 
     def _answer(self, prompts: Sequence[Prompt]) -> list[Answer]:
         """In the thread of the batches."""

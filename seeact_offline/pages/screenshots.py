@@ -17,6 +17,8 @@ from seeact_offline.records import PNG, Box, CropBox, ImageFormat, RowError, Scr
 if TYPE_CHECKING:
     from PIL import Image
 
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+"""Formats of pictures that are opened, by Pillow's names."""
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
 KEPT_BYTES = 512_000_000
@@ -104,7 +106,7 @@ class PagePicture:
         data = self._screenshot.read()
         try:
             if self.format == "PNG":
-                _open(data).verify()
+                open_picture(data).verify()
             elif self.format == "JPEG" and b"\xff\xd9" not in data[-4096:]:
                 raise OSError("a JPEG without an end mark")
             elif self.format == "WEBP" and len(data) < int.from_bytes(data[4:8], "little") + 8:
@@ -131,7 +133,7 @@ class PagePicture:
         from PIL import Image
 
         try:
-            return _open(self._screenshot.read())
+            return open_picture(self._screenshot.read())
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise _bad(error) from None
 
@@ -189,11 +191,17 @@ class Crop:
         return encode(self.image(), image_format)
 
 
-def _open(data: bytes) -> Image.Image:
-    """Pillow raises OSError for what is no picture."""
-    from PIL import Image
+def open_picture(data: bytes) -> Image.Image:
+    """Opens an encoded picture, the only way of doing so; its pixels are not decoded yet. Raises OSError for other formats.
 
-    return Image.open(io.BytesIO(data))
+    Left to itself, Pillow tries all it knows, and starts Ghostscript on EPS.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        raise OSError(f"no readable {', '.join(FORMATS[:-1])} or {FORMATS[-1]}") from None
 
 
 def encode(image: Image.Image, image_format: ImageFormat = PNG) -> bytes:

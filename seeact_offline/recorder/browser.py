@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
+from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
 from seeact_offline.recorder.script import Action, TaskScript
@@ -315,9 +316,7 @@ def _elements(page: Node, hit: list[int]) -> Iterator[ElementRecord]:
 
 def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]:
     """The picture in the format asked for, and its size in pixels."""
-    from PIL import Image
-
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = open_picture(png).convert("RGB")
     if options.picture == "png":
         return png, picture.size
     out = io.BytesIO()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import io
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,6 +73,50 @@ def test_equal_crops_of_equal_files_have_equal_keys() -> None:
 def test_a_damaged_picture_is_a_named_failure() -> None:
     with pytest.raises(RowError, match="bad_screenshot"):
         _ = PagePicture(Stored(b"no picture")).size
+
+
+# Pillow's other readers include one that starts a program
+
+
+def every_format() -> dict[str, bytes]:
+    """One file of each format that Pillow can write, by the name that it gives the format."""
+    Image.init()
+    files = {}
+    for kind in sorted(Image.SAVE):
+        for mode in ("RGB", "L", "1"):
+            out = io.BytesIO()
+            with contextlib.suppress(Exception):
+                Image.new(mode, (32, 32)).save(out, kind)
+                out.seek(0)
+                files.setdefault(str(Image.open(out).format), out.getvalue())
+    return files
+
+
+def test_pictures_of_six_formats_are_opened_and_no_others() -> None:
+    files = every_format()
+    assert {"EPS", "PPM", "TGA", "ICNS"} < files.keys()
+    opened = set()
+    for content in files.values():
+        with contextlib.suppress(RowError):
+            opened.add(PagePicture(Stored(content)).format)
+    assert opened == {"PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"}
+
+
+def test_a_picture_of_another_format_is_a_failure_that_names_the_six() -> None:
+    with pytest.raises(RowError, match=r"bad_screenshot: .*no readable PNG, JPEG, WEBP, GIF, BMP or TIFF$"):
+        _ = PagePicture(Stored(every_format()["EPS"])).size
+
+
+def test_pictures_are_opened_in_one_place(repo: Path) -> None:
+    """For code to come as well."""
+    found = []
+    for path in [file for top in ("seeact_offline", "ranker", "scripts") for file in (repo / top).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            opens = isinstance(node, ast.Attribute) and ast.unparse(node).endswith("Image.open")
+            imports = isinstance(node, ast.ImportFrom) and node.module in ("PIL.Image", "PIL.ImageFile")
+            if opens or (imports and {"open", "Parser"} & {alias.name for alias in node.names}):
+                found.append(path.relative_to(repo).as_posix())
+    assert found == ["seeact_offline/pages/screenshots.py"]
 
 
 def test_a_picture_cut_short_is_a_named_failure_when_its_pixels_are_needed() -> None:
