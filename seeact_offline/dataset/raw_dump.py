@@ -8,7 +8,8 @@ What is read, as Mind2Web's data card describes it and SeeAct's own `screenshot_
 - `<dump>/<annotation_id>/processed/screenshot.json`, a JSON list of objects with `action_uid` and, under `before` and
   `after`, a base64 `screenshot`. The page of an action is the one `before` it.
 
-Memory holds one task, the screenshots of its actions, and one row group at a time.
+Memory holds one task, the screenshots of its actions, and one row group at a time. A task or screenshot of more than
+MAX_ENTRY_BYTES, MAX_DEPTH or MAX_COMMAS is left out unparsed.
 """
 
 from __future__ import annotations
@@ -16,33 +17,51 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.writing import hub_schema
+from seeact_offline.files.named import open_named
 from seeact_offline.files.whole import write_whole
-from seeact_offline.records import DatasetError
+from seeact_offline.records import DatasetError, InputError
 
 PROBLEMS = {
     "broken_file": "a JSON file that cannot be read to its end; what came before is kept",
-    "bad_task": "a task without annotation_id, or whose actions are no list; left out",
+    "bad_task": "a task that cannot be read, without a usable annotation_id, or whose actions are no list; left out",
     "duplicate_task": "an annotation_id seen before; left out",
     "no_dump_folder": "a task without screenshots in the dump; rows without picture",
     "action_count": "a task with more or fewer action texts than actions",
     "bad_action": "an action without action_uid; left out",
+    "bad_screen": "an entry of a task's screenshots that cannot be read; left out",
     "no_screenshot": "an action that the task's screenshots lack; row without picture",
     "bad_base64": "a screenshot that is no base64; row without picture",
 }
 GROUP_BYTES = 32 << 20
 """Bytes of a row group before compression; a real row has some 3 MB."""
 CHUNK_BYTES = 1 << 20
-"""Bytes read at once; given less, the parser searches a long string from its start each time."""
+"""Bytes read at once."""
+MAX_ENTRY_BYTES = 256 << 20
+"""Bytes of one task, or of one action's screenshots; those released have some 6 MB."""
+MAX_DEPTH = 100
+"""Lists and objects within each other in one entry."""
+MAX_COMMAS = 10_000_000
+"""Commas of one entry, those in texts included: a short value takes many times its own bytes once it is parsed."""
+MAX_NAME_BYTES = 255
+"""Bytes of an annotation_id, which names a folder."""
+
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+# to the next comma or bracket, or to a string that goes on beyond the bytes read; brackets alone count within an entry
+_BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|' + _STRING + rb")*+", re.DOTALL)
+_WITHIN = re.compile(rb'(?:[^"\[\]{}]++|' + _STRING + rb")*+", re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ID = re.compile(rb'"annotation_id"\s*:\s*"([\w.-]{1,80})"', re.ASCII)
 
 Row = dict[str, Any]
 
@@ -147,31 +166,92 @@ def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) 
     return write_whole(path, write)
 
 
-def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[object]:
-    """The items of a JSON file that is one list, one at a time.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a JSON file that is a list."""
 
-    Raises OSError, and BrokenJson after giving the items that come before the fault.
+    number: int
+    """Its place in the list, from 0."""
+    value: Any
+    """None if it has a fault."""
+    fault: str = ""
+    """Why it cannot be used; the entries after it can."""
+    hint: str = ""
+    """The annotation_id that an entry with a fault seems to have."""
+
+
+def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
+    """The entries of a JSON file that is one list, one at a time.
+
+    Raises InputError for a file that cannot be opened, OSError, and BrokenJson after giving the entries that come before the fault.
     """
-    import ijson
+    with open_named("tasks", path) as file:
+        for number, (begin, content, fault) in enumerate(_split_list(file, chunk_bytes)):
+            yield _parse_entry(number, begin, content, fault)
 
-    found = ijson.sendable_list()
-    parser = ijson.items_coro(found, "item", use_float=True)
-    start = 0
-    with path.open("rb") as file:
-        _check_list(file)
+
+class _Piece(NamedTuple):
+    """The bytes of one entry."""
+
+    begin: int
+    """Where it begins in the file."""
+    content: bytes
+    fault: str
+
+
+def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_Piece]:
+    """The bytes between the commas of the outer list, unparsed."""
+    buffer, depth, deepest, scanned, fault = _list_start(file), 0, 0, 0, ""
+    given = 0
+    while True:
+        # reading as much again as there is keeps a long string from being searched too often
+        chunk = file.read(max(chunk_bytes, len(buffer)))
+        buffer, begin = buffer + chunk, 0
         while True:
-            chunk, error = file.read(chunk_bytes), None
-            try:
-                parser.send(chunk) if chunk else parser.close()
-            except ijson.JSONError as caught:
-                error = caught
-            yield from found
-            if error is not None:
-                raise BrokenJson(_bad_byte(file, start, len(chunk)), _reason(error)) from None
-            if not chunk:
+            found = (_WITHIN if depth else _BETWEEN).match(buffer, scanned)
+            scanned = found.end() if found else scanned
+            if scanned == len(buffer) or buffer[scanned] == ord('"'):
+                break
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark := chr(buffer[scanned]), 0)
+            deepest = max(deepest, depth)
+            scanned += 1
+            if depth > 0 or (depth == 0 and mark != ","):
+                continue
+            content = buffer[begin : scanned - 1]
+            place = file.tell() - len(buffer) + begin
+            if depth == 0 or given or content.strip() or fault:
+                yield _Piece(place, content, fault or _find_excess(content, deepest))
+                given += 1
+            begin, deepest, fault = scanned, 0, ""
+            if depth < 0:
+                _check_end(file, buffer[scanned - 1 :])
                 return
-            del found[:]
-            start += len(chunk)
+        if not chunk:
+            raise BrokenJson(file.tell(), "the file ends within the list")
+        buffer, scanned = buffer[begin:], scanned - begin
+        if len(buffer) > MAX_ENTRY_BYTES:
+            fault = f"more than {MAX_ENTRY_BYTES >> 20} MB"
+            buffer, scanned = _forget(buffer[scanned:]), 0
+
+
+def _parse_entry(number: int, begin: int, content: bytes, fault: str) -> Entry:
+    """Raises BrokenJson where the entry is no JSON."""
+    if not fault:
+        try:
+            value = json.loads(text := content.decode())
+            if _SURROGATE.search(content):
+                json.dumps(value, ensure_ascii=False).encode()
+            return Entry(number, value)
+        except json.JSONDecodeError as error:
+            raise BrokenJson(begin + len(text[: error.pos].encode()), error.msg) from None
+        except UnicodeDecodeError as error:
+            fault = f"byte {begin + error.start} of the file is no UTF-8"
+        except UnicodeEncodeError as error:
+            fault = f"half a character: {ascii(error.object[error.start])[1:-1]}"
+        except ValueError as error:
+            fault = _reason(error)
+    named = _ID.search(content)
+    return Entry(number, None, fault, named[1].decode() if named else "")
 
 
 class _Part:
@@ -188,27 +268,36 @@ class _Part:
 
     def rows(self, paths: Iterable[Path]) -> Iterator[Row]:
         for path in paths:
-            for task in self._items(path, str(path)):
-                if self._usable(task, path):
+            for entry in self._entries(path, str(path)):
+                if self._usable(entry, path):
                     self.tasks += 1
-                    yield from self._task_rows(task)
+                    yield from self._task_rows(entry.value)
 
-    def _items(self, path: Path, where: str) -> Iterator[Any]:
-        """The items of a file, up to its fault if it has one."""
+    def _entries(self, path: Path, where: str) -> Iterator[Entry]:
+        """The entries of a file, up to its fault if it has one."""
         given = 0
         try:
-            for item in read_items(path):
-                yield item
+            for entry in read_items(path):
+                yield entry
                 given += 1
         except BrokenJson as error:
             self._problem("broken_file", where, f"{error}; {given} entries before it were read")
-        except OSError as error:
-            self._problem("broken_file", where, f"cannot be read: {error.strerror or error}")
+        except (OSError, InputError) as error:
+            reason = error.got if isinstance(error, InputError) else error.strerror or error
+            self._problem("broken_file", where, f"cannot be read: {reason}")
 
-    def _usable(self, task: Any, path: Path) -> bool:
+    def _usable(self, entry: Entry, path: Path) -> bool:
+        task, where = entry.value, f"{path}, entry {entry.number}"
         name = task.get("annotation_id") if isinstance(task, dict) else None
-        if not isinstance(name, str) or not name or not isinstance(task.get("actions"), list):
-            self._problem("bad_task", str(path), f"annotation_id is {name!r}")
+        if entry.fault:
+            self._problem("bad_task", f"{where}{', task ' if entry.hint else ''}{entry.hint}", entry.fault)
+        elif not isinstance(name, str) or not name or not isinstance(task.get("actions"), list):
+            self._problem("bad_task", where, f"annotation_id is {name!r:.80}")
+        elif len(name.encode()) > MAX_NAME_BYTES:
+            expected = f"at most {MAX_NAME_BYTES} bytes, as it names a folder"
+            self._problem(
+                "bad_task", f"{where}, task {name:.80}...", f"annotation_id of {len(name):,} characters; {expected}"
+            )
         elif name in self._seen:
             self._problem("duplicate_task", f"{path}, task {name}")
         else:
@@ -234,15 +323,16 @@ class _Part:
         """The base64 texts of the wanted actions' pages; None when the dump has nothing for this task."""
         path = self._dump / name / "processed" / "screenshot.json"
         # an id is a name inside this folder and must not lead out of it
-        if Path(name).name != name or not path.is_file():
+        if Path(name).name != name or name == ".." or not os.path.isfile(path):
             self._problem("no_dump_folder", f"task {name}", f"no {path}")
             return None
         found: dict[str, str] = {}
-        for entry in self._items(path, f"task {name}, {path}"):
-            uid = entry.get("action_uid") if isinstance(entry, dict) else None
-            text = _before(entry) if uid in wanted else None
-            if text:
-                found.setdefault(str(uid), text)
+        for entry in self._entries(path, f"task {name}, {path}"):
+            if entry.fault:
+                self._problem("bad_screen", f"task {name}, {path}, entry {entry.number}", entry.fault)
+            uid = entry.value.get("action_uid") if isinstance(entry.value, dict) else None
+            if isinstance(uid, str) and uid in wanted and (text := _before(entry.value)):
+                found.setdefault(uid, text)
         return found
 
     def _picture(self, pictures: Mapping[str, str] | None, name: str, uid: str) -> bytes | None:
@@ -355,38 +445,44 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
 
 
-def _check_list(file: BinaryIO) -> None:
-    """Without this check, a file that is not a list would give no items and no error."""
+def _list_start(file: BinaryIO) -> bytes:
+    """The first bytes after the list's bracket. Raises BrokenJson for a file that is no list."""
     head = file.read(256)
-    file.seek(0)
     first = head.lstrip()[:1]
     if first != b"[":
         found = f"got {first.decode('ascii', 'replace')!r}" if first else "found nothing"
         raise BrokenJson(len(head) - len(head.lstrip()), f"expected a list, which begins with '[', {found}")
+    return head[head.index(b"[") + 1 :]
 
 
-def _bad_byte(file: BinaryIO, start: int, length: int) -> int:
-    """Where the parser stops. It does not say, so the file is parsed again, the last chunk byte by byte."""
-    import ijson
+def _check_end(file: BinaryIO, rest: bytes) -> None:
+    """`rest`: the list's last bracket, and what was read after it. Raises BrokenJson if that is another bracket, or not all."""
+    if rest[:1] != b"]":
+        raise BrokenJson(file.tell() - len(rest), "expected ']'")
+    rest = rest[1:]
+    while not rest.strip():
+        rest = file.read(CHUNK_BYTES)
+        if not rest:
+            return
+    raise BrokenJson(file.tell() - len(rest.lstrip()), "more after the end of the list")
 
-    class Ignored:
-        def send(self, event: object) -> None:
-            pass
 
-    parser = ijson.basic_parse_coro(Ignored())
-    file.seek(0)
-    while file.tell() < start:
-        parser.send(file.read(min(CHUNK_BYTES, start - file.tell())))
-    for byte in range(start, start + length):
-        try:
-            parser.send(file.read(1))
-        except ijson.JSONError:
-            return byte
-    return start + length
+def _find_excess(content: bytes, deepest: int) -> str:
+    """Names the limit that an entry exceeds; empty if none."""
+    limits = {
+        f"more than {MAX_ENTRY_BYTES >> 20} MB": len(content) > MAX_ENTRY_BYTES,
+        f"more than {MAX_DEPTH} lists and objects within each other": deepest > MAX_DEPTH,
+        f"more than {MAX_COMMAS:,} commas": content.count(b",") > MAX_COMMAS,
+    }
+    return next((name for name, exceeded in limits.items() if exceeded), "")
+
+
+def _forget(rest: bytes) -> bytes:
+    """The least that is needed to go on: of a string that has not ended, its first quote and a backslash at its end."""
+    loose = (len(rest) - len(rest.rstrip(b"\\"))) % 2
+    return rest[:1] + b"\\" * loose
 
 
 def _reason(error: Exception) -> str:
     """The first line of an error."""
-    text = error.args[0] if error.args else ""
-    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

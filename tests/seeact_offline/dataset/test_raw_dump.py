@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seeact_offline.dataset import load_steps
+from seeact_offline.dataset import load_steps, raw_dump
 from seeact_offline.dataset.raw_dump import BrokenJson, Problem, SplitReport, convert, read_items, write_rows
 from seeact_offline.records import Box, DatasetError
 from tests.pages import picture
@@ -291,8 +294,9 @@ def test_broken_file_is_named_with_its_byte_and_the_others_go_on(dump: Dump) -> 
     [
         (b'[{"a": 1}, {"b": 2', 18, 1),
         (b"[1, 2, x]", 7, 2),
-        (b'["\xff"]', 2, 0),
         (b"[1] x", 4, 1),
+        (b"[1}", 2, 1),
+        (b"[1, ]", 4, 1),
         (b'  {"a": 1}', 2, 0),
         (b"", 0, 0),
     ],
@@ -308,6 +312,125 @@ def test_fault_is_found_at_its_byte_whatever_the_chunk(
     with pytest.raises(BrokenJson) as caught:
         next(reader)
     assert caught.value.byte == byte
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.lists(JSON), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
+def test_entries_are_those_of_a_parser_that_reads_the_whole_file(
+    tmp_path_factory: pytest.TempPathFactory, values: list[Any], chunk_bytes: int, indent: int | None, ascii_only: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(
+        json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8", errors="surrogatepass"
+    )
+    try:
+        path.read_text("utf-8")
+    except UnicodeDecodeError:
+        return
+    entries = list(read_items(path, chunk_bytes))
+    assert [entry.number for entry in entries] == list(range(len(values)))
+    for entry, value in zip(entries, values, strict=True):
+        assert (entry.value, bool(entry.fault)) == (value, False) or "half a character" in entry.fault
+
+
+# One bad task costs itself alone
+
+
+def nested(opening: str, closing: str, depth: int = 1_000_000) -> str:
+    return '{"annotation_id": "bad", "actions": ' + opening * depth + closing * depth + "}"
+
+
+def with_text(old: str, new: str) -> str:
+    return json.dumps(make_task("bad")).replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (with_text("<!DOCTYPE", "\\ud800"), "entry 1, task bad: half a character: \\ud800"),
+        (with_text("bakery", "\\udc00x"), "entry 1, task bad: half a character: \\udc00"),
+        (with_text("website", "\\ud83d\\ud83d"), "entry 1, task bad: half a character: \\ud83d"),
+        (with_text('"bad"', '"\\ud800"'), "entry 1: half a character: \\ud800"),
+        (with_text("bakery", "caf\udcff"), "of the file is no UTF-8"),
+        (with_text('"bad"', json.dumps("x" * 5000)), f"entry 1, task {'x' * 80}...: annotation_id of 5,000 characters; at most"),
+        (with_text('"bad"', json.dumps("ä" * 128)), "annotation_id of 128 characters; at most 255 bytes"),
+        (with_text('"bad"', "9" * 5000), "entry 1: Exceeds the limit"),
+        (nested("[", "]"), "entry 1, task bad: more than 100 lists and objects within each other"),
+        (nested('{"a":', "}", 200_000).replace(":}", ":1}"), "entry 1, task bad: more than 100 lists"),
+        (nested("[", "]", 98), None),
+        (nested("[", "]", 100), "more than 100 lists"),
+    ],
+)  # fmt: skip
+def test_a_task_that_cannot_be_written_is_named_and_the_others_are_written(
+    dump: Dump, text: str, told: str | None
+) -> None:
+    path = dump.add("train/train_0.json", [])
+    text = f"[{json.dumps(make_task('pie', 1))}, {text}, {json.dumps(make_task('bun', 1))}]"
+    path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
+    (report,) = dump.convert()
+    bad = [problem for problem in dump.problems if problem.name == "bad_task"]
+    assert [step.annotation_id for step in load_steps(dump.out, "train")] == ["pie", "bun"]
+    assert (report.problems.get("bad_task", 0), len(bad)) == ((0, 0) if told is None else (1, 1))
+    assert told is None or told in str(bad[0])
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 7, 1000])
+@pytest.mark.parametrize("text", ['"' + "x]," * 99 + '"', '["' + '\\\\\\"' * 99 + '"]', "[" + "[]," * 99 + "[]]"])
+def test_an_entry_that_is_too_large_is_forgotten_as_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int, text: str
+) -> None:
+    monkeypatch.setattr(raw_dump, "MAX_ENTRY_BYTES", 100)
+    path = tmp_path / "x.json"
+    path.write_text(f'["before", {text}, "after"]')
+    json.loads(path.read_text())
+    before, large, after = read_items(path, chunk_bytes)
+    assert (before.value, large.value, large.fault, after.value) == ("before", None, "more than 0 MB", "after")
+
+
+def test_an_entry_of_too_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_dump, "MAX_COMMAS", 100)
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([[0] * 101, [0] * 102]))
+    assert [entry.fault for entry in read_items(path)] == ["", "more than 100 commas"]
+
+
+def test_a_screenshot_that_cannot_be_read_costs_its_picture_alone(dump: Dump) -> None:
+    dump.add("train/train_0.json", [make_task("pie")])
+    path = dump.screen("pie", [dump.entry("pie-0", 0), {"action_uid": [], "before": "DEEP"}, dump.entry("pie-1", 1)])
+    path.write_text(path.read_text().replace('"DEEP"', "[" * 100_000 + "]" * 100_000))
+    (report,) = dump.convert()
+    assert (dump.names, report.pictures) == (["bad_screen"], 2)
+
+
+def test_brackets_that_never_close_cost_the_rest_of_their_file(dump: Dump) -> None:
+    path = dump.add("train/train_0.json", [make_task("pie", 1)])
+    path.write_text(path.read_text()[:-1] + ", " + "[" * 1_000_000)
+    dump.add("train/train_1.json", [make_task("bun", 1)])
+    (report,) = dump.convert()
+    assert (dump.names, report.tasks) == (["broken_file"], 2)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/../..", "nul\0", "x" * 255])
+def test_an_id_that_names_no_folder_costs_the_pictures_alone(dump: Dump, name: str) -> None:
+    path = dump.add("train/train_0.json", [])
+    path.write_text(json.dumps([make_task(name, 1)]))
+    dump.screen(".", []).rename(dump.screens / "screenshot.json")
+    (report,) = dump.convert()
+    assert (dump.names, report.rows) == (["no_dump_folder"], 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_among_the_task_files_is_named(dump: Dump) -> None:
+    dump.add("train/train_0.json", [make_task("pie", 1)])
+    os.mkfifo(dump.tasks / "train" / "train_1.json")
+    (report,) = dump.convert()
+    assert (report.tasks, str(dump.problems[0])) == (1, f"broken_file: {dump.tasks}/train/train_1.json: cannot be read: "
+        f"{dump.tasks}/train/train_1.json, which is no regular file")  # fmt: skip
 
 
 def test_interrupted_conversion_leaves_no_file_and_keeps_the_last_one(dump: Dump) -> None:
@@ -340,6 +463,16 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     assert large - small < 8
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the peak is read from /proc, which is not here")
+def test_a_megabyte_of_brackets_takes_little_memory(tmp_path: Path) -> None:
+    dumps = [Dump(tmp_path / name) for name in ("plain", "nested")]
+    for dump, more in zip(dumps, ("", ", " + nested("[", "]")), strict=True):
+        path = dump.add("train/train_0.json", [make_task("pie", 1)])
+        path.write_text(path.read_text()[:-1] + more + "]")
+    plain, deep = map(peak_of, dumps)
+    assert deep - plain < 30
+
+
 def pq_rows(path: Path | None) -> list[Json]:
     import pyarrow.parquet as pq
 
@@ -347,10 +480,7 @@ def pq_rows(path: Path | None) -> list[Json]:
 
 
 def peak_megabytes(folder: Path, n_tasks: int) -> float:
-    """The most memory that a process of its own takes for a dump of some 1.2 MB a task.
-
-    From /proc, as `getrusage` gives a new process the peak of the one that started it.
-    """
+    """The most memory that converting a dump of some 1.2 MB a task takes."""
     dump, random = Dump(folder), Random(n_tasks)
     screen = base64.b64encode(random.randbytes(150_000)).decode()
     tasks = [make_task(f"task{n}") for n in range(n_tasks)]
@@ -361,6 +491,11 @@ def peak_megabytes(folder: Path, n_tasks: int) -> float:
     for task in tasks:
         uids = [action["action_uid"] for action in task["actions"]]
         dump.screen(task["annotation_id"], [{"action_uid": uid, "before": shot, "after": shot} for uid in uids])
+    return peak_of(dump)
+
+
+def peak_of(dump: Dump) -> float:
+    """Megabytes that a process of its own takes. From /proc, as `getrusage` gives a new process the peak of the one that started it."""
     code = (
         "import sys; from pathlib import Path; from seeact_offline.dataset.raw_dump import convert;"
         "report, = convert(*map(Path, sys.argv[1:4]), group_bytes=1 << 20); assert report.pictures == report.rows > 0;"
