@@ -7,6 +7,7 @@ task, the clock stands still, and random numbers are seeded.
 """
 
 from seeact_offline.recorder.browser import Recorder, RecordOptions, find_chromium
+from seeact_offline.recorder.recording import Recording
 from seeact_offline.recorder.script import TaskScript, load_script
 
-__all__ = ["RecordOptions", "Recorder", "TaskScript", "find_chromium", "load_script"]
+__all__ = ["RecordOptions", "Recorder", "Recording", "TaskScript", "find_chromium", "load_script"]

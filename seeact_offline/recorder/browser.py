@@ -1,12 +1,15 @@
-"""Chromium, driven through Playwright: one task at a time, one `StepRecord` an action."""
+"""Chromium, driven through Playwright: one task at a time, one `StepRecord` an action.
+
+Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so a
+page reaches no others by frames, redirects, sockets or workers; files are served over HTTP, so no page is opened that may read others.
+"""
 
 from __future__ import annotations
 
-import functools
-import http.server
 import io
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,21 +21,22 @@ from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
+from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
 from seeact_offline.records import Box, InputError, StepError
 
 if TYPE_CHECKING:
-    from playwright.sync_api import CDPSession, Locator, Page
+    from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--disable-gpu", "--disable-background-networking", "--font-render-hinting=none", "--disable-lcd-text",
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
-    "--disable-partial-raster",
+    "--disable-partial-raster", "--no-proxy-server",
 )  # fmt: skip
-"""The last flag: redrawing part of a tile gives other grey edges than drawing the whole tile, and which of the two happens
-depends on timing."""
+"""--disable-partial-raster: redrawing part of a tile gives other grey edges than drawing the whole tile, and which of the two
+happens depends on timing. --no-proxy-server: a proxy would resolve hosts by itself."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 """The time that pages see as now."""
@@ -45,6 +49,9 @@ NAMELESS_ROLES = frozenset(
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
 _INIT = """
 (() => {
+  // its packets to other machines need no host to be resolved
+  delete window.RTCPeerConnection;
+  delete window.webkitRTCPeerConnection;
   const listeners = new WeakSet(), add = EventTarget.prototype.addEventListener;
   Object.defineProperty(window, '__recorderListeners', {value: listeners});
   EventTarget.prototype.addEventListener = function (kind, ...rest) {
@@ -58,7 +65,10 @@ _INIT = """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
 """For elements without a name in the accessibility tree; the text of a list would be all its options."""
-_REST = "() => document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r()))))"
+_REST = """() => Promise.race([
+  document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r())))),
+  new Promise(r => setTimeout(r, 5000)),
+])"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,10 @@ class RecordOptions:
     """False leaves the column empty to save space."""
     timeout_s: float = 15.0
     """Seconds for an element to appear, and for a page to load."""
+    deadline_s: float = 45.0
+    """Seconds for a step as a whole; then the browser is killed and the task fails."""
+    allow_origins: tuple[str, ...] = ()
+    """Origins that pages may send requests to besides that of the task's start, as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
 
@@ -90,9 +104,13 @@ class Recorder:
     def __init__(self, options: RecordOptions) -> None:
         """Raises InputError with the command that installs what is missing."""
         self._options = options
+        self._allowed = frozenset(Origin.of(url, "allow_origin") for url in options.allow_origins)
         self._path = find_chromium(options.browser)
         self._playwright: Any = None
         self._browser: Any = None
+        self._reached: frozenset[Origin] = frozenset()
+        self.refused: set[str] = set()
+        """Origins that pages wanted to send requests to and could not, so far."""
 
     def __enter__(self) -> Recorder:
         try:
@@ -103,7 +121,7 @@ class Recorder:
             ) from None
         self._playwright = sync_playwright().start()
         try:
-            self._browser = self._launch()
+            self._launch(self._allowed)
         except BaseException:
             # any error is passed on; only Playwright's process must not stay behind
             self._playwright.stop()
@@ -121,49 +139,85 @@ class Recorder:
 
     def record(self, task: TaskScript) -> list[StepRecord]:
         """All steps of one task, in a fresh profile. Raises StepError `record_failed` naming the failed step."""
-        with _served(task) as start:
-            context = self._browser.new_context(
-                viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
-            )
+        with served(task.start, task.served) as start:
+            reached = self._allowed | {Origin.of(start, "start")}
+            if reached != self._reached or not self._browser.is_connected():
+                self._browser.close()
+                self._launch(reached)
             try:
-                return self._steps(task, start, context.new_page())
-            finally:
+                with _Deadline(self._browser, self._options.deadline_s) as deadline:
+                    return self._steps(task, start, deadline)
+            except RecursionError:
+                raise StepError("record_failed", f"task {task.task!r:.100}: a page that is nested too deeply") from None
+
+    @contextmanager
+    def _profile(self) -> Iterator[BrowserContext]:
+        from playwright.sync_api import Error
+
+        context = self._browser.new_context(
+            viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
+        )
+        context.on("requestfailed", lambda request: self._note_refused(request.url))
+        try:
+            yield context
+        finally:
+            # the browser may be gone
+            with suppress(Error):
                 context.close()
 
-    def _launch(self) -> Any:
+    def _note_refused(self, url: str) -> None:
+        with suppress(InputError):
+            origin = Origin.of(url, "start")
+            self.refused |= set() if origin in self._reached else {str(origin)}
+
+    def _launch(self, reached: frozenset[Origin]) -> None:
+        """Starts a browser that sends requests to these origins alone, whatever asks for them."""
         from playwright.sync_api import Error
+
+        # the first rule that fits counts
+        rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reached), "MAP * ~NOTFOUND"])
 
         # Chromium's sandbox does not work for root; anyone else keeps it, because pages are untrusted
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(self._options.fonts)} if self._options.fonts else {})
         try:
-            return self._playwright.chromium.launch(
-                executable_path=self._path, args=list(FLAGS), chromium_sandbox=not is_root, env=environment
+            self._browser = self._playwright.chromium.launch(
+                executable_path=self._path,
+                args=[*FLAGS, f"--host-resolver-rules={rules}"],
+                chromium_sandbox=not is_root,
+                env=environment,
             )
+            self._reached = reached
         except Error as error:
             reason = " ".join(error.message.split())[:200]
             raise InputError(
                 "browser", f"a Chromium that starts at {self._path}", f"one that does not: {reason}"
             ) from None
 
-    def _steps(self, task: TaskScript, start: str, page: Page) -> list[StepRecord]:
+    def _steps(self, task: TaskScript, start: str, deadline: _Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
 
-        page.set_default_timeout(1000 * self._options.timeout_s)
-        page.clock.set_fixed_time(CLOCK)
-        page.add_init_script(_INIT)
-        session = page.context.new_cdp_session(page)
         seen: list[_Seen] = []
+        number = 0
         try:
-            page.goto(start)
-            for action in task.actions:
-                seen.append(self._see(page, session, action))
-                _act(_find(page, action), action)
+            with self._profile() as context:
+                page = context.new_page()
+                page.set_default_timeout(1000 * self._options.timeout_s)
+                page.clock.set_fixed_time(CLOCK)
+                page.add_init_script(_INIT)
+                session = context.new_cdp_session(page)
+                page.goto(start)
+                for number in range(len(task.actions)):
+                    action = task.actions[number]
+                    seen.append(self._see(page, session, action))
+                    _act(_find(page, action), action)
+                    deadline.restart()
         except (Error, StepError) as error:
             reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
-            raise StepError(
-                "record_failed", f"step {max(len(seen) - 1, 0)} of task {task.task!r:.100}: {reason}"
-            ) from None
+            if deadline.passed:
+                reason = f"not done within {self._options.deadline_s:g} s"
+            refused = f"; no requests were sent to {', '.join(sorted(self.refused))[:200]}" if self.refused else ""
+            raise StepError("record_failed", f"step {number} of task {task.task!r:.100}: {reason}{refused}") from None
         _renumber(seen)
         return [self._record(task, i, one, tuple(s.action_text for s in seen)) for i, one in enumerate(seen)]
 
@@ -196,6 +250,39 @@ class Recorder:
             elements=tuple(_elements(page, seen.hit)),
             screenshot=encoded,
         )
+
+
+class _Deadline:
+    """Kills the browser unless it is restarted in time: nothing less ends a page whose script never returns. A context manager."""
+
+    def __init__(self, browser: Any, seconds: float) -> None:
+        self.passed = False
+        self._seconds = seconds
+        known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self._pid = next(int(one["id"]) for one in known if one["type"] == "browser")
+        self._timer = self._new_timer()
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def restart(self) -> None:
+        self._timer.cancel()
+        self._timer = self._new_timer()
+        self._timer.start()
+
+    def _new_timer(self) -> threading.Timer:
+        timer = threading.Timer(self._seconds, self._kill)
+        timer.daemon = True
+        return timer
+
+    def _kill(self) -> None:
+        self.passed = True
+        with suppress(OSError):
+            os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +338,12 @@ def _act(target: Locator, action: Action) -> None:
 
 
 def _settle(page: Page) -> None:
-    """Waits until the page has loaded, its network is quiet (or has been busy for too long) and two frames were drawn."""
+    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts, for five seconds each."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")
-    if not page.url.startswith("file:"):
-        with suppress(TooLong):
-            page.wait_for_load_state("networkidle", timeout=5000)
+    with suppress(TooLong):
+        page.wait_for_load_state("networkidle", timeout=5000)
     page.evaluate(_REST)
 
 
@@ -326,23 +412,3 @@ def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]
     settings: dict[str, Any] = {"method": 6} if options.picture == "webp" else {"optimize": True}
     picture.save(out, options.picture.upper(), quality=options.quality, **settings)
     return out.getvalue(), picture.size
-
-
-@contextmanager
-def _served(task: TaskScript) -> Iterator[str]:
-    """The address to open: as given, or on a local server of the task's folder, which runs as long as it is needed."""
-    if task.served is None:
-        yield task.start
-        return
-    handler = functools.partial(_QuietHandler, directory=str(task.served))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/{task.start.lstrip('/')}"
-        finally:
-            server.shutdown()
-
-
-class _QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Prints nothing: only cli does."""

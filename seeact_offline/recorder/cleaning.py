@@ -133,7 +133,8 @@ def raw_html(root: Node) -> str:
             if node.tag not in VOID:
                 stack.append(f"</{node.tag}>")
                 stack.extend(reversed(node.children))
-    return "".join(parts)
+    # half a character cannot be written to a file
+    return "".join(parts).encode("utf-8", "replace").decode()
 
 
 def xml_text(text: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.recorder.origins import Origin
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
@@ -104,6 +105,8 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:
     """Where to start, and the folder to serve for it. Paths are relative to the script's folder."""
     if "://" in start:
+        if not start.startswith("file:"):
+            Origin.of(start, "script")
         return start, None
     if serve:
         served = (folder / str(serve)).resolve()

@@ -191,6 +191,12 @@ def test_a_step_that_cannot_be_carried_out_is_named(recorder, tmp_path, step, me
         recorder.record(task)
 
 
+def test_a_step_that_fails_once_the_page_was_seen_is_named_by_its_own_number(recorder, tmp_path) -> None:
+    steps = [{"op": "CLICK", "selector": "h1"}, {"op": "CLICK", "selector": ".s"}]
+    with pytest.raises(StepError, match="step 1 of task"):
+        recorder.record(load_script(write_script(tmp_path, steps))[0])
+
+
 def test_a_missing_browser_says_how_to_install_one() -> None:
     with pytest.raises(
         InputError, match=r"browser: expected a browser at no-such-browser, got none; .*apt-get install chromium"

@@ -1,0 +1,96 @@
+"""A recording under way: each finished task is a line on disk, so that a stopped one is resumed; at last the data set made of them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.dataset import SPLITS, canonical_split
+from seeact_offline.dataset.writing import StepRecord, to_row, write_hub_parquet
+from seeact_offline.files.journal import Journal
+from seeact_offline.recorder.browser import RecordOptions
+from seeact_offline.recorder.script import TaskScript
+from seeact_offline.records import InputError
+
+PARTIAL = "recording.partial.jsonl"
+"""In the data set's folder until every task of the script is recorded."""
+
+
+class Recording:
+    """The tasks of one script, recorded into one folder. A context manager, open for keeping tasks inside."""
+
+    def __init__(self, out: Path, tasks: Sequence[TaskScript], options: RecordOptions, force: bool = False) -> None:
+        """`force`: records all tasks, whatever the folder holds. Raises InputError for a folder that holds anything but a recording
+        of these tasks."""
+        self._out, self._tasks, self._options, self._force = out, tasks, options, force
+        self._splits = {task.annotation_id: canonical_split(task.split) for task in tasks}
+        if not SPLITS.keys() >= set(self._splits.values()):
+            raise InputError("split", f"one of {', '.join(SPLITS)}", "all")
+        self._journal = Journal(out / PARTIAL)
+        self._places = {} if force else self._find_kept()
+
+    def __enter__(self) -> Recording:
+        if self._force:
+            self._journal.path.unlink(missing_ok=True)
+        self._journal.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.__exit__()
+
+    def __contains__(self, task: TaskScript) -> bool:
+        """Tells whether the task is recorded, as it stands in the script and with these options."""
+        return self._key(task) in self._places
+
+    def keep(self, task: TaskScript, steps: Sequence[StepRecord]) -> None:
+        """Puts a finished task on disk."""
+        rows = [_with_picture(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
+        line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
+        self._places[self._key(task)] = self._journal.append(json.dumps(line))
+
+    def write(self) -> dict[Path, int]:
+        """Writes the tasks kept so far as a data set. File of each split -> its steps. Once all are kept, their lines are removed."""
+        written = {}
+        for split in dict.fromkeys(self._splits[task.annotation_id] for task in self._tasks if task in self):
+            path = self._out / "data" / f"{SPLITS[split]}-00000-of-00001.parquet"
+            written[path] = write_hub_parquet(self._rows(split), path)
+        if all(task in self for task in self._tasks):
+            self._journal.__exit__()
+            self._journal.path.unlink()
+        return written
+
+    def _rows(self, split: str) -> Iterator[dict[str, Any]]:
+        for task in self._tasks:
+            if task in self and self._splits[task.annotation_id] == split:
+                line = json.loads(self._journal.at(self._places[self._key(task)]))
+                yield from (_with_picture(row, base64.b64decode) for row in line["rows"])
+
+    def _find_kept(self) -> dict[str, int]:
+        """Where the line of each finished task begins, by its key."""
+        out, wanted = self._out, "a folder that is new or empty, or --force"
+        if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not self._journal.path.is_file())):
+            raise InputError("out", wanted, f"{out}, which holds something already")
+        places, known = {}, {task.annotation_id for task in self._tasks}
+        for line in self._journal.lines():
+            try:
+                found = json.loads(line.text)
+                places[str(found["key"])], name = line.offset, found["annotation_id"]
+            except (ValueError, TypeError, KeyError):
+                raise InputError(
+                    "out", wanted, f"line {line.number} of {self._journal.path}, which is damaged"
+                ) from None
+            if name not in known:
+                raise InputError("out", wanted, f"{out}, which holds another script's task {name}")
+        return places
+
+    def _key(self, task: TaskScript) -> str:
+        return hashlib.sha256(repr((task, self._options)).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _with_picture(row: dict[str, Any], change: Any) -> dict[str, Any]:
+    """The row with the bytes of its picture changed."""
+    return row | {"screenshot": row["screenshot"] and row["screenshot"] | {"bytes": change(row["screenshot"]["bytes"])}}
