@@ -1,4 +1,4 @@
-"""A file's JSON as typed values; what is wrong with it is one sentence that names the field, the expectation and the finding.
+"""A file's JSON or YAML as values; what is wrong with it is one sentence that names the field, the expectation and the finding.
 
 Texts are parsed by `json` and checked by msgspec, because a model's reply may hold a lone surrogate, which msgspec cannot parse.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,6 +26,14 @@ WORDS = {
 """What msgspec calls the types of JSON -> what people call them."""
 SHOWN_CHARS = 80
 """Characters of a value that an error shows."""
+DEEPEST = 100
+"""Lists and objects inside each other: a few hundred end Python's recursion, in us or in a library."""
+LONGEST_NUMBER = 1000
+"""Characters of a number in YAML: Python writes none of more than 4,300 digits."""
+MOST_CHARS = 4_000_000
+"""Characters of a YAML text once its aliases are written out."""
+_CONTAINERS = (dict, list)
+_NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _WRONG_TYPE = re.compile(r"Expected `(?P<types>[^`]+)`(?P<limits>.*?)(?:, got (?P<found>.+))?")
 _WRONG_FIELDS = re.compile(r"Object (?P<fault>missing required|contains unknown) field `(?P<name>[^`]*)")
@@ -38,12 +48,78 @@ class FormatError(ValueError):
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises FormatError."""
+    """The value of a JSON text. Raises FormatError, also for one that is nested more than DEEPEST times."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        shown = text.decode(errors="replace") if isinstance(text, bytes) else text
+        shown = text[:SHOWN_CHARS].decode(errors="replace") if isinstance(text, bytes) else text
         raise FormatError("a JSON object", short(shown)) from None
+    level: list[Any] = [[value]]
+    for _ in range(DEEPEST + 1):
+        parts = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        level = [inner for part in parts for inner in part if isinstance(inner, _CONTAINERS)]
+        if not level:
+            return value
+    raise FormatError(f"JSON nested at most {DEEPEST} times", "more")
+
+
+def read_yaml(text: str) -> Any:
+    """The value of a YAML text without tags. Raises FormatError, also for more than the limits above."""
+    import yaml
+
+    # ten times as fast, where it was built
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _check_yaml(yaml.parse(text, loader))
+        return yaml.load(text, loader)
+    except FormatError:
+        raise
+    except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
+        raise FormatError("YAML", " ".join(str(error).split())[:200]) from None
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value of a YAML text with all that it holds, its aliases written out."""
+
+    anchor: str | None = None
+    n_chars: int = 1
+    height: int = 0
+    """Collections inside each other, this one included."""
+
+
+def _check_yaml(events: Iterable[Any]) -> None:
+    """Raises FormatError for a text whose value would take too long, too much memory or too deep a recursion to make."""
+    import yaml
+
+    around: list[_Node] = [_Node()]
+    anchored: dict[str | None, _Node] = {}
+    for event in events:
+        node = None
+        match event:
+            case yaml.CollectionStartEvent(anchor=anchor):
+                around.append(_Node(anchor, height=1))
+            case yaml.CollectionEndEvent():
+                node = around.pop()
+            case yaml.ScalarEvent(anchor=anchor, value=value):
+                if event.implicit[0] and len(value) > LONGEST_NUMBER and _NUMBER.fullmatch(value):
+                    raise FormatError(f"numbers of at most {LONGEST_NUMBER:,} characters", f"{len(value):,}")
+                node = _Node(anchor, 1 + len(value))
+            case yaml.AliasEvent(anchor=anchor):
+                node = anchored.get(anchor)
+                if node is None:
+                    raise FormatError("aliases of values before them", f"*{anchor}")
+        if getattr(event, "tag", None):
+            raise FormatError("YAML without tags", event.tag)
+        if node is not None:
+            around[-1].n_chars += node.n_chars
+            around[-1].height = max(around[-1].height, 1 + node.height)
+            if node.anchor:
+                anchored[node.anchor] = node
+        if around[-1].n_chars > MOST_CHARS:
+            raise FormatError(f"at most {MOST_CHARS:,} characters with aliases written out", "more")
+        if len(around) - 1 + around[-1].height > DEEPEST + 1:
+            raise FormatError(f"YAML nested at most {DEEPEST} times", "more")
 
 
 def typed(value: object, kind: type[T]) -> T:
@@ -63,7 +139,7 @@ def decoded(text: str, kind: type[T]) -> T:
     """`typed(read_json(text), kind)`, quickly where the text is as it should be. Raises FormatError."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # a lone surrogate, or what is wrong with it in our words
         return typed(read_json(text), kind)
 

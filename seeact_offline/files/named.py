@@ -2,51 +2,96 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
+import msgspec
+
+from seeact_offline.files.formats import FormatError, read_json, read_yaml, typed
 from seeact_offline.records import InputError
 
 SMALL = 16 << 20
 """Bytes of a file that people write."""
 LARGE = 4 << 30
 """Bytes of a file that programs write."""
+LARGEST_SETTINGS = 1 << 20
+"""Bytes of a YAML file, which is read slowly."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Marks at the beginning of a file, in either order of bytes."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Without O_NONBLOCK, opening a pipe waits for its writer."""
+T = TypeVar("T", bound=msgspec.Struct)
 
 
-def open_named(
-    argument: str, path: Path, wanted: str = "a readable file", *, largest: int = LARGE, kind: type[InputError] = InputError
-) -> BinaryIO:  # fmt: skip
-    """Opens a regular file for reading. Raises `kind` about `argument` for anything else and for more than `largest` bytes."""
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a regular file for reading. Raises OSError, also for a folder, a pipe and a device."""
     try:
-        # without O_NONBLOCK, opening a pipe waits for its writer
-        file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
-    except (OSError, ValueError) as error:
-        raise kind(argument, wanted, f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode):
+        file = os.fdopen(os.open(path, _FLAGS), "rb")
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise kind(argument, wanted, f"{path}, which is no regular file")
-    if found.st_size > largest:
-        file.close()
-        raise kind(argument, f"a file of at most {largest >> 20:,} MB", f"{path} of {found.st_size >> 20:,} MB")
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return file
+
+
+def read_regular(path: Path, largest: int = LARGE) -> bytes:
+    """The bytes of a regular file. Raises OSError, also for more than `largest` bytes."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        # some files of the kernel's have no size and no end
+        content = b"" if size > largest else file.read(min(largest + 1, max(size, SMALL)))
+    if max(size, len(content)) > largest:
+        raise OSError(errno.EFBIG, f"more than {largest:,} bytes", str(path))
+    return content
 
 
 def read_named(
     argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
 ) -> bytes:  # fmt: skip
-    """The bytes of a file, without a UTF-8 mark at its beginning. Raises `kind` as `open_named` does, and for UTF-16."""
-    with open_named(argument, path, wanted, largest=largest, kind=kind) as file:
-        try:
-            content = file.read(largest + 1)
-        except OSError as error:
-            raise kind(argument, wanted, f"{path}: {error.strerror}") from None
-    if len(content) > largest:
-        raise kind(argument, f"a file of at most {largest >> 20:,} MB", f"{path}, which is larger")
+    """The bytes of a file, without a UTF-8 mark at its beginning. Raises `kind` about `argument`, also for UTF-16."""
+    try:
+        content = read_regular(path, largest)
+    except OSError as error:
+        raise kind(argument, wanted, f"{path}: {error.strerror}") from None
     if content.startswith(UTF_16) or b"\0\0" in (content[:4:2], content[1:4:2]):
         raise kind(argument, "UTF-8 text", f"{path}, which is UTF-16")
     return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_text(
+    argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
+) -> str:  # fmt: skip
+    """The text of a file in UTF-8. Raises `kind` as `read_named` does."""
+    try:
+        return read_named(argument, path, wanted, largest=largest, kind=kind).decode()
+    except UnicodeDecodeError as error:
+        raise kind(argument, "UTF-8 text", f"the byte {error.object[error.start]:#04x} in {path}") from None
+
+
+def read_rows(argument: str, path: Path, kind: type[T]) -> Iterator[tuple[T, str]]:
+    """Each line of a JSONL file that is not empty, as this type, and where it stands. Raises InputError naming the line."""
+    # other characters that end a line for Python stand inside of texts
+    for number, line in enumerate(read_text(argument, path, largest=LARGE).split("\n"), 1):
+        if line.strip():
+            where = f"line {number} of {path}"
+            try:
+                yield typed(read_json(line), kind), where
+            except FormatError as error:
+                raise InputError(argument, error.expected, f"{error.got} in {where}") from None
+
+
+def read_settings(argument: str, path: Path) -> dict[Any, Any]:
+    """The names and values of a YAML file, or of a `.json` one. Raises InputError."""
+    text = read_text(argument, path, "a YAML or JSON file", largest=LARGEST_SETTINGS)
+    try:
+        values = read_json(text) if path.suffix == ".json" else read_yaml(text)
+    except FormatError as error:
+        raise InputError(argument, error.expected, f"{error.got} in {path}") from None
+    if not isinstance(values, dict):
+        raise InputError(argument, "names and values", f"a {type(values).__name__} in {path}")
+    return values

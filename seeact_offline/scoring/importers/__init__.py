@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
-from seeact_offline.files.named import UTF_16, open_named
+from seeact_offline.files.named import UTF_16, open_regular
 from seeact_offline.records import InputError
 from seeact_offline.scoring.importers import mindact, seeact, table, uground
 from seeact_offline.scoring.importers.importer import NOTES, Found, Importer, NotThisFormat, Source
@@ -64,8 +64,11 @@ def _beginning(path: Path) -> Any:
     if path.is_dir():
         inside = [one for one in path.iterdir() if one.is_dir()]
         return frozenset(one.name for folder in (path, *islice(sorted(inside), 1)) for one in folder.iterdir())
-    with open_named("run", path) as file:
-        first = file.read(BEGINNING)
+    try:
+        with open_regular(path) as file:
+            first = file.read(BEGINNING)
+    except OSError as error:
+        raise InputError("run", "a readable file", f"{path}: {error.strerror}") from None
     begun = first.decode("utf-16" if first.startswith(UTF_16) else "utf-8-sig", errors="replace").lstrip()
     line = begun.partition("\n")[0]
     if begun.startswith("["):
