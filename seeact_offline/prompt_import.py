@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .files.named import read_named
 from .records import PromptError
 
 PROMPT_FILE = "src/data_utils/prompts.py"
@@ -80,21 +81,13 @@ class Source:
 
 
 def _read_source(checkout: Path, file: str) -> Source:
-    path = checkout / file
+    wanted = f"the file {file} in {checkout}"
+    content = read_named("checkout", checkout / file, wanted, largest=MOST_BYTES, kind=PromptError)
     try:
-        if path.exists() and not path.is_file():
-            # a pipe would be waited for, a device read forever
-            raise PromptError("checkout", f"the file {file} in {checkout}", "something that is no file")
-        with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise PromptError("checkout", f"at most {MOST_BYTES:,} bytes in {file}", f"{path.stat().st_size:,}")
         with warnings.catch_warnings():
             # odd escapes in other people's texts are not ours to report
             warnings.simplefilter("ignore")
             return Source(file, ast.parse(content), hashlib.sha256(content).hexdigest())
-    except OSError as error:
-        raise PromptError("checkout", f"the file {file} in {checkout}", f"{error.strerror}") from error
     except SyntaxError as error:
         raise PromptError("checkout", f"Python source in {file}, line {error.lineno}", error.msg) from error
     except (ValueError, RecursionError, MemoryError) as error:

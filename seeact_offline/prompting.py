@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from typing import Literal
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.named import read_text
 from seeact_offline.records import PromptError, letter
 
 TURNS = ("system", "turn1", "turn2")
@@ -239,17 +239,11 @@ def _has(text: str, name: str) -> bool:
 
 
 def _read(file: Traversable, where: str) -> str:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-            size = len(data) if len(data) <= MOST_BYTES else stream.seek(0, os.SEEK_END)
-        if size > MOST_BYTES:
-            raise PromptError("prompts", f"at most {MOST_BYTES:,} bytes in {where}", f"{size:,}")
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PromptError("prompts", f"UTF-8 text in {where}", f"the byte {error.object[error.start]:#04x}") from error
-    except OSError as error:
-        raise PromptError("prompts", f"{where} to be readable", f"{error.strerror}") from error
+    if isinstance(file, Path):
+        text = read_text("prompts", file, where, largest=MOST_BYTES, kind=PromptError)
+    else:
+        # ours, in a zipped package
+        text = file.read_text(encoding="utf-8")
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 

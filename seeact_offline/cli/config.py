@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.formats import short
+from seeact_offline.files.named import read_settings
 from seeact_offline.records import InputError
 
 
@@ -15,26 +17,14 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--config", type=Path)
     path = finder.parse_known_args(list(words))[0].config
-    values = _read(path)
+    values = read_settings("config", path)
     options = {name.lstrip("-"): action for action in parser._actions for name in action.option_strings}
     for name, value in values.items():
         action = options.get(str(name).replace("_", "-"))
         if action is None or action.dest in {"config", "help", "batch"}:
-            raise InputError("config", f"options of this command in {path}", str(name))
+            raise InputError("config", f"options of this command in {path}", short(name))
         parser.set_defaults(**{action.dest: _converted(action, value, path)})
         action.required = False
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    import yaml
-
-    try:
-        values = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError("config", f"a YAML file at {path}", " ".join(str(error).split())[:200]) from None
-    if not isinstance(values, dict):
-        raise InputError("config", f"names and values in {path}", f"a {type(values).__name__}")
-    return values
 
 
 def _converted(action: argparse.Action, value: Any, path: Path) -> Any:
@@ -48,5 +38,5 @@ def _converted(action: argparse.Action, value: Any, path: Path) -> Any:
         raise InputError("config", f"a value of {action.dest} in {path}", f"{value!r:.100}: {error}") from None
     if action.choices is not None and converted not in action.choices:
         named = ", ".join(map(str, action.choices))
-        raise InputError("config", f"one of {named} for {action.dest} in {path}", str(value))
+        raise InputError("config", f"one of {named} for {action.dest} in {path}", short(value))
     return converted

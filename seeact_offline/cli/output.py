@@ -11,6 +11,9 @@ from typing import Any, TextIO, cast
 
 from seeact_offline.files.markdown import printable
 
+LONGEST_ERROR = 2000
+"""Characters of an error: names and values in it may be of any length."""
+
 
 class LastingStream:
     """A standard stream that outlives its reader: once it cannot be written (a closed pipe, a full disk), text is dropped.
@@ -79,6 +82,9 @@ def note(text: str) -> None:
 
 
 def fail(text: str) -> int:
-    """An error in one sentence on standard error; returns the exit status 2."""
-    note(f"error: {' '.join(text.split())}")
+    """An error in one sentence on standard error, without its middle where it is long; returns the exit status 2."""
+    # secrets first: half of one would not be recognised
+    said = " ".join(printable(text).split())
+    half = LONGEST_ERROR // 2
+    note(f"error: {said if len(said) <= LONGEST_ERROR else f'{said[:half]} [...] {said[-half:]}'}")
     return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -14,6 +15,7 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.cli.watching import Told
 from seeact_offline.files import markdown
+from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking import chart
 from seeact_offline.ranking.recall import CUT, RECALL_AT, CurvePoint, StepRank, curve, curve_csv, read_curve
@@ -98,10 +100,11 @@ def _write_bytes(content: bytes, path: Path) -> None:
 
 def _curve_of(path: Path) -> list[CurvePoint]:
     """Raises InputError."""
+    wanted = "a .curve.csv that `rank --curve` wrote"
     try:
-        return read_curve(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("beside", "a .curve.csv that `rank --curve` wrote", f"{path}: {error}") from None
+        return read_curve(read_text("beside", path, wanted))
+    except (ValueError, csv.Error) as error:
+        raise InputError("beside", wanted, f"{path}: {error}") from None
 
 
 def _text(results: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import NOT_THE_PAPERS
 from seeact_offline.files.markdown import printable
+from seeact_offline.files.named import read_text
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
@@ -107,10 +108,7 @@ def _is_folder(args: argparse.Namespace) -> bool:
 
 
 def _check(args: argparse.Namespace) -> int:
-    try:
-        text = args.check.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError("check", "a text file", str(args.check)) from None
+    text = read_text("check", args.check)
     found = [_checked(one, args.check.parent) for one in checking.written(text, str(args.check))]
     return 1 if any(found) else 0
 

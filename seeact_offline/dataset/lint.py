@@ -14,9 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
+from seeact_offline.files.named import read_rows
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Candidate, Fault, InputError, RowError, Step, StepKey
+from seeact_offline.records import Box, Candidate, Fault, RowError, Step, StepKey
 
 FAULTS = {
     "no_screenshot": "the row has no picture",
@@ -258,14 +261,18 @@ def finding_line(finding: Finding) -> str:
     return json.dumps({**finding.key._asdict(), "split": finding.split, "faults": faults}) + "\n"
 
 
+class _FindingLine(msgspec.Struct):
+    """A line of the file of findings, as far as it is read."""
+
+    annotation_id: str
+    action_uid: str
+
+
 def read_findings(path: Path) -> frozenset[StepKey]:
     """Keys of the rows that a file of findings lists. Raises InputError."""
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return frozenset(StepKey(str(row["annotation_id"]), str(row["action_uid"])) for row in rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError("exclude_flagged", "findings of lint-data as JSONL", f"{path}: {reason}") from None
+    return frozenset(
+        StepKey(row.annotation_id, row.action_uid) for row, _ in read_rows("exclude_flagged", path, _FindingLine)
+    )
 
 
 def count_by_fault(findings: Iterable[Finding]) -> dict[str, Counter[str]]:

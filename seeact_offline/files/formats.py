@@ -75,7 +75,8 @@ def read_yaml(text: str) -> Any:
     except FormatError:
         raise
     except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
-        raise FormatError("YAML", " ".join(str(error).split())[:200]) from None
+        said = str(error).replace('in "<unicode string>", ', "at ")
+        raise FormatError("YAML", " ".join(said.split())[:200]) from None
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ def typed(value: object, kind: type[T]) -> T:
         raise FormatError("a field's name without lone surrogates", short(error.object)) from None
 
 
-def decoded(text: str, kind: type[T]) -> T:
+def decoded(text: str | bytes, kind: type[T]) -> T:
     """`typed(read_json(text), kind)`, quickly where the text is as it should be. Raises FormatError."""
     try:
         return msgspec.json.decode(text, type=kind)

@@ -12,6 +12,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from seeact_offline.files.named import open_regular
+
 
 class Line(NamedTuple):
     """One whole line of a journal."""
@@ -70,13 +72,13 @@ class Journal:
 
     def at(self, offset: int) -> str:
         """The text of the line that begins at this byte."""
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             file.seek(offset)
             return _text(file.readline())
 
     def _whole_lines(self) -> Iterator[bytes]:
         try:
-            file = self.path.open("rb")
+            file = open_regular(self.path)
         except FileNotFoundError:
             return
         with file:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, read_yaml, typed
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, StepKey
 
 SMALL = 16 << 20
 """Bytes of a file that people write."""
@@ -27,27 +27,25 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Opens a regular file for reading. Raises OSError, also for a folder, a pipe and a device."""
+def open_regular(path: Path, largest: int = LARGE) -> BinaryIO:
+    """Opens a regular file for reading. Raises OSError, also for a folder, a pipe, a device and more than `largest` bytes."""
     try:
         file = os.fdopen(os.open(path, _FLAGS), "rb")
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error), str(path)) from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    found = os.fstat(file.fileno())
+    if stat.S_ISREG(found.st_mode) and found.st_size <= largest:
+        return file
+    file.close()
+    is_large = stat.S_ISREG(found.st_mode)
+    raise OSError(errno.EINVAL, f"more than {largest:,} bytes" if is_large else "not a regular file", str(path))
 
 
 def read_regular(path: Path, largest: int = LARGE) -> bytes:
-    """The bytes of a regular file. Raises OSError, also for more than `largest` bytes."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        # some files of the kernel's have no size and no end
-        content = b"" if size > largest else file.read(min(largest + 1, max(size, SMALL)))
-    if max(size, len(content)) > largest:
-        raise OSError(errno.EFBIG, f"more than {largest:,} bytes", str(path))
-    return content
+    """The bytes of a regular file. Raises OSError as `open_regular` does."""
+    with open_regular(path, largest) as file:
+        # some files of the kernel's have neither size nor end
+        return file.read(max(os.fstat(file.fileno()).st_size, SMALL))
 
 
 def read_named(
@@ -78,11 +76,18 @@ def read_rows(argument: str, path: Path, kind: type[T]) -> Iterator[tuple[T, str
     # other characters that end a line for Python stand inside of texts
     for number, line in enumerate(read_text(argument, path, largest=LARGE).split("\n"), 1):
         if line.strip():
-            where = f"line {number} of {path}"
+            where, row = f"line {number} of {path}", None
             try:
-                yield typed(read_json(line), kind), where
+                row = read_json(line)
+                yield typed(row, kind), where
             except FormatError as error:
-                raise InputError(argument, error.expected, f"{error.got} in {where}") from None
+                raise InputError(argument, error.expected, f"{error.got} in {where}{_step_named(row)}") from None
+
+
+def _step_named(row: Any) -> str:
+    """The step of a line that is at fault, as far as it names one."""
+    ids = [row.get(name) for name in StepKey._fields] if isinstance(row, dict) else [None]
+    return f", step {StepKey(*ids)}" if all(isinstance(name, str) and name for name in ids) else ""
 
 
 def read_settings(argument: str, path: Path) -> dict[Any, Any]:

@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.named import read_named
 from seeact_offline.grounding import Decision, Grounded, Order, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import Question, Reader, Session, aside, group_picture, noted
 from seeact_offline.grounding.elimination import (
@@ -71,7 +72,6 @@ PREVIOUS_ACTIONS = 5
 """The last so many are shown."""
 DEMONSTRATIONS = "mindact.demonstrations.json"
 """In the pack `seeact`: those that chat models are shown unless others are named."""
-MOST_BYTES = 4 * 2**20
 """Of a file of demonstrations."""
 
 
@@ -150,14 +150,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def read_demonstrations(path: Path | None) -> tuple[tuple[Demonstration, ...], str]:
     """The examples of a file, in order, and the file's SHA-256; None: those of the pack `seeact`. Raises InputError."""
     file = shipped_packs()["seeact"].joinpath(DEMONSTRATIONS) if path is None else path
+    data = read_named("demonstrations", file) if isinstance(file, Path) else file.read_bytes()
     try:
-        with file.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise InputError("demonstrations", f"at most {MOST_BYTES:,} bytes", str(file))
         found = typed(read_json(data), _File)
-    except OSError as error:
-        raise InputError("demonstrations", "a readable file", f"{file}: {error.strerror}") from None
     except FormatError as error:
         raise InputError("demonstrations", error.expected, f"{error.got} in {file}") from None
     return found.demonstrations, hashlib.sha256(data).hexdigest()

@@ -30,12 +30,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, read_json, short, typed
+from seeact_offline.files.formats import FormatError, short
+from seeact_offline.files.named import read_rows
 from seeact_offline.files.redaction import redact
 from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
 from seeact_offline.grounding.asking import Conversation, Question, Session, aside, count_resized, noted, reply
@@ -225,22 +226,16 @@ _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 
 def read_answers(path: Path) -> dict[StepKey, PersonAnswer]:
     """All lines of an oracle file. Raises InputError with the number of the line that is at fault."""
-    try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
-    except OSError as error:
-        raise InputError("oracle_file", "a readable file", f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError("oracle_file", "UTF-8 text", f"the byte {byte:#04x} in {path}") from None
     answers: dict[StepKey, PersonAnswer] = {}
-    seen: dict[StepKey, int] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            where = f"line {number} of {path}"
-            key, answer = _read_line(line, where)
-            if key in seen:
-                raise InputError("oracle_file", "each step once", f"{key} again in {where}, after line {seen[key]}")
-            answers[key], seen[key] = answer, number
+    seen: dict[StepKey, str] = {}
+    for row, where in read_rows("oracle_file", path, _Line):
+        key = StepKey(row.annotation_id, row.action_uid)
+        if key in seen:
+            raise InputError("oracle_file", "each step once", f"{key} again in {where}, after {seen[key]}")
+        answers[key] = PersonAnswer(
+            row.element_id, row.op, row.value or "", row.turn1_sha256, row.annotator, row.seconds
+        )
+        seen[key] = where
     return answers
 
 
@@ -271,22 +266,3 @@ def answer_line(key: StepKey, answer: PersonAnswer) -> str:
     return json.dumps(
         {**key._asdict(), **row, **{name: value for name, value in known.items() if value not in (None, "")}}
     )
-
-
-def _read_line(line: str, where: str) -> tuple[StepKey, PersonAnswer]:
-    row: Any = None
-    try:
-        row = read_json(line)
-        found = typed(row, _Line)
-    except FormatError as error:
-        raise InputError("oracle_file", error.expected, f"{error.got} in {where}{_step_named(row)}") from None
-    answer = PersonAnswer(
-        found.element_id, found.op, found.value or "", found.turn1_sha256, found.annotator, found.seconds
-    )
-    return StepKey(found.annotation_id, found.action_uid), answer
-
-
-def _step_named(row: Any) -> str:
-    """The step of a line that is at fault, as far as it names one."""
-    ids = [row.get(name) for name in StepKey._fields] if isinstance(row, dict) else [None]
-    return f", step {StepKey(*ids)}" if all(isinstance(name, str) and name for name in ids) else ""

@@ -10,9 +10,12 @@ import os
 import re
 from pathlib import Path
 
+from seeact_offline.files.named import read_named
+from seeact_offline.records import InputError
+
 NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY")
 LONGEST_FILE = 100_000
-"""Bytes of the file that are looked at."""
+"""Bytes; of a longer one nothing is read."""
 LONGEST_LINE = 4_000
 _LINE = re.compile(
     r"""\s*(?:export\s+)?(?P<name>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?"""
@@ -33,9 +36,8 @@ def from_file(name: str) -> str:
 def _read(path: Path) -> dict[str, str]:
     """The NAMES that the file sets; none where there is no file that can be read."""
     try:
-        with path.open("rb") as file:
-            lines = file.read(LONGEST_FILE).decode("utf-8", "replace").splitlines()
-    except OSError:
+        lines = read_named(".env", path, largest=LONGEST_FILE).decode("utf-8", "replace").splitlines()
+    except InputError:
         return {}
     matches = [_LINE.fullmatch(line) for line in lines if len(line) <= LONGEST_LINE]
     found = [match for match in matches if match is not None and match["name"] in NAMES]

@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.named import read_named
 from seeact_offline.models.budget import Price
 from seeact_offline.records import InputError
 
@@ -86,13 +87,8 @@ def read_given(text: str) -> Price | PriceTable:
     numbers = [_number(part) for part in text.split(",")]
     if len(numbers) == 2 and None not in numbers:
         return Price(*(number for number in numbers if number is not None))
-    path = Path(text)
-    if not path.is_file():
-        raise InputError("price", _WANTED, repr(text))
     try:
-        return _table(path.read_bytes())
-    except OSError as error:
-        raise InputError("price", _WANTED, f"{text}: {error.strerror}") from None
+        return _table(read_named("price", Path(text), _WANTED))
     except FormatError as error:
         raise InputError("price", error.expected, f"{error.got} in {text}") from None
 

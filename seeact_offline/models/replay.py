@@ -11,14 +11,16 @@ letters would mean other elements.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
-from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.named import open_regular
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey, Usage
 
@@ -99,7 +101,7 @@ def _difference(recorded: tuple[str, ...], request: Request) -> str:
 
 def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip() and not _is_torn(line):
                     yield _parsed(line, f"line {number} of {path}")
@@ -132,8 +134,10 @@ def _open_replay(name: str, options: ModelOptions) -> ReplayModel:
 
 def _identity(name: str, options: ModelOptions) -> dict[str, str]:
     """A recording counts by its content."""
-    path = Path(name)
-    return {"model": "replay", "recording_digest": file_digest(path) if path.is_file() else ""}
+    digest = ""
+    with suppress(OSError), open_regular(Path(name)) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"model": "replay", "recording_digest": digest}
 
 
 PROVIDER = Provider(usage=("FILE",), open=_open_replay, identity=_identity)

@@ -17,6 +17,7 @@ from itertools import filterfalse, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seeact_offline.files.named import read_regular
 from seeact_offline.records import ScoreFileError
 
 # GLOBAL, INST and STACK_GLOBAL are left to the unpickler, which names what they ask for
@@ -68,7 +69,7 @@ def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict
 def load_plain_pickle(path: Path) -> object:
     """Reads dictionaries, texts, 64-bit numbers, booleans and None; never runs a pickle's code. Raises ScoreFileError."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
         _check_opcodes(data)
         return _PlainUnpickler(_WholeFile(data)).load()
     except (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.named import read_settings
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
@@ -51,7 +51,7 @@ class TaskScript:
 
 def load_script(path: Path, default_split: str = "train") -> list[TaskScript]:
     """The tasks of a script. Raises InputError naming the task and the wrong field."""
-    content = _read(path)
+    content = read_settings("script", path)
     common = {name: content.get(name) for name in ("website", "domain", "subdomain", "start", "serve")}
     tasks = content.get("tasks")
     if not isinstance(tasks, list) or not tasks:
@@ -59,21 +59,6 @@ def load_script(path: Path, default_split: str = "train") -> list[TaskScript]:
     return [
         _task({**common, "split": default_split, **_mapping(task, path, i)}, path, i) for i, task in enumerate(tasks)
     ]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise InputError(
-            "script", f"a YAML or JSON task script at {path}", " ".join(str(error).split())[:200]
-        ) from None
-    if not isinstance(content, dict):
-        raise InputError("script", f"names and values in {path}", f"a {type(content).__name__}")
-    return content
 
 
 def _mapping(task: object, path: Path, i: int) -> dict[str, Any]:

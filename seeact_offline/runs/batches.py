@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.asking import aside
@@ -522,7 +523,7 @@ class Submitted:
         self._noted: dict[str, dict[str, str]] = {}
         if self._path.exists():
             try:
-                self._noted = {str(name): dict(noted) for name, noted in read_json(self._path.read_bytes()).items()}
+                self._noted = {str(name): dict(noted) for name, noted in read_json(read_regular(self._path)).items()}
             except (FormatError, AttributeError, TypeError, ValueError):
                 raise InputError("batch", "what was sent of the wave", f"another content of {self._path}") from None
 

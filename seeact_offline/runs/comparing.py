@@ -12,6 +12,7 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.journal import Journal
+from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.scoring.compare import METRICS, ScoredRun, ScoredStep, compare_runs
 from seeact_offline.scoring.comparison import Comparison
@@ -173,6 +174,6 @@ def _identity(path: Path) -> str:
 def _json(path: Path) -> Any:
     """Raises FormatError, InputError where there is no such file."""
     try:
-        return read_json(path.read_bytes())
+        return read_json(read_regular(path))
     except OSError:
         raise InputError("runs", f"folders of finished runs, with {path.name}", f"no {path} that can be read") from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import STRATEGIES, own_options
 from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
@@ -245,10 +246,7 @@ def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str | Path):
-        try:
-            given = Path(given).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError("tasks", "a file with one annotation_id a line", str(error)) from None
+        given = read_text("tasks", Path(given), "a file with one annotation_id a line").splitlines()
     found = {line.strip() for line in given if line.strip()}
     if not found:
         raise InputError("tasks", "at least one annotation_id", "none")

@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
+from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import Call, CallRecord, InputError, Prediction, Reply, StepKey, Truth, Usage
@@ -225,7 +226,7 @@ class RunDirectory:
         if not path.exists():
             return None
         keys = set()
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        for number, line in enumerate(read_regular(path).splitlines(), 1):
             with _worded(f"line {number} of {path}, which names no step"):
                 keys.add(typed(read_json(line), _KeyLine).key)
         return frozenset(keys)
@@ -395,7 +396,7 @@ def read_prediction(text: str) -> Prediction:
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     """All that it holds, checked as far as `_Manifest` goes."""
     with _worded(f"{manifest}, which is no manifest of ours"):
-        content = read_json(manifest.read_bytes())
+        content = read_json(read_regular(manifest))
         schema = typed(content, _Manifest).schema
     if schema != SCHEMA:
         raise InputError("out", f"a manifest of schema {SCHEMA}", f"schema {schema} in {manifest}, of another version")

@@ -14,6 +14,7 @@ from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, canonical_split
 from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import own_options
 from seeact_offline.models import model_name, open_model
@@ -137,7 +138,7 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        return list(read_json(path.read_bytes())["cells"])
+        return list(read_json(read_regular(path))["cells"])
     except (FormatError, KeyError, TypeError):
         raise InputError("out", f"a folder whose {INDEX} is of a grid", str(path)) from None
 

@@ -10,7 +10,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.formats import read_json
 from seeact_offline.files.markdown import printable
+from seeact_offline.files.named import read_regular
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
@@ -227,8 +229,7 @@ def _truths(run: Path, settings: Mapping[str, Any], dataset: Any) -> list[Truth]
 def _says_complete(run: Path) -> bool:
     """Whether the run was finished, as its results say: what it keeps of its steps is only of those it reached."""
     try:
-        results = json.loads((run / "results.json").read_text(encoding="utf-8"))
-        return bool(results["complete"])
+        return bool(read_json(read_regular(run / "results.json"))["complete"])
     except (OSError, ValueError, LookupError, TypeError):
         return False
 

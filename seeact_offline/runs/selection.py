@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from seeact_offline.dataset import Split
+from seeact_offline.files.named import read_text
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.scoring.report import counted, first_tasks
@@ -31,18 +32,12 @@ def step_ids(given: str | Collection[str]) -> tuple[str, ...]:
     Raises InputError for a file that cannot be read, and where there is none.
     """
     if isinstance(given, str):
-        given = _lines(Path(given[1:])) if given.startswith("@") else given.split(",")
+        wanted = "a file with the id of a step a line"
+        given = read_text("step", Path(given[1:]), wanted).splitlines() if given[:1] == "@" else given.split(",")
     found = tuple(dict.fromkeys(text.strip() for text in given if text.strip()))
     if not found:
         raise InputError("step", "at least one id of a step, annotation_id_action_uid", "none")
     return found
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("step", "a file with the id of a step a line", str(error)) from None
 
 
 def _named(ids: Collection[str], split: Split) -> frozenset[StepKey]:

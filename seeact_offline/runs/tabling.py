@@ -16,12 +16,13 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.named import read_regular
 from seeact_offline.records import DatasetError, InputError, Operation, StepKey, Truth
 from seeact_offline.runs.comparing import NOT_RUN
 from seeact_offline.runs.directory import read_manifest
@@ -113,6 +114,9 @@ class _ScoredLine(_StepLine):
         """As far as averages need it."""
         key = StepKey(self.annotation_id, self.action_uid)
         return Truth(key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
+
+
+L = TypeVar("L", bound=_StepLine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,30 +220,28 @@ def _read(path: Path, base: Path) -> _Run:
     except FormatError as error:
         raise InputError("runs", error.expected, f"{error.got} in {results}") from None
     settings = {**(manifest.get("settings") or {}), "protocol": found.protocol}
-    return _Run(path, _relative(path, base), file_digest(results), found, settings, _steps_digest(path))
+    keys = sorted((line.annotation_id, line.action_uid) for line in _counted_lines(path, _StepLine))
+    digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()
+    return _Run(path, _relative(path, base), file_digest(results), found, settings, digest)
 
 
-def _steps_digest(run: Path) -> str:
-    path, decoder = run / "steps.jsonl", msgspec.json.Decoder(_StepLine)
+def _lines(run: Path, kind: type[L]) -> list[L]:
+    """The steps of a run, scored. Raises InputError."""
+    path = run / "steps.jsonl"
     try:
-        lines = [decoder.decode(line) for line in path.read_bytes().splitlines()]
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return [decoded(line, kind) for line in read_regular(path).splitlines()]
+    except (OSError, FormatError) as error:
         raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
-    keys = sorted((line.annotation_id, line.action_uid) for line in lines if line.outcome != LEFT_OUT)
-    return hashlib.sha256(json.dumps(keys).encode()).hexdigest()
 
 
-def _lines(run: _Run) -> list[_ScoredLine]:
-    path, decoder = run.path / "steps.jsonl", msgspec.json.Decoder(_ScoredLine)
-    try:
-        return [decoder.decode(line) for line in path.read_bytes().splitlines()]
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
+def _counted_lines(run: Path, kind: type[L]) -> list[L]:
+    """The steps that count. Raises InputError."""
+    return [line for line in _lines(run, kind) if line.outcome != LEFT_OUT]
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = read_json(path.read_bytes())
+        content = read_json(read_regular(path))
     except FormatError as error:
         raise InputError("runs", error.expected, f"{error.got} in {path}") from None
     except OSError as error:
@@ -379,14 +381,17 @@ def _groups(runs: Sequence[_Run], by: str | None) -> list[str | None]:
     """Websites or domains of the runs' steps, in order of their names; one None without `by`."""
     if by is None:
         return [None]
-    return sorted({getattr(line, by) or UNKNOWN for line in _lines(runs[0])})
+    return sorted({getattr(line, by) or UNKNOWN for line in _lines(runs[0].path, _ScoredLine)})
 
 
 def _cell(number: int, runs: Sequence[_Run], by: str | None, group: str | None) -> dict[str, Any]:
     if by is None:
         figures = {name: _over_seeds([_figure(run, name) for run in runs]) for name in FIGURES[number]}
         return figures | _sizes(runs[:1]) | {"not_run": _sizes(runs)["not_run"]}
-    parts = [(run, [line for line in _lines(run) if (getattr(line, by) or UNKNOWN) == group]) for run in runs]
+    parts = [
+        (run, [line for line in _lines(run.path, _ScoredLine) if (getattr(line, by) or UNKNOWN) == group])
+        for run in runs
+    ]
     figures = {name: _over_seeds([_figure_of(run, lines, name) for run, lines in parts]) for name in FIGURES[number]}
     counted = [line for line in parts[0][1] if line.outcome != LEFT_OUT]
     return figures | {
@@ -662,7 +667,7 @@ def difficulty(named: Sequence[Path]) -> dict[str, Any]:
     Raises InputError for runs that do not say how many actions their tasks take.
     """
     runs = [_read(path, Path.cwd()) for path in find_runs(named)]
-    lines = [_scored_lines(run) for run in runs]
+    lines = [_counted_lines(run.path, _ScoredLine) for run in runs]
     if not any(line.n_actions for found in lines for line in found):
         raise InputError("runs", "runs whose steps.jsonl says n_actions", f"{runs[0].named}; score it again")
     labels = _labels_with_split(runs)
@@ -741,10 +746,6 @@ def _labels_with_split(runs: Sequence[_Run]) -> list[str]:
     return [", ".join(parts) for parts in zip(_labels(runs), *told, strict=True)]
 
 
-def _scored_lines(run: _Run) -> list[_ScoredLine]:
-    return [line for line in _lines(run) if line.outcome != LEFT_OUT]
-
-
 def _bands(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, dict[str, Any]]:
     return {
         band: _band(run, [line for line in lines if least <= line.n_actions <= (most or line.n_actions)])
@@ -759,5 +760,5 @@ def _band(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, Any]:
 
 def _recall(run: _Run) -> list[float]:
     """For k = 1, 2, ... Steps without a right element count as missed."""
-    ranks = [line.best_rank for line in _scored_lines(run)]
+    ranks = [line.best_rank for line in _counted_lines(run.path, _ScoredLine)]
     return [aggregate.recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]

@@ -16,11 +16,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from seeact_offline.files.formats import FormatError, read_json, short, typed
+from seeact_offline.files.formats import FormatError, short
+from seeact_offline.files.named import read_rows
 from seeact_offline.records import InputError, Prediction, StepKey, StepScore
 from seeact_offline.scoring.waterfall import LEFT_OUT, PERSONS_CAUSES, SUCCESS
 
@@ -105,28 +106,10 @@ def cause_line(judged: Judged, said: PersonCause) -> str:
 
 def read_causes(path: Path) -> dict[Judged, PersonCause]:
     """In the order of the file. Raises InputError with the number of the line that is at fault."""
-    try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
-    except OSError as error:
-        raise InputError("causes", "a readable file", f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError("causes", "UTF-8 text", f"the byte {error.object[error.start]:#04x} in {path}") from None
     found: dict[Judged, PersonCause] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            where = f"line {number} of {path}"
-            judged, said = _read_line(line, where)
-            if judged in found:
-                raise InputError("causes", "each answer once", f"that of {judged.key} again in {where}")
-            found[judged] = said
+    for row, where in read_rows("causes", path, _Line):
+        judged = Judged(StepKey(row.annotation_id, row.action_uid), row.answer_sha256)
+        if judged in found:
+            raise InputError("causes", "each answer once", f"that of {judged.key} again in {where}")
+        found[judged] = PersonCause(row.cause, row.note, row.annotator)
     return found
-
-
-def _read_line(line: str, where: str) -> tuple[Judged, PersonCause]:
-    try:
-        row: Any = typed(read_json(line), _Line)
-    except FormatError as error:
-        raise InputError("causes", error.expected, f"{error.got} in {where}") from None
-    return Judged(StepKey(row.annotation_id, row.action_uid), row.answer_sha256), PersonCause(
-        row.cause, row.note, row.annotator
-    )

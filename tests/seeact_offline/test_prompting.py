@@ -165,7 +165,8 @@ def test_an_empty_second_turn_is_refused(tmp_path: Path) -> None:
 def test_a_long_file_is_refused_by_its_size(tmp_path: Path) -> None:
     os.truncate(write_pack(tmp_path / "mine") / "choice.turn1.txt", 100_000_000)
     assert refusal(tmp_path / "mine") == (
-        "prompts: expected at most 262,144 bytes in choice.turn1.txt of the pack 'mine', got 100,000,000"
+        "prompts: expected choice.turn1.txt of the pack 'mine', got"
+        f" {tmp_path / 'mine' / 'choice.turn1.txt'}: more than 262,144 bytes"
     )
 
 

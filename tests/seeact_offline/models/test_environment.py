@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f'  OPENAI_API_KEY = "{KEY}"  # mine',
         f"OPENAI_API_KEY='{KEY}'",
         f"OPENAI_API_KEY={KEY} # mine",
+        f"\ufeffOPENAI_API_KEY={KEY}",
         f"# OPENAI_API_KEY=old\nOPENAI_API_KEY={KEY}\r\nOTHER=1",
         f"OPENAI_API_KEY=old\nOPENAI_API_KEY={KEY}",
     ],
@@ -75,8 +77,9 @@ def test_a_file_cannot_send_the_key_of_the_environment_elsewhere(folder: Path, m
     assert find_server("http://localhost:8000/v1").host == "localhost"
 
 
-def test_a_file_that_cannot_be_read_says_nothing(folder: Path) -> None:
-    (folder / ".env").mkdir()
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_file_that_cannot_be_read_says_nothing(folder: Path, make: Callable[[Path], None]) -> None:
+    make(folder / ".env")
     assert variable("OPENAI_API_KEY") == ""
 
 

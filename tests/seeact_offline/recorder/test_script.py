@@ -99,5 +99,5 @@ def test_a_wrong_step_is_named(tmp_path, step, message) -> None:
 
 def test_a_file_that_is_no_script_is_named(tmp_path) -> None:
     (tmp_path / "s.yaml").write_text("[")
-    with pytest.raises(InputError, match=r"script: expected a YAML or JSON task script at .*, got ."):
+    with pytest.raises(InputError, match=r"script: expected YAML, got .* in .*s.yaml"):
         load_script(tmp_path / "s.yaml")
