@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--check", type=Path, metavar="FILE", help="make the tables in a file again and say which cells have moved"
     )
-    parser.add_argument("--dataset", metavar="DIR|FILE|HUB_ID", help="--table 1: a data set to count instead of a file")
+    parser.add_argument(
+        "--dataset",
+        metavar="DIR|FILE|HUB_ID",
+        help="--table 1: a data set to count instead of a file; --check: the one that was counted",
+    )
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
     parser.add_argument("--stderr", action="store_true", help="a column of standard errors, clustered by task")
     parser.add_argument("--format", choices=ENDINGS, help="(default: as --out ends, else markdown; all into a folder)")
@@ -108,14 +112,22 @@ def _is_folder(args: argparse.Namespace) -> bool:
 
 
 def _check(args: argparse.Namespace) -> int:
-    text = read_text("check", args.check)
-    found = [_checked(one, args.check.parent) for one in checking.written(text, str(args.check))]
+    text = read_text("check", args.check, largest=checking.LARGEST)
+    tables = checking.written(text, str(args.check))
+    if args.dataset is not None and all(one.dataset is None for one in tables):
+        raise InputError("dataset", "a table of the file to have counted a data set", str(args.dataset))
+    found = [_checked(one, args.check.parent, args.dataset) for one in tables]
     return 1 if any(found) else 0
 
 
-def _checked(one: checking.Written, base: Path) -> bool:
-    """Whether this table is another now."""
-    now = tabling.tabulate(one.table, [base / path for path in one.inputs], base, one.dataset, one.by, one.stderr)
+def _checked(one: checking.Written, base: Path, dataset: str | None) -> bool:
+    """Whether this table is another now. Opens no data set but `dataset`, whatever the file names."""
+    if one.dataset is not None and dataset is None:
+        wanted = f"the data set that Table {one.table} counts, which --check does not open by itself"
+        raise InputError("dataset", wanted, "none")
+    inputs = [base / path for path in one.inputs]
+    counted = dataset if one.dataset is not None else None
+    now = tabling.tabulate(one.table, inputs, base, counted, one.by, one.stderr)
     found = checking.changes(one.text, _clean(_drawn(now).text(one.form), one.form), one.form)
     _note_new_results(one, now)
     for text in found.missing:

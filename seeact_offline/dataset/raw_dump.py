@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.writing import hub_schema
-from seeact_offline.files.named import open_named
+from seeact_offline.files.named import open_regular
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import DatasetError, InputError
 
@@ -185,7 +185,11 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
 
     Raises InputError for a file that cannot be opened, OSError, and BrokenJson after giving the entries that come before the fault.
     """
-    with open_named("tasks", path) as file:
+    try:
+        opened = open_regular(path)
+    except OSError as error:
+        raise InputError("tasks", "a readable file", f"{path}: {error.strerror}") from None
+    with opened as file:
         for number, (begin, content, fault) in enumerate(_split_list(file, chunk_bytes)):
             yield _parse_entry(number, begin, content, fault)
 

@@ -6,8 +6,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,7 +28,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def open_regular(path: Path, largest: int = LARGE) -> BinaryIO:
+def open_regular(path: Path, largest: int = LARGE) -> BufferedReader:
     """Opens a regular file for reading. Raises OSError, also for a folder, a pipe, a device and more than `largest` bytes."""
     try:
         file = os.fdopen(os.open(path, _FLAGS), "rb")

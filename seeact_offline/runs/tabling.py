@@ -190,6 +190,8 @@ def find_runs(named: Sequence[Path]) -> list[Path]:
 
 def _found(named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Run folders, and those beside them that have no results."""
+    if not named:
+        raise InputError("runs", _EXPECTED, "none")
     found: dict[Path, Path] = {}
     unfinished: list[Path] = []
     for path in named:

@@ -15,16 +15,20 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.formats import read_json, typed
 from seeact_offline.records import InputError
 from seeact_offline.tables.drawing import BLOCK, HASH, MADE_OF, ORIGIN, Form
 
 Grid = list[list[str]]
 """Rows of cells as they are written, the header first."""
+LARGEST = 1 << 20
+"""Bytes of a file that is checked."""
+MOST = 100
+"""Tables in it."""
 UNCOMPARED = frozenset({ORIGIN, HASH})
 """Columns by which rows are matched, or which say less than the figures."""
 
@@ -37,6 +41,7 @@ class Written:
     table: int
     inputs: tuple[str, ...]
     dataset: str | None
+    """Which Table 1 counted; None for runs, and for a file of `stats`."""
     by: str | None
     stderr: bool
     hashes: Mapping[str, str | None]
@@ -77,7 +82,7 @@ class _Run(msgspec.Struct):
 
 
 class _Block(msgspec.Struct):
-    table: int
+    table: Annotated[int, msgspec.Meta(ge=1, le=5)]
     inputs: tuple[str, ...]
     dataset: str | None
     runs: tuple[_Run, ...]
@@ -85,21 +90,17 @@ class _Block(msgspec.Struct):
     stderr: bool = False
 
 
-class _MadeOf(msgspec.Struct):
-    inputs: tuple[str, ...]
-    dataset: str | None
-    by: str | None = None
-
-
 def written(text: str, name: str) -> list[Written]:
-    """The tables in a file of this name. Raises InputError where there is none that says what it was made of."""
+    """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than MOST."""
     starts = [found.start() for found in re.finditer(rf"^(<!--|%) {re.escape(BLOCK)}\{{", text, re.MULTILINE)]
+    if len(starts) > MOST:
+        raise InputError("check", f"at most {MOST} tables", f"{len(starts):,} in {name}")
     try:
         if starts:
             ends = [*starts[1:], len(text)]
             return [_of_block(text[start:end]) for start, end in zip(starts, ends, strict=True)]
         return [_of_csv(text)]
-    except (FormatError, KeyError, StopIteration, csv.Error):
+    except (ValueError, KeyError, TypeError, StopIteration, csv.Error):
         raise InputError(
             "check", "a table that `tables` wrote, with the line that says what it was made of", name
         ) from None
@@ -201,27 +202,24 @@ def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Matched:
 
 def _of_block(text: str) -> Written:
     line = text.partition("\n")[0]
-    block = typed(read_json(line[line.index("{") :].removesuffix("-->")), _Block)
+    block = read_json(line[line.index("{") :].removesuffix("-->"))
     form: Form = "latex" if line.startswith("%") else "html" if "<table>" in text else "markdown"
-    hashes = {run.run: run.results_sha256 for run in block.runs}
-    return Written(form, block.table, block.inputs, block.dataset, block.by, block.stderr, hashes, text)
+    return _written(form, typed(block, _Block), text)
 
 
 def _of_csv(text: str) -> Written:
-    lines = list(csv.DictReader(io.StringIO(text, newline="")))
+    lines = list(csv.DictReader(io.StringIO(text, newline=""), restval=""))
     first = next(iter(lines))
-    made_of = typed(read_json(first[MADE_OF] or ""), _MadeOf)
     pairs = [pair for line in lines for pair in zip(line["run"].split(";"), line[HASH].split(";"), strict=False)]
-    return Written(
-        "csv",
-        int(first["table"]),
-        made_of.inputs,
-        made_of.dataset,
-        made_of.by,
-        False,
-        {run: digest or None for run, digest in pairs},
-        text,
-    )
+    runs = [{"run": run, "results_sha256": digest or None} for run, digest in pairs]
+    block = {**read_json(first[MADE_OF]), "table": int(first["table"]), "runs": runs}
+    return _written("csv", typed(block, _Block), text)
+
+
+def _written(form: Form, block: _Block, text: str) -> Written:
+    hashes = {run.run: run.results_sha256 for run in block.runs}
+    dataset = block.dataset if block.table == 1 else None
+    return Written(form, block.table, block.inputs, dataset, block.by, block.stderr, hashes, text)
 
 
 # --- cells as they are written, without emphasis ---
@@ -230,7 +228,7 @@ _MARKDOWN_EMPHASIS = re.compile(r"(?<!\\)\*+|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)")
 _LATEX_EMPHASIS = re.compile(
     r"\\(?:text|math)(?:bf|it)(?![a-zA-Z])|\\(?:bfseries|boldmath|bf|emph|underline|ul)(?![a-zA-Z])|(?<!\\)[{}$]"
 )
-_LATEX_ROW = re.compile(r"^(.*?)\\\\(?:\[[^]\n]*\])?[ \t]*(?:%(.*))?$", re.MULTILINE)
+_LATEX_ROW = re.compile(r"^(.*?)\\\\(?:\[[^]\n]{0,99}\])?[ \t]*(?:%(.*))?$", re.MULTILINE)
 _HTML_EMPHASIS = re.compile(r"</?(?:b|strong|i|em|u|span)(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
@@ -257,7 +255,7 @@ def _latex_cells(line: str, comment: str) -> list[str]:
     """A cell that spans columns stands once for each."""
     cells: list[str] = []
     for text in re.split(r"(?<!\\)&", line):
-        spanning = re.fullmatch(r"\\multicolumn\{(\d{1,3})\}\{c\}\{(.*)\}", text.strip())
+        spanning = re.fullmatch(r"\\multicolumn\{(\d{1,2})\}\{c\}\{(.*)\}", text.strip())
         plain = " ".join(_LATEX_EMPHASIS.sub("", spanning[2] if spanning else text).split())
         cells += [f"{plain}: "] * int(spanning[1]) if spanning else [plain]
     return [*cells, comment.strip()]
@@ -274,7 +272,7 @@ def _html_cells(row: str) -> list[str]:
     for cell in re.split(r"<t[hd]\b", row)[1:]:
         attributes, _, text = cell.partition(">")
         plain = html.unescape(_HTML_EMPHASIS.sub("", re.split("</t[hd]>", text)[0])).strip()
-        columns = re.search(r'colspan="(\d{1,3})"', attributes)
+        columns = re.search(r'colspan="(\d{1,2})"', attributes)
         cells += [f"{plain}: " if plain else ""] * int(columns[1]) if columns else [plain]
     return cells
 

@@ -197,3 +197,78 @@ def test_tables_of_finished_runs_load_no_heavy_package(runs: Path) -> None:
     code = f"import sys; from seeact_offline.cli import main; main(['tables', '--table', '2', {str(runs)!r}]); print([n for n in {heavy} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+# --- a hostile file to check ---
+
+
+def test_a_data_set_that_a_table_counted_is_opened_only_where_it_is_named(
+    cli: Cli, sample: Sample, tmp_path: Path
+) -> None:
+    cli("tables", "--table", 1, "--dataset", sample.dataset, "--out", tmp_path / "t.md")
+    error = cli("tables", "--check", tmp_path / "t.md").error
+    assert (
+        error
+        == "error: --dataset: expected the data set that Table 1 counts, which --check does not open by itself, got none"
+    )
+    assert cli("tables", "--check", tmp_path / "t.md", "--dataset", sample.dataset).status == 0
+
+
+def test_a_data_set_that_no_table_counted_is_refused(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    cli("tables", "--table", 3, runs, "--out", tmp_path / "t.md")
+    assert "--dataset: expected a table" in cli("tables", "--check", tmp_path / "t.md", "--dataset", "x/y").error
+
+
+def block(**changes: object) -> str:
+    """The line that says what a table was made of."""
+    made_of = {"table": 3, "inputs": ["runs"], "dataset": None, "runs": [], **changes}
+    return f"<!-- seeact-offline table {json.dumps(made_of)} -->\n"
+
+
+REFUSED = {
+    "a table of no number": block(table=99),
+    "no runs": block(inputs=[]),
+    "no runs of the ablation": block(table=5, inputs=[]),
+    "a data set of the hub": block(table=1, dataset="owner/name", inputs=[]),
+    "another table of a data set": block(table=3, dataset="owner/name", inputs=[]),
+    "a data set that is a number": block(table=1, dataset=3),
+    "a run with NUL": block(inputs=["a\0b"]),
+    "a run of no name": block(inputs=["a" * 100_000]),
+    "deep JSON": '<!-- seeact-offline table {"a":' + "[" * 100_000,
+    "many tables": block() * 1000,
+    "a large file": block() + "|" * 10_000_000,
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_a_file_that_cannot_be_checked_is_one_sentence(cli: Cli, runs: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.md").write_text(text)
+    assert len(cli("tables", "--check", tmp_path / "t.md").error) < 2100
+
+
+HUGE = {
+    "pipes.md": block() + "|" * 1_000_000,
+    "grids.md": block() + "|a|\n\n" * 40_000,
+    "rows.md": block() + "|a|\n" * 50_000,
+    "tables.html": block() + "<table>" * 140_000,
+    "rows.html": block() + "<table>" + "<tr>" * 50_000,
+    "columns.html": block() + "<table><tr>" + '<td colspan="99">' * 60_000,
+    "ends.tex": block().replace("<!--", "%").replace(" -->", "") + "\\toprule\n" + "\\\\[" * 340_000,
+    "columns.tex": block().replace("<!--", "%").replace(" -->", "") + "\\toprule\n" + "\\multicolumn{99}{c}{x}&" * 40_000 + "\\\\\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_file_of_nothing_but_marks_is_checked_in_linear_time(cli: Cli, runs: Path, tmp_path: Path, name: str) -> None:
+    """Quadratic time would be hours."""
+    (tmp_path / name).write_text(HUGE[name])
+    outcome = cli("tables", "--check", tmp_path / name)
+    assert (outcome.status, "none of 0 cells moved" in outcome.out) == (1, True)
+
+
+@pytest.mark.parametrize("more", ['"' + "x" * 140_000 + '"\n', '"x,y\n', "\0\n", "x\n", ",,,\n"])
+def test_a_csv_that_was_changed_is_checked_or_refused(cli: Cli, runs: Path, tmp_path: Path, more: str) -> None:
+    cli("tables", "--table", 3, runs, "--out", tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text() + more)
+    outcome = cli("tables", "--check", tmp_path / "t.csv")
+    assert outcome.status == 1 or "--check" in outcome.error
