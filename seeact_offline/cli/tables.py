@@ -10,7 +10,6 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import NOT_THE_PAPERS
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_text
-from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.runs import tabling
@@ -76,18 +75,13 @@ def _tabulate(args: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for form in forms:
         path = folder / f"table{args.table}{ENDINGS[form]}" if _is_folder(args) else args.out
-        replace_text(path, _clean(drawing.text(form, args.standalone), form))
+        replace_text(path, printable(drawing.text(form, args.standalone)))
         say(f"Table: {path}")
     return 0
 
 
 def _drawn(found: dict[str, Any]) -> Drawing:
     return TABLES[f"table{found['table']}"](found, NOT_THE_PAPERS if found["is_sample"] else "")
-
-
-def _clean(text: str, form: Form) -> str:
-    """Without secrets; a CSV holds values as they are, also characters that nobody sees."""
-    return redact(text) if form == "csv" else printable(text)
 
 
 def _forms(args: argparse.Namespace) -> list[Form]:
@@ -128,7 +122,7 @@ def _checked(one: checking.Written, base: Path, dataset: str | None) -> bool:
     inputs = [base / path for path in one.inputs]
     counted = dataset if one.dataset is not None else None
     now = tabling.tabulate(one.table, inputs, base, counted, one.by, one.stderr)
-    found = checking.changes(one.text, _clean(_drawn(now).text(one.form), one.form), one.form)
+    found = checking.changes(one.text, printable(_drawn(now).text(one.form)), one.form)
     _note_new_results(one, now)
     for text in found.missing:
         say(f"missing: {text}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from seeact_offline.files.markdown import cell, one_line
+from seeact_offline.files.markdown import cell, one_line, printable
 from seeact_offline.files.markdown import table as grid
 
 _LATEX = {c: f"\\{c}" for c in "{}&%$#_"} | {
@@ -54,7 +54,8 @@ class Table:
         return "\n\n".join([*heading, grid([*map(cell, self._full_header())], rows), *map(cell, self.notes)])
 
     def csv(self) -> str:
-        """Header and rows; no title and no notes. A text that a spreadsheet would take for a formula gets an apostrophe."""
+        """Header and rows; no title and no notes. A text that a spreadsheet would take for a formula gets an apostrophe, and
+        characters that steer a terminal are spelt out."""
         return "".join(map(_csv_line, [self._full_header(), *self.rows]))
 
     def latex(self) -> str:
@@ -138,13 +139,13 @@ def _text(value: object) -> str:
 def _csv_line(cells: Sequence[object]) -> str:
     out = io.StringIO()
     # the default line end, \r\n, makes the writer quote a lone \r too
-    csv.writer(out).writerow([_no_formula(one) for one in cells])
+    csv.writer(out).writerow([printable(_no_formula(one)) for one in cells])
     return out.getvalue().removesuffix("\r\n") + "\n"
 
 
-def _no_formula(value: object) -> object:
+def _no_formula(value: object) -> str:
     text = "" if value is None else str(value)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else value
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def tex(value: object) -> str:

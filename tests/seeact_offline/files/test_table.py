@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.files.markdown import one_line
+from seeact_offline.files.markdown import one_line, printable
 from seeact_offline.files.table import Table
 
 TABLE = Table(
@@ -99,17 +99,18 @@ def test_no_cell_of_markdown_is_more_than_a_text(text: str) -> None:
 
 
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), max_size=4))
-def test_csv_gives_back_every_value_as_it_was_or_as_a_text(rows: list[list[str]]) -> None:
+def test_csv_gives_back_every_value_as_it_was_or_as_a_visible_text(rows: list[list[str]]) -> None:
     made = Table(header=("a", "b"), rows=rows).csv()
     read = list(csv.reader(io.StringIO(made, newline="")))
     assert [len(row) for row in read] == [2] * (len(rows) + 1)
     pairs = [pair for row, was in zip(read[1:], rows, strict=True) for pair in zip(row, was, strict=True)]
-    assert all(now in (was, f"'{was}") for now, was in pairs)
+    assert all(now in (printable(was), printable(f"'{was}")) for now, was in pairs)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", made)
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+x", "-x (-1)", "@sum", "\tx", "\rx", "\nx", " =1", "＝1", "--1", "-"])
 def test_no_cell_of_csv_is_a_formula(text: str) -> None:
-    assert next(csv.reader(io.StringIO(one_cell(text).csv().partition("\n")[2], newline=""))) == [f"'{text}"]
+    assert next(csv.reader(io.StringIO(one_cell(text).csv().partition("\n")[2], newline=""))) == [printable(f"'{text}")]
 
 
 @pytest.mark.parametrize("value", ["-1", "+2.5", "-1e-05", -0.25, -3, "a=b", "1-2", ""])
