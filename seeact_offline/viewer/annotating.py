@@ -43,8 +43,10 @@ LONGEST_VALUE = 10_000
 
 
 class _Said(msgspec.Struct, forbid_unknown_fields=True):
-    """What the page sends of a step."""
+    """An answer as the page sends it."""
 
+    turn1_sha256: str
+    """Of the text that was on the page."""
     element_id: str | None = None
     op: str = ""
     value: Annotated[str, msgspec.Meta(max_length=LONGEST_VALUE)] = ""
@@ -247,7 +249,7 @@ class Annotating:
     # --- what is said ---
 
     def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-        """The status and what is answered. It is 200 only once the answer is on disk."""
+        """The status and what is answered. It is 200 only once the answer is on disk, and 409 for one about another text."""
         with self._lock:
             try:
                 if name == UNDO:
@@ -263,6 +265,9 @@ class Annotating:
                 return 500, {"error": f"nothing was saved: {error}"}
 
     def _say(self, key: StepKey, said: _Said) -> tuple[int, dict[str, Any]]:
+        digest = turn1_sha256(self._texts[key])
+        if said.turn1_sha256 != digest:
+            return 409, {"error": "the page shows another text than this step has here; load it again"}
         before = _Before(key, self._answers.get(key), key in self._skipped)
         if said.skip:
             # not kept in the file, which has answers alone: a step that was skipped comes again the next time
@@ -273,7 +278,7 @@ class Annotating:
             if said.element_id is not None and said.element_id not in known:
                 raise FormatError("element_id to be null or a candidate of the step", short(said.element_id))
             value = "" if said.op in ("CLICK", "") else said.value
-            digest, seconds = turn1_sha256(self._texts[key]), None if said.seconds is None else round(said.seconds, 1)
+            seconds = None if said.seconds is None else round(said.seconds, 1)
             answer = PersonAnswer(said.element_id, said.op, value, digest, self.annotator, seconds)
             self._change(key, answer)
         self._undo.append(before)

@@ -61,6 +61,7 @@ class Annotator {
     this.done = new Map(Object.entries(index.done));
     this.seconds = new Map(Object.entries(index.seconds));
     this.watch = new Watch();
+    // from a key that saves or moves until the step that follows is shown; no other key is taken meanwhile
     this.busy = false;
     this.boxes = false;
     this.status = h("p", { class: "status", role: "status" });
@@ -96,15 +97,19 @@ class Annotator {
 
   async open(key) {
     this.key = key;
+    this.step = null;
+    this.busy = true;
     history.replaceState(null, "", `#/annotate/${key}`);
     let step;
     try {
       step = await this.fetchJson(`annotate/${key}.json`);
     } catch (error) {
-      this.#say(error.message, true);
+      if (this.key === key) this.#failed(error.message);
       return;
     }
+    // another step was asked for meanwhile
     if (this.key !== key) return;
+    this.busy = false;
     this.step = step;
     this.elements = new Map(step.elements.map((one) => [one.id, one]));
     this.nest = [];
@@ -119,6 +124,15 @@ class Annotator {
     this.#paint();
     if (typeof this.picked === "string") this.view.focus(this.picked);
     document.title = `${this.index.keys.indexOf(key) + 1} of ${this.index.n} – ${this.index.title}`;
+  }
+
+  /** A step that cannot be had: nothing is left of the one before, whose answer could be taken for its own. */
+  #failed(why) {
+    this.busy = false;
+    replace(this.pageSide);
+    replace(this.stepSide);
+    this.#showProgress();
+    this.#say(why, true);
   }
 
   #end() {
@@ -186,11 +200,11 @@ class Annotator {
     }
     const element_id = this.picked === NONE ? null : this.picked;
     const value = this.valueField?.value ?? "";
-    await this.#send(`annotate/${this.key}`, { element_id, op: this.op ?? "", value, skip: false, seconds: this.watch.seconds }, "Saved.");
+    await this.#send({ element_id, op: this.op ?? "", value, skip: false, seconds: this.watch.seconds }, "Saved.");
   }
 
   async skip() {
-    if (this.step) await this.#send(`annotate/${this.key}`, { skip: true }, "Skipped; it comes again at the end.");
+    if (this.step) await this.#send({ skip: true }, "Skipped; it comes again at the end.");
   }
 
   async undo() {
@@ -206,9 +220,10 @@ class Annotator {
     this.#say("Taken back.");
   }
 
-  async #send(name, body, said) {
-    const { key } = this;
-    const answer = await this.#post(name, body);
+  /** Says something of the step that is shown, and of no other. */
+  async #send(body, said) {
+    const { key, turn1_sha256 } = this.step;
+    const answer = await this.#post(`annotate/${key}`, { ...body, turn1_sha256 });
     if (!answer) return;
     this.#take(answer.done);
     if (answer.saved) this.seconds.set(key, body.seconds);
@@ -508,7 +523,7 @@ class Annotator {
     if (!found || event.repeat && !"np".includes(key)) return;
     event.preventDefault();
     event.stopPropagation();
-    found.act();
+    if (!this.busy) found.act();
   }
 
   help() {

@@ -67,7 +67,9 @@ def some_element(site: Annotating, name: str) -> str:
 
 
 def say(site: Annotating, name: str, **said: Any) -> dict[str, Any]:
-    body = {"element_id": some_element(site, name), "op": "TYPE", "value": "x", "skip": False, "seconds": 2.04} | said
+    step = read_json(site, f"annotate/{name}.json")
+    body = {"turn1_sha256": step["turn1_sha256"], "element_id": step["elements"][3]["id"], "op": "TYPE", "value": "x"}
+    body |= {"skip": False, "seconds": 2.04} | said
     status, answer = site.post(f"annotate/{name}", body)
     assert status == 200, answer
     return answer
@@ -185,19 +187,32 @@ def test_a_file_is_gone_on_with_and_its_last_answer_can_be_taken_back(
         ({"op": "HOVER"}, "expected op to be CLICK, TYPE, SELECT or empty, got 'HOVER'"),
         ({"value": "x" * 10_001}, "expected value to be a text"),
         ({"seconds": -1}, "expected seconds to be a number"),
-        ({"truth": True}, "expected no fields but"),
+        ({"truth": True}, "expected exactly the fields turn1_sha256, and perhaps"),
     ],
 )
 def test_what_cannot_be_saved_is_refused_and_changes_nothing(
     judged: Path, opened: Open, tmp_path: Path, said: dict[str, Any], message: str
 ) -> None:
     site, name = opened(), step_name(keys_of(judged)[0])
-    body = {"element_id": None, "op": "CLICK", "value": "", "skip": False, "seconds": 1} | said
+    body = {"turn1_sha256": turn1_sha256(TEXT), "element_id": None, "op": "CLICK", "value": "", "seconds": 1} | said
     status, answer = site.post(f"annotate/{name}", body)
     assert status == 400
     assert answer["error"].startswith(message)
     assert not (tmp_path / "answers.jsonl").exists()
     assert read_json(site, "index.json")["done"] == {}
+
+
+@pytest.mark.parametrize("said", [{"element_id": None, "op": "CLICK"}, {"skip": True}])
+def test_an_answer_about_another_text_or_none_is_refused_and_changes_nothing(
+    judged: Path, opened: Open, said: dict[str, Any]
+) -> None:
+    """A page that was opened before another run was served here would say of its step what it said of another."""
+    site, name = opened(), step_name(keys_of(judged)[0])
+    say(site, name, value="before")
+    before = read_json(site, f"annotate/{name}.json")["answer"]
+    assert site.post(f"annotate/{name}", {**said, "turn1_sha256": turn1_sha256("another")})[0] == 409
+    assert site.post(f"annotate/{name}", said)[0] == 400
+    assert read_json(site, f"annotate/{name}.json")["answer"] == before
 
 
 @pytest.mark.parametrize("name", ["annotate/none", "index.json", "annotate/"])
@@ -217,7 +232,7 @@ def test_a_disk_that_refuses_is_said_and_nothing_counts_as_saved(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        status, answer = site.post(f"annotate/{step_name(second)}", {"element_id": None, "op": "CLICK"})
+        status, answer = site.post(f"annotate/{step_name(second)}", {"turn1_sha256": turn1_sha256(TEXT)})
     assert (status, answer["error"]) == (
         500,
         "nothing was saved: answers.jsonl cannot be written: No space left on device",

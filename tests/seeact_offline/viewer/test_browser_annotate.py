@@ -89,6 +89,13 @@ def keys_of(judged: Path) -> list[StepKey]:
     return [prediction.key for prediction in so.load_run(judged).predictions()]
 
 
+def say(site: Annotating, key: StepKey, element: str | None) -> None:
+    name = step_name(key)
+    digest = json.loads(site.get(f"annotate/{name}.json").content)["turn1_sha256"]
+    status, _ = site.post(f"annotate/{name}", {"turn1_sha256": digest, "element_id": element, "op": "CLICK"})
+    assert status == 200
+
+
 def boxed_target(step: Step) -> Any:
     return next((c for c in step.candidates if c.is_positive and c.box is not None), None)
 
@@ -134,6 +141,35 @@ def test_ten_steps_judged_in_the_browser_are_what_eval_scores(
         map(bool, chosen.values())
     )
     assert visit.faults == []
+
+
+@pytest.mark.parametrize("key", ["Enter", "s", "j", "u"])
+def test_no_key_is_taken_before_the_next_step_is_there(visit: Visit, judged: Path, tmp_path: Path, key: str) -> None:
+    """A second Enter said the old answer of the next step, which nobody had seen."""
+    held: list[Any] = []
+    visit.page.route(f"**/annotate/{step_name(keys_of(judged)[1])}.json", lambda route: held.append(route))
+    visit.page.keyboard.press("0")
+    visit.page.keyboard.press("Enter")
+    while not held:
+        visit.page.wait_for_timeout(10)
+    visit.page.keyboard.press(key)
+    visit.page.keyboard.press("Enter")
+    held[0].continue_()
+    at(visit, 2)
+    assert list(read_answers(tmp_path / "oracle.jsonl")) == keys_of(judged)[:1]
+    assert "skipped" not in visit.texts(".progress p")[0]
+
+
+def test_a_step_that_cannot_be_had_leaves_nothing_to_answer(visit: Visit, judged: Path, tmp_path: Path) -> None:
+    visit.page.route(f"**/annotate/{step_name(keys_of(judged)[1])}.json", lambda route: route.fulfill(status=500))
+    for pressed in ("0", "Enter"):
+        visit.page.keyboard.press(pressed)
+    visit.page.wait_for_selector(".status.bad")
+    assert visit.page.locator(".step-side *").count() == 0
+    visit.page.keyboard.press("Enter")
+    visit.page.keyboard.press("j")
+    at(visit, 3)
+    assert list(read_answers(tmp_path / "oracle.jsonl")) == keys_of(judged)[:1]
 
 
 def test_a_page_that_is_opened_again_goes_on_where_it_was(
@@ -220,10 +256,10 @@ def test_two_annotators_see_where_they_disagree(
     first, second, *_ = keys_of(judged)
     chosen = {key: steps[key].candidates[-1].backend_node_id for key in (first, second)}
     for key, element in chosen.items():
-        site.post(f"annotate/{step_name(key)}", {"element_id": element, "op": "CLICK"})
+        say(site, key, element)
     bob = Annotating(judged, tmp_path / "bob.jsonl", annotator="Bob", second=tmp_path / "oracle.jsonl")
     for key, element in {first: chosen[first], second: None}.items():
-        bob.post(f"annotate/{step_name(key)}", {"element_id": element, "op": "CLICK"})
+        say(bob, key, element)
     with serving(bob) as address, visiting(browser, address.url) as visit:
         visit.page.goto(address.link)
         at(visit, 3)
