@@ -578,6 +578,8 @@ class StepScore:
     """1.0 when the point given lies in a positive's box, else 0.0; None where none was given."""
     reachable: bool | None = None
     """Whether a perfect model could have got the element right; None where that is not known."""
+    person_cause: str | None = None
+    """What a person says that the step was lost to (`scoring.causes`); None where nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

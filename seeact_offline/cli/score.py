@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--causes", type=Path, metavar="FILE",
-        help="of a run: what a person says that steps were lost to (`view --causes`), in place of the computed causes",
+        help="of a run: causes of loss that a person gives (`view --causes`), kept beside the computed ones and counted in the waterfall",
     )  # fmt: skip
     other = parser.add_argument_group("predictions of another program")
     other.add_argument("--format", choices=tuple(IMPORTERS), help="what RUN|FILE is (default: what it looks like)")

@@ -118,7 +118,7 @@ def rescore(
 ) -> Run:
     """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
     of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
-    what a person says that steps were lost to, which takes the place of the computed cause.
+    causes of loss that a person gives, which stand beside the computed ones and count in the waterfall.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.

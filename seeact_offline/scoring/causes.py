@@ -1,4 +1,4 @@
-"""What a person says that steps were lost to, in place of the computed cause.
+"""Causes of loss that a person gives, which stand beside the computed ones.
 
 A file with one JSON object a line, of which the last two fields may be left out::
 
@@ -45,7 +45,7 @@ class PersonCause:
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """Scores with a person's causes, and what became of these."""
+    """Scores with a person's causes beside the computed ones, and what became of these."""
 
     scores: list[StepScore]
     counts: dict[str, int]
@@ -62,7 +62,7 @@ def answer_digest(prediction: Prediction) -> str:
 def relabelled(
     scores: Sequence[StepScore], predictions: Sequence[Prediction], causes: Mapping[Judged, PersonCause]
 ) -> Relabelled:
-    """Puts persons' causes in place of the computed ones. A step that succeeds was lost to nothing and stays as it is."""
+    """Adds persons' causes. A step that succeeds was lost to nothing and stays as it is."""
     found, used, changed, not_lost = [], 0, 0, 0
     for score, prediction in zip(scores, predictions, strict=True):
         said = causes.get(Judged(score.key, answer_digest(prediction)))
@@ -70,7 +70,7 @@ def relabelled(
         used += said is not None and is_lost
         not_lost += said is not None and not is_lost
         changed += said is not None and is_lost and said.cause != score.outcome
-        found.append(score if said is None or not is_lost else replace(score, outcome=said.cause))
+        found.append(score if said is None or not is_lost else replace(score, person_cause=said.cause))
     return Relabelled(found, {"used": used, "changed": changed, "not_lost": not_lost})
 
 

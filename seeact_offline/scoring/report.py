@@ -481,7 +481,7 @@ def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
     rows = [
         (
             f"{s['annotation_id']}_{s['action_uid']}",
-            s["outcome"],
+            f"{s['outcome']}; a person: {s['person_cause']}" if "person_cause" in s else s["outcome"],
             s["failure"] or "-",
             _element(s["predicted"], [s["predicted"]["element_id"] or "none"]),
             _element(s["target"], s["target"]["element_ids"][:3] or ["none"]),

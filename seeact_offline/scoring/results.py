@@ -56,8 +56,8 @@ def assemble(
     `answers`: predictions and truths once more, where they are scored under several protocols.
 
     `flagged`: figures are also given without these steps; None: not asked for. `orders`: the same steps asked in other
-    orders of groups and choices, one list per repeat. `oracle`: see `waterfall.annotation_errors`. `causes`: what a person
-    says that steps were lost to.
+    orders of groups and choices, one list per repeat. `oracle`: see `waterfall.annotation_errors`. `causes`: those
+    of loss that a person gives.
     """
     scores, results = _scored(answers or Answers(predictions, truths), protocol, settings, causes)
     if settings.get("marks") is not None:

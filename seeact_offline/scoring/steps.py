@@ -103,6 +103,7 @@ def rows(
             "operation_f1": score.operation_f1,
             "success": score.success,
             "outcome": score.outcome,
+            **({} if score.person_cause is None else {"person_cause": score.person_cause}),
             "best_rank": score.best_rank,
             "failure": score.failure,
             "detail": prediction.detail,

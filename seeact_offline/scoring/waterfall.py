@@ -104,15 +104,16 @@ def _is_value(text: str) -> bool:
 def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str, Any]]:
     """Cause -> `steps`, and the shares `macro` and `micro` of Step SR that they cost; only causes that occur, in order.
 
-    The shares add up to 1 - Step SR (without elements: to the share of steps whose operation is not right). `average` is
+    A person's cause counts instead of the computed one. The shares add up to 1 - Step SR (without elements: to the share of steps whose operation is not right). `average` is
     that of Step SR, over the same steps in order; `scores` are those that count, so none is left out. Where `average` pads
     tasks to their length, what it adds is lost to NO_ROW.
     """
     lost: dict[str, dict[str, Any]] = {}
-    counts = Counter(score.outcome for score in scores)
+    causes = [score.person_cause or score.outcome for score in scores]
+    counts = Counter(causes)
     for cause in (*CAUSES, *BY_EYE):
         if counts[cause]:
-            share = average([float(score.outcome == cause) for score in scores])
+            share = average([float(one == cause) for one in causes])
             lost[cause] = {"steps": counts[cause], "macro": share.macro, "micro": share.micro}
     whole = average([1.0] * len(scores)) if scores else None
     if whole is not None and whole.micro < 1.0:

@@ -51,6 +51,11 @@ class Causes:
     def close(self) -> None:
         self._file.close()
 
+    @property
+    def keys(self) -> frozenset[StepKey]:
+        """The steps of which something is said, whatever the answer."""
+        return frozenset(judged.key for judged in self._causes)
+
     def of(self, key: StepKey, prediction: Prediction) -> dict[str, str] | None:
         """`cause`, `note` and `annotator` of this answer; None where nobody said anything."""
         said = self._causes.get(Judged(key, answer_digest(prediction)))

@@ -55,8 +55,10 @@ def index_json(
     is_sample: bool,
     with_data: bool,
     comparison: Mapping[str, Any] | None,
+    persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`names`: what each run is called. `comparison`: as `compared` gives it."""
+    """`names`: what each run is called. `comparison`: as `compared` gives it. `persons`: of each run, causes of loss that a person
+    gives, beside those of its rows."""
     keys = keys_of(runs)
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
     ids = list(dict.fromkeys(key.annotation_id for key in keys))
@@ -85,7 +87,7 @@ def index_json(
             name: [0 if row is None else getattr(row, name) for row in rows]
             for name in ("n_actions", "n_before", "n_candidates")
         },
-        "cells": [_cells(run, keys) for run in runs],
+        "cells": [_cells(run, said, keys) for run, said in zip(runs, persons, strict=True)],
         "comparison": comparison,
         "outcomes": OUTCOMES,
         "failures": _failures(runs),
@@ -125,10 +127,11 @@ def _progress(run: ViewedRun, n_steps: int | None) -> dict[str, Any] | None:
     }
 
 
-def _cells(run: ViewedRun, keys: Sequence[StepKey]) -> dict[str, Any]:
+def _cells(run: ViewedRun, said: Mapping[StepKey, str], keys: Sequence[StepKey]) -> dict[str, Any]:
     rows = [run.rows.get(key) for key in keys]
     return {
         "outcome": _coded(None if row is None else row.outcome for row in rows),
+        "person_cause": _coded(said.get(key, row and row.person_cause) for key, row in zip(keys, rows, strict=True)),
         "failure": _coded(None if row is None else row.failure for row in rows),
         "element": [_of(row, lambda row: _whole(row.element)) for row in rows],
         "f1": [_of(row, lambda row: _rounded(row.operation_f1)) for row in rows],

@@ -43,6 +43,7 @@ class Row(msgspec.Struct, frozen=True):
     annotation_id: str
     action_uid: str
     outcome: str
+    person_cause: str | None = None
     operation_f1: float | None = None
     element: float | None = None
     success: float | None = None

@@ -79,6 +79,7 @@ class _State:
     stamps: tuple[object, ...]
     shown: tuple[Shown, ...]
     index: File
+    comparison: Mapping[str, Any] | None
     keys: Mapping[str, StepKey]
     """By the step's name."""
 
@@ -140,11 +141,15 @@ class Site:
         key, place = self._state.keys.get(step), body.get("run", 0)
         if self._causes is None or folder != "cause" or key is None:
             return 404, {"error": "there is nothing to write here; start with --causes FILE"}
-        prediction = self._prediction(key, place) if type(place) is int else None
+        shown = self._state.shown
+        is_run = type(place) is int and 0 <= place < len(shown)
+        prediction = _prediction(shown[place].run, key) if is_run else None
         if prediction is None:
             return 400, {"error": "run has to be the number of a run that has this step, from 0"}
         answer = self._causes.post(key, prediction, body)
-        self._kept.clear()
+        with self._lock:
+            self._state = self._made(self._state.stamps, self._state.shown, self._state.comparison)
+            self._kept.clear()
         return answer
 
     def close(self) -> None:
@@ -162,23 +167,25 @@ class Site:
             return None
         found = self._step(key).json
         runs = [
-            None if run is None else {**run, "relabelled": self._relabelled(key, place)}
-            for place, run in enumerate(found["runs"])
+            None if run is None else {**run, "relabelled": self._relabelled(one.run, key)}
+            for one, run in zip(self._state.shown, found["runs"], strict=True)
         ]
-        return json_file({**found, "runs": runs} if self.with_data else step_without_data(found))
+        step = {**found, "runs": runs}
+        return json_file(step if self.with_data else step_without_data(step))
 
-    def _relabelled(self, key: StepKey, place: int) -> dict[str, str] | None:
-        """What a person says that this run lost the step to."""
-        prediction = None if self._causes is None else self._prediction(key, place)
-        return None if self._causes is None or prediction is None else self._causes.of(key, prediction)
+    def _relabelled(self, run: ViewedRun, key: StepKey) -> dict[str, str] | None:
+        """What a person says that this run lost the step to: in the file of causes, else when the run was scored."""
+        prediction = None if self._causes is None else _prediction(run, key)
+        said = None if self._causes is None or prediction is None else self._causes.of(key, prediction)
+        row = run.rows.get(key)
+        if said is None and row is not None and row.person_cause is not None:
+            return {"cause": row.person_cause, "note": "", "annotator": ""}
+        return said
 
-    def _prediction(self, key: StepKey, place: int) -> Prediction | None:
-        """None where there is no such run, it lacks the step, or its file is being written anew."""
-        shown = self._state.shown
-        try:
-            return shown[place].run.prediction(key) if 0 <= place < len(shown) else None
-        except (FormatError, OSError):
-            return None
+    def _persons(self, run: ViewedRun) -> dict[StepKey, str]:
+        """Causes of loss in the file of causes that are about answers of this run."""
+        keys = frozenset[StepKey]() if self._causes is None else self._causes.keys & run.said.keys()
+        return {key: said["cause"] for key in keys if (said := self._relabelled(run, key)) is not None}
 
     def _image(self, name: str, key: StepKey | None) -> File | None:
         pixels = None if key is None else self._step(key).images.get(name)
@@ -224,15 +231,25 @@ class Site:
         self._opened.clear()
         self._kept.clear()
 
-    def _made(self, stamps: tuple[object, ...], shown: tuple[Shown, ...]) -> _State:
+    def _made(
+        self, stamps: tuple[object, ...], shown: tuple[Shown, ...], comparison: Mapping[str, Any] | None = None
+    ) -> _State:
+        """`comparison`: of the same runs, where it is known."""
         runs = [one.run for one in shown]
         tasks = Tasks(self._texts, [one.n_steps for one in shown], [_problems(one) for one in shown])
+        comparison = comparison or compared(runs)
         index = index_json(
-            runs, self._names, tasks, is_sample=self.is_sample, with_data=self.with_data, comparison=compared(runs)
+            runs,
+            self._names,
+            tasks,
+            is_sample=self.is_sample,
+            with_data=self.with_data,
+            comparison=comparison,
+            persons=[self._persons(run) for run in runs],
         )
         index["causes"] = None if self._causes is None else dict(PERSONS_CAUSES)
         file = json_file(index if self.with_data else index_without_data(index))
-        return _State(stamps, shown, file, {step_name(key): key for key in keys_of(runs)})
+        return _State(stamps, shown, file, comparison, {step_name(key): key for key in keys_of(runs)})
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -242,6 +259,14 @@ class Site:
             if one.data is not None:
                 texts |= one.data.tasks
         return texts
+
+
+def _prediction(run: ViewedRun, key: StepKey) -> Prediction | None:
+    """None where the run lacks the step, or its file is being written anew."""
+    try:
+        return run.prediction(key)
+    except (FormatError, OSError):
+        return None
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

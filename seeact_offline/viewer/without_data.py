@@ -50,7 +50,7 @@ def _run(run: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **_some(run, RUN),
         "detail": "",
-        "relabelled": None,
+        "relabelled": run["relabelled"] and {**run["relabelled"], "note": "", "annotator": ""},
         "predicted": predicted,
         "groups": [_group(one) for one in run["groups"]],
     }

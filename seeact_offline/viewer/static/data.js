@@ -63,7 +63,7 @@ export class Table {
 
   cell(run, name, row) {
     const held = this.index.cells[this.runs[run]][name];
-    if (Array.isArray(held)) return held[row];
+    if (!held || Array.isArray(held)) return held?.[row] ?? null;
     return held.row[row] < 0 ? null : held.values[held.row[row]];
   }
 
@@ -154,6 +154,7 @@ export class Table {
     return [
       ...(runs.length > 1 ? [agreementFacet(this.right, n)] : []),
       ...ofRuns((cells, place) => facet(of("outcome", place), `Outcome${whose(place)}`, cells.outcome, "not in this run", index.outcomes)),
+      ...ofRuns((cells, place) => cells.person_cause && facet(of("person", place), `Cause by a person${whose(place)}`, cells.person_cause, "none given", index.outcomes)).filter(Boolean),
       ...ofRuns((cells, place) => facet(of("failure", place), `Failure${whose(place)}`, cells.failure, "none", index.failures)),
       facet("op", "Operation", index.coded.op, "not known"),
       banded("difficulty", "Actions in the task", index.numbers.n_actions, 1, DIFFICULTY, "not known"),

@@ -314,7 +314,7 @@ function runCell(table, column, row) {
   const letter = table.runs.length > 1 ? LETTERS[column.run] : null;
   switch (column.name) {
     case "outcome":
-      return outcomeChip(value, table.index.outcomes, letter);
+      return [outcomeChip(value, table.index.outcomes, letter), byPerson(table.cell(column.run, "person_cause", row), table.index.outcomes)];
     case "element":
       return value === null ? "–" : h("span", { class: value ? "yes" : "no" }, value ? "✓ right" : "✗ wrong");
     case "f1":
@@ -340,6 +340,9 @@ export function outcomeChip(name, meanings, letter = null) {
   );
 }
 
+/** A person's cause, which stands beside the computed outcome. */
+export const byPerson = (name, meanings) => name && h("span", { class: "by-person", title: meanings?.[name] ?? null }, `by a person: ${words(name)}`);
+
 const chip = (text, remove) =>
   h("button", { type: "button", class: "filter-chip", "aria-label": `Remove the filter ${text}`, on: { click: remove } }, text, h("span", { "aria-hidden": "true" }, " ×"));
 
@@ -358,7 +361,7 @@ function without(filters, id, value) {
 /** Of what is shown, in its order. Cells that a spreadsheet would run get an apostrophe. */
 export function csv(table, rows) {
   const { index } = table;
-  const perRun = ["outcome", "failure", "element", "f1", "success", "rank", "cost"];
+  const perRun = ["outcome", "person_cause", "failure", "element", "f1", "success", "rank", "cost"];
   const names = table.runs.map((run) => index.runs[run].name);
   const head = ["annotation_id", "action_uid", "task", "website", "domain", "op", "n_actions", "n_before", "n_candidates"];
   for (const name of names) head.push(...perRun.map((field) => (names.length > 1 ? `${name} ${field}` : field)));

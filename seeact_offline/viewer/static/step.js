@@ -1,9 +1,9 @@
 /** One step: the page with its boxes, what was asked, what came back, and what was right. */
 
 import { LETTERS } from "./compare.js";
-import { fetchJson, loadStep } from "./data.js";
+import { fetchJson, loadIndex, loadStep } from "./data.js";
 import { count, cut, h, long, money, quoted, replace, seconds, words } from "./dom.js";
-import { outcomeChip } from "./list.js";
+import { byPerson, outcomeChip } from "./list.js";
 import { PageView } from "./picture.js";
 
 const ROWS = 60, MORE_ROWS = 500;
@@ -304,6 +304,9 @@ export class StepView {
     const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
     if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : "This step is not done yet."));
     const { predicted } = held;
+    const person = h("p", { class: "cause" });
+    const showPerson = () => replace(person, this.#personsCause(held));
+    showPerson();
     const verdict = (x) => (x === null || x === undefined ? "–" : x ? "✓ right" : "✗ wrong");
     return h(
       "div",
@@ -311,6 +314,7 @@ export class StepView {
       title,
       h("p", {}, outcomeChip(held.outcome, this.app.index.outcomes)),
       held.cause && h("p", { class: "cause" }, held.cause),
+      person,
       h(
         "dl",
         { class: "facts-list" },
@@ -322,19 +326,26 @@ export class StepView {
         notes(held.notes),
         usage(held.usage),
       ),
-      this.#relabel(place, held),
+      this.#relabel(place, held, showPerson),
     );
   }
 
+  /** What a person says that the step was lost to, whatever was computed. */
+  #personsCause({ relabelled }) {
+    if (!relabelled) return null;
+    const { cause, annotator, note } = relabelled;
+    return [byPerson(cause, this.app.index.outcomes), annotator && [", ", quoted(annotator)], note && [": ", quoted(note)]];
+  }
+
   /** A person's own view of the cause of loss, where the server keeps one. */
-  #relabel(place, held) {
+  #relabel(place, held, showPerson) {
     const { index, token } = this.app;
     if (!index.causes || !token || held.outcome === "success") return null;
-    const said = h("span", { role: "status" }, held.relabelled ? `A person said: ${words(held.relabelled.cause)}` : "");
+    const said = h("span", { role: "status" });
     const cause = h(
       "select",
       { "aria-label": "Cause of loss, by a person" },
-      h("option", { value: "" }, "as computed"),
+      h("option", { value: "" }, "none given"),
       Object.keys(index.causes).map((name) => h("option", { value: name }, words(name))),
     );
     cause.value = held.relabelled?.cause ?? "";
@@ -344,6 +355,8 @@ export class StepView {
       const headers = { "Content-Type": "application/json", "X-Seeact-Token": token };
       try {
         held.relabelled = (await fetchJson(`cause/${this.step.key}`, { method: "POST", headers, body })).relabelled;
+        showPerson();
+        this.app.renew(await loadIndex());
         replace(said, "Saved.");
       } catch (error) {
         replace(said, error.message);
@@ -352,7 +365,7 @@ export class StepView {
     return h(
       "details",
       { class: "relabel" },
-      h("summary", {}, "Relabel the cause"),
+      h("summary", {}, "Give a cause of your own"),
       h("div", { class: "toolbar" }, cause, note, h("button", { type: "button", on: { click: save } }, "Save"), said),
     );
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,9 +42,9 @@ def test_a_cause_that_is_written_reads_back(tmp_path: Path, said: PersonCause) -
     assert read_causes(written(tmp_path, cause_line(JUDGED, said))) == {JUDGED: said}
 
 
-def test_a_persons_cause_takes_the_place_of_the_computed_one() -> None:
+def test_a_persons_cause_stands_beside_the_computed_one() -> None:
     found = relabelled([score("wrong_element")], [SAID], {JUDGED: PersonCause("wrong_annotation")})
-    assert [one.outcome for one in found.scores] == ["wrong_annotation"]
+    assert [(one.outcome, one.person_cause) for one in found.scores] == [("wrong_element", "wrong_annotation")]
     assert found.counts == {"used": 1, "changed": 1, "not_lost": 0}
 
 
@@ -121,4 +122,25 @@ def test_the_waterfall_has_the_persons_causes_and_says_so(tmp_path: Path) -> Non
     assert shares == pytest.approx(1 - again.results["step_success_rate"]["micro"])
     assert "1 cause is a person's, 1 of them other than computed." in again.report()
     assert "Of the file not used: 1 about other answers than this run's." in again.report()
-    assert again.results["element_accuracy"] == run.results["element_accuracy"]
+    same = again.results.keys() - {"waterfall", "causes_by_person"}
+    assert {name: again.results[name] for name in same} == {name: run.results[name] for name in same}
+
+
+def test_rows_and_report_have_both_causes(tmp_path: Path) -> None:
+    """A cause of `data_fault` made of an answered step one that was never asked, in the rows and all that reads them."""
+    write_parquet(list(synthetic_rows(3, 2, 8, seed=3)), tmp_path / "data" / "test_task-0.parquet")
+    run = so.evaluate(
+        dataset=tmp_path, split="cross_task", ranker="bm25", model="builtin/lexical", out=tmp_path / "run"
+    )
+    said = {p.key: p for p in run.predictions()}
+    lost = next(row for row in run.to_pandas("steps").to_dict("records") if row["outcome"] != "success")
+    judged = Judged(key := StepKey(lost["annotation_id"], lost["action_uid"]), answer_digest(said[key]))
+    causes = written(tmp_path, cause_line(judged, PersonCause("data_fault")))
+    again = rescore(run.path, causes=causes, out=tmp_path / "again")
+    rows = {
+        one.path: list(map(json.loads, (one.path / "steps.jsonl").read_text().splitlines())) for one in (run, again)
+    }
+    persons = [row.pop("person_cause", None) for row in rows[again.path]]
+    assert rows[again.path] == rows[run.path]
+    assert [cause for cause in persons if cause] == ["data_fault"]
+    assert f"{lost['outcome']}; a person: data_fault" in again.report()

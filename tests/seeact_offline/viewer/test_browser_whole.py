@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -46,6 +47,16 @@ def test_a_cause_that_a_person_names_is_kept_and_counted(browser, sample_run: Pa
         page.locator(".relabel input").fill("both buttons do it")
         page.locator(".relabel button").click()
         visit.until("document.querySelector('.relabel [role=status]').textContent === 'Saved.'")
+        assert visit.texts(".answer .cause")[1] == "by a person: wrong annotation, Ann: both buttons do it"
+        page.keyboard.press("Escape")
+        page.locator("[data-facet=person] input[value=wrong_annotation]").check()
+        visit.until("document.querySelectorAll('.window .row').length === 1")
+        (outcome,) = visit.texts(".window .cell.outcome")
+        assert outcome.splitlines()[-1] == "by a person: wrong annotation"
+        with page.expect_download() as download:
+            page.get_by_role("button", name="CSV of these steps").click()
+        (row,) = csv.DictReader(Path(download.value.path()).read_text().splitlines())
+        assert (row["person_cause"], row["outcome"] != row["person_cause"]) == ("wrong_annotation", True)
         assert visit.faults == []
     (line,) = [json.loads(line) for line in file.read_text().splitlines()]
     assert (line["cause"], line["note"], line["annotator"]) == ("wrong_annotation", "both buttons do it", "Ann")

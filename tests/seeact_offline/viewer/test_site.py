@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.records import InputError
+from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer import site as sites
 from seeact_offline.viewer.causes import Causes
 from seeact_offline.viewer.pictures import Kept
@@ -156,6 +157,35 @@ def test_a_persons_cause_is_shown_with_the_step(judged_site: Site, tmp_path: Pat
     said = read_json(judged_site, f"step/{key}.json")["runs"][0]["relabelled"]
     assert said == {"cause": "wrong_op", "note": "both would do", "annotator": "Ann"}
     assert len((tmp_path / "causes.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_persons_cause_stands_in_the_list_beside_the_outcome(judged_site: Site) -> None:
+    before = read_json(judged_site, "index.json")
+    assert before["cells"][0]["person_cause"] == {"values": [], "row": [-1] * before["n"]}
+    judged_site.post(f"cause/{before['keys'][2]}", {"run": 0, "cause": "data_fault"})
+    index = read_json(judged_site, "index.json")
+    persons = index["cells"][0].pop("person_cause")
+    assert persons == {"values": ["data_fault"], "row": [0 if row == 2 else -1 for row in range(index["n"])]}
+    del before["cells"][0]["person_cause"]
+    assert index == before
+
+
+def test_a_cause_that_was_scored_is_shown_without_the_file(sample_run: Path, tmp_path: Path) -> None:
+    """As `score --causes` kept it: the step is still one that was answered."""
+    run = tmp_path / "run"
+    shutil.copytree(sample_run, run)
+    with closing(Site([run], causes=Causes(tmp_path / "causes.jsonl"))) as site:
+        before = read_json(site, "index.json")
+        row = before["cells"][0]["success"].index(0)
+        site.post(f"cause/{before['keys'][row]}", {"run": 0, "cause": "data_fault", "note": "of no use"})
+    rescore(run, causes=tmp_path / "causes.jsonl")
+    site = Site([run])
+    index = read_json(site, "index.json")
+    assert index["cells"][0]["outcome"] == before["cells"][0]["outcome"]
+    assert index["cells"][0]["person_cause"]["row"][row] == 0
+    found = read_json(site, f"step/{index['keys'][row]}.json")["runs"][0]
+    assert found["relabelled"]["cause"] == "data_fault"
+    assert not found["cause"].startswith("never asked")
 
 
 def test_the_list_names_the_causes_that_a_person_may_give(judged_site: Site, sample_site: Site) -> None:
