@@ -32,7 +32,7 @@ def step_name(key: StepKey) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What is known of tasks from the data."""
+    """What is known of tasks from the data and from scores."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """`annotation_id` -> what the person wanted."""

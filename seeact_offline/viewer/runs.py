@@ -37,6 +37,14 @@ class Target(msgspec.Struct, frozen=True):
     element_ids: tuple[str, ...] = ()
 
 
+class Answer(msgspec.Struct, frozen=True):
+    """What was predicted, as `steps.jsonl` has it."""
+
+    element_id: str | None = None
+    op: str = ""
+    value: str = ""
+
+
 class Row(msgspec.Struct, frozen=True):
     """A line of `steps.jsonl`, as far as it is shown. What earlier versions lack is not known."""
 
@@ -49,12 +57,14 @@ class Row(msgspec.Struct, frozen=True):
     success: float | None = None
     best_rank: int | None = None
     failure: str | None = None
+    task: str = ""
     website: str = ""
     domain: str = ""
     n_actions: int = 0
     n_before: int = 0
     n_candidates: int = 0
     target: Target = Target()
+    predicted: Answer = Answer()
 
     @property
     def key(self) -> StepKey:

@@ -11,7 +11,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -82,6 +81,8 @@ class _State:
     comparison: Mapping[str, Any] | None
     keys: Mapping[str, StepKey]
     """By the step's name."""
+    texts: Mapping[str, str]
+    """Of tasks, by `annotation_id`."""
 
 
 class Site:
@@ -201,7 +202,7 @@ class Site:
 
     def _step(self, key: StepKey) -> OpenedStep:
         with self._lock:
-            found = self._opened.pop(key, None) or open_step(key, self._state.shown, self._texts)
+            found = self._opened.pop(key, None) or open_step(key, self._state.shown, self._state.texts)
             self._opened[key] = found
             while len(self._opened) > OPENED:
                 self._opened.popitem(last=False)
@@ -236,7 +237,8 @@ class Site:
     ) -> _State:
         """`comparison`: of the same runs, where it is known."""
         runs = [one.run for one in shown]
-        tasks = Tasks(self._texts, [one.n_steps for one in shown], [_problems(one) for one in shown])
+        texts = _texts(shown)
+        tasks = Tasks(texts, [one.n_steps for one in shown], [_problems(one) for one in shown])
         comparison = comparison or compared(runs)
         index = index_json(
             runs,
@@ -249,16 +251,15 @@ class Site:
         )
         index["causes"] = None if self._causes is None else dict(PERSONS_CAUSES)
         file = json_file(index if self.with_data else index_without_data(index))
-        return _State(stamps, shown, file, comparison, {step_name(key): key for key in keys_of(runs)})
+        return _State(stamps, shown, file, comparison, {step_name(key): key for key in keys_of(runs)}, texts)
 
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        """Of tasks."""
-        texts: dict[str, str] = {}
-        for one in self._shown:
-            if one.data is not None:
-                texts |= one.data.tasks
-        return texts
+
+def _texts(shown: Sequence[Shown]) -> dict[str, str]:
+    """Of tasks: as the data have them, else as they were scored."""
+    texts = {row.annotation_id: row.task for one in shown for row in one.run.rows.values() if row.task}
+    for one in shown:
+        texts |= {} if one.data is None else one.data.tasks
+    return texts
 
 
 def _prediction(run: ViewedRun, key: StepKey) -> Prediction | None:
@@ -289,7 +290,7 @@ def _all_shown(runs: Sequence[ViewedRun], names: Sequence[str], dataset: Any) ->
             opened[about] = _data_or_problem(run.settings, dataset)
         found = opened[about]
         if isinstance(found, str):
-            problem = f"Tasks, pages, pictures and prompts of {name} cannot be shown: {found}."
+            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {found}."
             shown.append(Shown(name, run, None, problem))
         else:
             shown.append(Shown(name, run, found, None, _n_steps(run, found)))

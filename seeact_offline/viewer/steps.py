@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from seeact_offline.files.formats import FormatError
 from seeact_offline.grounding import Grounding, Prepared
 from seeact_offline.grounding.asking import Question
@@ -39,7 +41,7 @@ from seeact_offline.viewer.asked import open_grounding, questions_of, ranked
 from seeact_offline.viewer.data import Data
 from seeact_offline.viewer.index import OUTCOMES, step_name
 from seeact_offline.viewer.pictures import parts_of
-from seeact_offline.viewer.runs import Row, Target, ViewedRun
+from seeact_offline.viewer.runs import Answer, Row, Target, ViewedRun
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -306,11 +308,7 @@ class _Making:
             "f1": None if row is None else row.operation_f1,
             "success": None if row is None or row.success is None else int(row.success),
             "rank": None if row is None else row.best_rank,
-            **(
-                _said(said)
-                if said is not None
-                else {**NOTHING_SAID, "failure": row.failure if row is not None else None}
-            ),
+            **(_said(said) if said is not None else {**NOTHING_SAID, **_scored(row)}),
             "groups": [] if said is None else self._groups(told, said),
         }
 
@@ -375,11 +373,14 @@ class _Told:
         return self.row is None and self.prediction is None
 
 
-NOTHING_SAID: dict[str, Any] = {
-    "predicted": {"element_id": None, "op": "", "value": "", "point": None},
-    "failure": None, "detail": "", "ran": False, "notes": {}, "usage": None,
-}  # fmt: skip
+NOTHING_SAID: dict[str, Any] = {"detail": "", "ran": False, "notes": {}, "usage": None}
 """Of a run that keeps its scores alone."""
+
+
+def _scored(row: Row | None) -> dict[str, Any]:
+    """What a run's scores say of its answer."""
+    answer = Answer() if row is None else row.predicted
+    return {"predicted": {**msgspec.structs.asdict(answer), "point": None}, "failure": row and row.failure}
 
 
 def _first(name: str, *sources: Step | Row | Truth | None) -> str:

@@ -56,6 +56,11 @@ export class Table {
     return this.index.tasks.texts[this.index.tasks.row[row]];
   }
 
+  /** What a step's task is called: its words, else its id. */
+  name(row) {
+    return this.task(row) || taskName(this.index.tasks.annotation_ids[this.index.tasks.row[row]]);
+  }
+
   coded(name, row) {
     const { values, row: places } = this.index.coded[name];
     return places[row] < 0 ? "" : values[places[row]];
@@ -195,6 +200,9 @@ export class Table {
     return columns;
   }
 }
+
+/** Of a task whose words are not known. */
+export const taskName = (annotation_id) => `Task ${annotation_id}, words not known`;
 
 function once(make) {
   let made;

@@ -117,6 +117,7 @@ export function long(text, { first = 1200, label = "text" } = {}) {
 /** Text of someone else inside a sentence: its direction stays its own. */
 export const quoted = (text, most = 300) => h("bdi", { title: text.length > most ? cut(text, 1000) : null }, cut(text, most));
 
+export const unknown = (what = "") => h("span", { class: "faint" }, what ? `${what} not known` : "not known");
 export const words = (name) => String(name).replaceAll("_", " ");
 /** Rounds as the report does: fractions that differ in a float's last digits read alike, and an exact half goes to the even digit, which `toFixed` would round up. */
 export function percent(x) {

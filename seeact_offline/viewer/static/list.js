@@ -284,7 +284,7 @@ export class ListView {
     if (column.run !== undefined) return runCell(table, column, row);
     switch (column.id) {
       case "task":
-        return h("a", { href: this.app.href({ step: index.keys[row] }), title: cut(table.task(row), 1000) }, h("bdi", {}, cut(table.task(row), 160)));
+        return h("a", { href: this.app.href({ step: index.keys[row] }), title: cut(table.name(row), 1000) }, h("bdi", {}, cut(table.name(row), 160)));
       case "index":
         return stepOf(index.numbers.n_before[row], index.numbers.n_actions[row]);
       case "n_actions":
@@ -307,7 +307,7 @@ export class ListView {
   }
 }
 
-const stepOf = (before, actions) => (actions ? `${before + 1}/${actions}` : `${before + 1}`);
+const stepOf = (before, actions) => (actions ? `${before + 1}/${actions}` : before ? `${before + 1}` : "–");
 
 function runCell(table, column, row) {
   const value = table.cell(column.run, column.name, row);

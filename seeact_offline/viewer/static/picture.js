@@ -36,8 +36,13 @@ export class PageView {
       tool("+", "Zoom in", () => this.zoom(STEP)),
       tool("Fit", "Fit the width", () => this.fit()),
     );
-    this.element = h("div", { class: "page-view" }, this.scroller, this.tools);
-    if (!picture) this.element.classList.add("no-picture");
+    // boxes without a picture still say where elements are
+    this.element = h(
+      "div",
+      { class: `page-view${picture ? "" : " no-picture"}` },
+      !picture && h("p", { class: "faint" }, "The picture of this page is not known."),
+      (picture || this.boxes.size > 0) && [this.scroller, this.tools],
+    );
     this.#listen();
   }
 

@@ -1,8 +1,8 @@
 /** One step: the page with its boxes, what was asked, what came back, and what was right. */
 
 import { LETTERS } from "./compare.js";
-import { fetchJson, loadIndex, loadStep } from "./data.js";
-import { count, cut, h, long, money, quoted, replace, seconds, words } from "./dom.js";
+import { fetchJson, loadIndex, loadStep, taskName } from "./data.js";
+import { count, cut, h, long, money, quoted, replace, seconds, unknown, words } from "./dom.js";
 import { byPerson, outcomeChip } from "./list.js";
 import { PageView } from "./picture.js";
 
@@ -150,7 +150,8 @@ export class StepView {
         (held?.groups ?? []).map((group, place) => [`${letter}${place}`, { ...group, letter, frame: group.crop, name: groupName(group, this.many ? letter : "") }]),
       ),
     );
-    document.title = `${cut(step.task, 60)}, step ${step.index + 1} – seeact-offline`;
+    this.name = step.task || taskName(step.annotation_id);
+    document.title = `${cut(this.name, 60)}, step ${step.index + 1} – seeact-offline`;
     replace(
       this.element,
       this.#bar(),
@@ -202,13 +203,13 @@ export class StepView {
       ].filter(Boolean),
     );
     if (this.groups.size > 1) this.page.tools.append(this.choice);
-    const empty = !step.picture && h("p", { class: "faint" }, "There is no picture to show.");
-    return h("section", { class: "picture", "aria-label": "Page" }, this.legend, empty, this.page.element, this.caption);
+    this.legend.hidden = !step.picture && !this.page.boxes.size;
+    return h("section", { class: "picture", "aria-label": "Page" }, this.legend, this.page.element, this.caption);
   }
 
   #caption(id) {
     const one = this.elements.get(id);
-    replace(this.caption, one ? [h("strong", {}, `#${cut(one.id, 30)} `), one.rank !== null && `rank ${one.rank} `, quoted(one.text || `<${one.tag}>`, 200)] : "");
+    replace(this.caption, one ? [h("strong", {}, `#${cut(one.id, 30)} `), one.rank !== null && `rank ${one.rank} `, described(one, 200)] : "");
   }
 
   #paint() {
@@ -265,21 +266,23 @@ export class StepView {
   #question(step) {
     const { truth } = step;
     const where = [step.website, step.domain, step.subdomain].filter(Boolean).join(" · ");
+    const isPlaced = step.n_actions > 0 || step.index > 0;
     const list = step.history.length > 0 && h("ol", { class: "history" }, step.history.map((text) => h("li", {}, brief(text))));
+    const before = step.index > 0 ? unknown(step.index === 1 ? "1 action," : `${step.index} actions,`) : isPlaced ? "nothing" : unknown();
     return h(
       "section",
       { class: "card question", "aria-label": "Task" },
-      h("p", { class: "faint" }, quoted(where, 200), ` · step ${step.index + 1}${step.n_actions ? ` of ${step.n_actions}` : ""}`),
-      h("h1", {}, brief(step.task, 400)),
+      h("p", { class: "faint" }, where ? quoted(where, 200) : unknown("website"), " · ", isPlaced ? `step ${step.index + 1}${step.n_actions ? ` of ${step.n_actions}` : ""}` : unknown("step")),
+      h("h1", {}, brief(this.name, 400)),
       h(
         "dl",
         { class: "facts-list" },
         h("dt", {}, "Right action"),
-        h("dd", {}, operation(truth.op, truth.value), truth.original_op && truth.original_op !== truth.op && h("span", { class: "faint" }, ` (recorded as ${truth.original_op})`)),
+        h("dd", {}, truth.op ? operation(truth.op, truth.value) : unknown(), truth.original_op && truth.original_op !== truth.op && h("span", { class: "faint" }, ` (recorded as ${truth.original_op})`)),
         h("dt", {}, truth.positives.length > 1 ? "Right elements" : "Right element"),
-        h("dd", {}, truth.positives.length ? h("ul", { class: "plain" }, truth.positives.slice(0, 8).map((id) => h("li", {}, this.#element(id)))) : "none on this page", truth.positives.length > 8 && `and ${truth.positives.length - 8} more`),
+        h("dd", {}, truth.positives.length ? h("ul", { class: "plain" }, truth.positives.slice(0, 8).map((id) => h("li", {}, this.#element(id)))) : truth.op ? "none on this page" : unknown(), truth.positives.length > 8 && `and ${truth.positives.length - 8} more`),
         h("dt", {}, "Done before"),
-        h("dd", {}, list || "nothing"),
+        h("dd", {}, list || before),
       ),
       h("p", { class: "faint ids" }, "task ", quoted(step.annotation_id, 80), ", action ", quoted(step.action_uid, 80)),
     );
@@ -291,7 +294,7 @@ export class StepView {
     const one = this.elements.get(id);
     const name = h("span", { class: "element-id" }, `#${cut(id, 30)}`);
     if (!one) return h("span", {}, name, h("span", { class: "faint" }, " not described"));
-    return h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(id) } }, name, " ", quoted(one.text || `<${one.tag}>`, 160));
+    return h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(id) } }, name, " ", described(one, 160));
   }
 
   // --- a column a run ---
@@ -304,6 +307,8 @@ export class StepView {
     const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
     if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : "This step is not done yet."));
     const { predicted } = held;
+    // of a run that keeps no predictions
+    const isKept = held.usage !== null || predicted.op !== "" || predicted.element_id !== null;
     const person = h("p", { class: "cause" });
     const showPerson = () => replace(person, this.#personsCause(held));
     showPerson();
@@ -318,8 +323,8 @@ export class StepView {
       h(
         "dl",
         { class: "facts-list" },
-        h("dt", {}, "Element"), h("dd", {}, this.#element(predicted.element_id), predicted.point && ` point ${predicted.point.map((x) => Math.round(x)).join(", ")}`),
-        h("dt", {}, "Action"), h("dd", {}, predicted.op ? operation(predicted.op, predicted.value) : h("span", { class: "faint" }, "none")),
+        h("dt", {}, "Element"), h("dd", {}, isKept ? this.#element(predicted.element_id) : unknown(), predicted.point && ` point ${predicted.point.map((x) => Math.round(x)).join(", ")}`),
+        h("dt", {}, "Action"), h("dd", {}, predicted.op ? operation(predicted.op, predicted.value) : isKept ? h("span", { class: "faint" }, "none") : unknown()),
         h("dt", {}, "Score"), h("dd", {}, `element ${verdict(held.element)}, operation F1 ${held.f1 === null ? "–" : held.f1.toFixed(2)}, step ${verdict(held.success)}`),
         h("dt", {}, "Target's rank"), h("dd", {}, held.rank === null ? "not ranked" : `${held.rank} (from 0)`),
         held.failure && [h("dt", {}, "Failure"), h("dd", {}, h("span", { title: this.app.index.failures?.[held.failure] ?? null }, words(held.failure)), held.detail && [": ", brief(held.detail)])],
@@ -384,7 +389,7 @@ export class StepView {
       "div",
       { class: "card conversation", "data-run": letter },
       h("h2", {}, this.many && h("span", { class: "letter" }, letter), "Questions and replies"),
-      groups.length === 0 && h("p", { class: "faint" }, "Nothing was asked."),
+      groups.length === 0 && h("p", { class: "faint" }, held && held.usage === null ? "What was asked is not known." : "Nothing was asked."),
       examples(groups),
       systems.map((text) => h("details", {}, h("summary", {}, systems.length > 1 ? "System text" : "System text, the same for every group"), long(text, { label: "System text" }))),
       groups.map((group, place) => this.#group(group, `${letter}${place}`, place === groups.length - 1)),
@@ -446,10 +451,13 @@ export class StepView {
       h("th", { scope: "row" }, h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(one.id) } }, `#${cut(one.id, 30)}`), " ", marks),
       h("td", { class: "number" }, one.rank ?? "–"),
       h("td", { class: "number" }, one.score === null || one.score === undefined ? "–" : one.score.toFixed(3)),
-      h("td", { class: "text" }, brief(one.text), h("div", { class: "path" }, quoted(one.path ?? "", 400))),
+      h("td", { class: "text" }, one.text || one.path ? brief(one.text) : unknown(), h("div", { class: "path" }, quoted(one.path ?? "", 400))),
     );
   }
 }
+
+/** An element by its words, else its tag. */
+const described = ({ text, tag }, most) => (text || tag ? quoted(text || `<${tag}>`, most) : h("span", { class: "faint" }, "not described"));
 
 /** A text of which the start is enough for most. */
 const brief = (text, most = 300) => (text.length <= most ? h("bdi", {}, text) : long(text, { first: most }));
@@ -461,7 +469,7 @@ function examples(groups) {
   return turns.length > 0 && h("details", {}, h("summary", {}, "Examples, the same for every group"), h("div", { class: "turn" }, turns));
 }
 
-const operation = (op, value) => h("span", { class: "operation" }, h("strong", {}, cut(op, 40)), value && [" ", h("bdi", { class: "value" }, brief(value))]);
+const operation = (op, value) => h("span", { class: "operation" }, h("strong", {}, cut(op, 40)), value ? [" ", h("bdi", { class: "value" }, brief(value))] : value === null && op !== "CLICK" && [" ", unknown("value")]);
 
 const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${group.final ? "final round" : `group ${group.group}`}`.replace(/^./, (first) => first.toUpperCase());
 

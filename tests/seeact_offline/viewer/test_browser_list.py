@@ -165,6 +165,18 @@ def test_the_csv_holds_what_is_shown(visit) -> None:
     assert {row["outcome"] for row in rows} == {"wrong_op"}
 
 
+def test_a_task_without_words_is_called_by_its_id(browser, tmp_path) -> None:
+    site = toy_site.write_site(tmp_path / "site", n=4)
+    index = json.loads((site / "index.json").read_text())
+    index["tasks"]["texts"] = [""]
+    index["numbers"] |= {"n_actions": [0] * 4, "n_before": [0] * 4}
+    (site / "index.json").write_text(json.dumps(index))
+    with toy_site.serve(site) as url, visiting(browser, url) as visit:
+        visit.list()
+        assert set(visit.texts(".window .cell.task")) == {"Task task-0, words not known"}
+        assert set(visit.texts(".window .cell.index")) == {"–"}
+
+
 def test_csv_cells_that_a_spreadsheet_would_run_get_an_apostrophe(browser, tmp_path) -> None:
     site = toy_site.write_site(
         tmp_path / "site", n=4, texts=toy_site.Texts(task='=HYPERLINK("http://evil.example", "x")')

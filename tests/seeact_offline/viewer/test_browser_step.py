@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -221,6 +222,45 @@ def test_f_goes_to_the_next_failure(visit) -> None:
     page = visit.step(toy_site.key_of(2))
     page.keyboard.press("f")
     page.wait_for_url(f"**{toy_site.key_of(4)}*")
+
+
+UNKNOWN = {
+    "task": "", "history": [], "website": "", "domain": "", "subdomain": "", "index": 0, "n_actions": 0, "picture": None,
+    "truth": {"op": "", "original_op": "", "value": "", "target": None, "positives": []},
+    "elements": [{"id": "e1", "tag": "", "box": None, "text": "", "path": "", "rank": 0, "score": None, "positive": False}],
+}  # fmt: skip
+"""A step of which the files of a run say as little as they can."""
+NO_ANSWER = {"predicted": {"element_id": None, "op": "", "value": "", "point": None}, "usage": None, "groups": []}
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [
+        ({}, ["website not known", "step not known", "task-0, words not known", "Right action\nnot known",
+              "Right element\nnot known", "Done before\nnot known"]),
+        ({"index": 4, "n_actions": 7}, ["step 5 of 7", "Done before\n4 actions, not known"]),
+        ({"index": 0, "n_actions": 7}, ["step 1 of 7", "Done before\nnothing"]),
+        ({"truth": {"op": "TYPE", "original_op": "TYPE", "value": None, "target": None, "positives": []}},
+         ["Right action\nTYPE value not known", "Right element\nnone on this page"]),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_a_step_is_called_so(browser, tmp_path, known, shown) -> None:
+    """It used to be nothing: no name, no action before it, an empty box for a picture."""
+    site = toy_site.write_site(tmp_path / "site", n=4)
+    path = site / "step" / f"{toy_site.key_of(1)}.json"
+    step = json.loads(path.read_text())
+    path.write_text(json.dumps(step | UNKNOWN | known | {"runs": [step["runs"][0] | NO_ANSWER]}))
+    with toy_site.serve(site) as url, visiting(browser, url) as visit:
+        page = visit.step(toy_site.key_of(1))
+        told = page.locator(".question").inner_text()
+        assert [one for one in shown if one not in told] == []
+        assert page.locator(".picture").inner_text().strip() == "The picture of this page is not known."
+        assert page.locator(".scroller").count() == 0
+        answer = page.locator(".answer").inner_text()
+        assert all(line in answer for line in ("Element\nnot known", "Action\nnot known"))
+        assert "What was asked is not known." in page.locator(".conversation").inner_text()
+        assert "not known" in page.locator(".elements tbody").inner_text()
+        assert visit.faults == []
 
 
 def test_a_step_that_is_not_there_is_said(visit) -> None:

@@ -137,6 +137,9 @@ def test_a_data_set_that_has_moved_leaves_all_but_pages(sample_run: Path, tmp_pa
     here, there = step_of(Site([sample_run])), step_of(Site([moved]))
     assert "'/no/such/folder': there is no such folder" in there["problems"][0]
     assert (there["picture"], there["history"]) == (None, [])
+    assert {name: there[name] for name in ("task", "website", "index", "n_actions")} == {
+        name: here[name] for name in ("task", "website", "index", "n_actions")
+    }
     ours, theirs = (step["runs"][0] for step in (here, there))
     assert {name: ours[name] for name in ours if name != "groups"} == {
         name: theirs[name] for name in theirs if name != "groups"
@@ -146,11 +149,13 @@ def test_a_data_set_that_has_moved_leaves_all_but_pages(sample_run: Path, tmp_pa
     assert there["truth"] == here["truth"]
 
 
-def test_the_list_says_that_the_data_have_moved(sample_run: Path, tmp_path: Path) -> None:
+def test_the_list_says_that_the_data_have_moved_and_names_the_tasks(sample_run: Path, tmp_path: Path) -> None:
     moved = copied(
         sample_run, tmp_path / "run", lambda manifest: manifest["settings"].update(dataset="/no/such/folder")
     )
-    assert "cannot be shown" in read_json(Site([moved]), "index.json")["runs"][0]["problems"][0]
+    index = read_json(Site([moved]), "index.json")
+    assert "cannot be shown" in index["runs"][0]["problems"][0]
+    assert index["tasks"] == read_json(Site([sample_run]), "index.json")["tasks"]
 
 
 def test_other_rows_are_not_taken_for_the_runs(sample_run: Path, tmp_path: Path) -> None:
@@ -209,8 +214,9 @@ def test_a_group_that_offered_something_else_is_not_put_together(sample_run: Pat
 def test_a_run_without_predictions_still_shows_its_scores(sample_run: Path, tmp_path: Path) -> None:
     run = copied(sample_run, tmp_path / "run")
     (run / "predictions.jsonl").unlink()
-    step = step_of(Site([run]))
+    step, whole = step_of(Site([run])), step_of(Site([sample_run]))
     assert (step["runs"][0]["ran"], step["runs"][0]["groups"]) == (False, [])
+    assert step["runs"][0]["predicted"] == {**whole["runs"][0]["predicted"], "point": None}
     assert step["runs"][0]["outcome"] is not None
     assert any("does not keep what was said" in problem for problem in step["problems"])
 
