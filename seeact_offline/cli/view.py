@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     served.add_argument("--port", type=options.count, default=0, metavar="N", help="default: any that is free")
     served.add_argument(
         "--host", default=LOOPBACK,
-        help="an address of this machine; on any but the default, whoever reaches it can look (default: %(default)s)",
+        help="a name or an address of this machine; on any but the default, whoever reaches it can look (default: %(default)s)",
     )  # fmt: skip
     served.add_argument("--no-browser", action="store_true", help="only print the link")
     bundle = parser.add_argument_group("as files")

@@ -31,13 +31,13 @@ T = TypeVar("T", bound=msgspec.Struct)
 def open_regular(path: Path, largest: int = LARGE) -> BufferedReader:
     """Opens a regular file for reading. Raises OSError, also for a folder, a pipe, a device and more than `largest` bytes."""
     try:
-        file = os.fdopen(os.open(path, _FLAGS), "rb")
+        file = os.open(path, _FLAGS)
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error), str(path)) from None
-    found = os.fstat(file.fileno())
+    found = os.fstat(file)
     if stat.S_ISREG(found.st_mode) and found.st_size <= largest:
-        return file
-    file.close()
+        return os.fdopen(file, "rb")
+    os.close(file)
     is_large = stat.S_ISREG(found.st_mode)
     raise OSError(errno.EINVAL, f"more than {largest:,} bytes" if is_large else "not a regular file", str(path))
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import InputError
-from seeact_offline.viewer.site import Site
+from seeact_offline.viewer.site import Site, json_file
+from seeact_offline.viewer.without_data import bare_names, index_without_paths, step_without_paths
 
 MARK = "bundle.json"
 """Lists the files of a bundle, so that it can be written anew and nothing else is ever removed."""
@@ -19,15 +20,24 @@ _OURS = re.compile(r"(?:[\w-]+\.(?:html|css|js|svg|json|txt))|(?:step/[0-9a-f]{1
 
 
 def write_bundle(site: Site, out: Path) -> int:
-    """Writes all of the site's files and `robots.txt`; how many there are. Raises InputError for a folder of something else."""
-    old = _old(out)
+    """Writes all of the site's files, which then name no path of this machine, and `robots.txt`; how many there are.
+
+    Raises InputError for a folder of something else.
+    """
+    old, bare = _old(out), dict[str, str]()
     # marked first, so that one that was interrupted can be written anew
     _mark(out, old)
     names = []
     for name in site.names():
         file = site.get(name)
         if file is not None:
-            _write(out / name, file.content)
+            content = file.content
+            if name == "index.json":
+                index = json.loads(content)
+                bare, content = bare_names(index), json_file(index_without_paths(index)).content
+            elif name.endswith(".json"):
+                content = json_file(step_without_paths(json.loads(content), bare)).content
+            _write(out / name, content)
             names.append(name)
     _write(out / "robots.txt", ROBOTS.encode())
     names.append("robots.txt")

@@ -176,18 +176,20 @@ def _failures(runs: Sequence[ViewedRun]) -> dict[str, str]:
 
 def compared(runs: Sequence[ViewedRun]) -> dict[str, Any] | None:
     """The first run against each other, over the steps that all have; None for a single run."""
-    if len(runs) < 2:
+    places = [place for place, run in enumerate(runs) if run.is_readable]
+    if len(places) < 2:
         return None
-    if any(run.results is None for run in runs):
+    if any(runs[place].results is None for place in places):
         return {"pairs": [], "problem": UNFINISHED}
     try:
-        found = compare(*(run.path for run in runs), intersect=True)
+        found = compare(*(runs[place].path for place in places), intersect=True)
     except InputError as error:
         return {"pairs": [], "problem": f"These runs cannot be compared: {error}."}
-    return {"pairs": [_pair(found, b) for b in range(1, len(runs))], "problem": None}
+    return {"pairs": [_pair(found, places, b) for b in range(1, len(places))], "problem": None}
 
 
-def _pair(found: Comparison, b: int) -> dict[str, Any]:
+def _pair(found: Comparison, places: Sequence[int], b: int) -> dict[str, Any]:
+    """`places`: of the compared runs among all; `b`: of the second among the compared."""
     metrics = {
         pair.metric: {
             "difference": pair.gap.macro,
@@ -199,4 +201,4 @@ def _pair(found: Comparison, b: int) -> dict[str, Any]:
         for pair in found.pairs
         if pair.second == found.runs[b]
     }
-    return {"a": 0, "b": b, "metrics": metrics}
+    return {"a": places[0], "b": places[b], "metrics": metrics}

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
+from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.directory import RunDirectory, read_prediction
@@ -26,7 +27,56 @@ FILES = ("manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all that was said."""
 T = TypeVar("T")
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 S = TypeVar("S", bound=msgspec.Struct)
+
+
+class _Settings(msgspec.Struct):
+    """Settings of a manifest, as far as they are shown or say what was asked; one of an earlier version says less."""
+
+    dataset: str | None = None
+    split: str | None = None
+    dataset_fingerprint: str | None = None
+    grounding: str | None = None
+    model: str | None = None
+    ranker: str | None = None
+    protocol: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    tasks: list[str] | None = None
+    no_image: bool | None = None
+
+
+class _Manifest(msgspec.Struct):
+    """`manifest.json`, as far as it is looked at."""
+
+    settings: _Settings | None = None
+    identity: dict[str, Any] | None = None
+    packages: dict[str, Any] | None = None
+
+
+class _Figure(msgspec.Struct):
+    macro: float | None = None
+    ci95: tuple[float, float] | None = None
+
+
+class _Cost(msgspec.Struct):
+    cost_usd: float | None = 0.0
+
+
+class _Results(msgspec.Struct):
+    """`results.json`, as far as it is shown."""
+
+    grounding: str | None = None
+    model: str | None = None
+    split: str | None = None
+    protocol: str | None = None
+    ranker: str | None = None
+    element_accuracy: _Figure | None = None
+    operation_f1: _Figure | None = None
+    step_success_rate: _Figure | None = None
+    task_success_rate: dict[str, float | None] | None = None
+    usage: _Cost | None = None
+    complete: bool = True
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -52,9 +102,9 @@ class Row(msgspec.Struct, frozen=True):
     action_uid: str
     outcome: str
     person_cause: str | None = None
-    operation_f1: float | None = None
-    element: float | None = None
-    success: float | None = None
+    operation_f1: Share | None = None
+    element: Share | None = None
+    success: Share | None = None
     best_rank: int | None = None
     failure: str | None = None
     task: str = ""
@@ -69,10 +119,6 @@ class Row(msgspec.Struct, frozen=True):
     @property
     def key(self) -> StepKey:
         return StepKey(self.annotation_id, self.action_uid)
-
-
-class _Cost(msgspec.Struct):
-    cost_usd: float | None = 0.0
 
 
 class _Said(msgspec.Struct):
@@ -127,6 +173,8 @@ class ViewedRun:
     calls: Mapping[StepKey, Sequence[int]]
     progress: Progress | None = None
     problems: tuple[str, ...] = ()
+    is_readable: bool = True
+    """Otherwise nothing is known of it, and `problems` says why."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -170,8 +218,30 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def read_runs(paths: Sequence[Path]) -> list[ViewedRun]:
+    """One that cannot be read says so in a sentence. Raises InputError where none can be."""
+    runs, errors = [], []
+    for path in paths:
+        try:
+            runs.append(read_run(path))
+        except InputError as error:
+            errors.append(error)
+            problem = f"This run cannot be read: {error}."
+            runs.append(ViewedRun(path, {}, None, {}, {}, {}, {}, {}, problems=(problem,), is_readable=False))
+    if len(errors) == len(runs) and errors:
+        raise errors[0]
+    return runs
+
+
 def read_run(path: Path) -> ViewedRun:
-    """Raises InputError for a folder that is no run."""
+    """Raises InputError for a folder that is no run, and for files of it that are none or too large."""
+    try:
+        return _read(path)
+    except OSError as error:
+        raise InputError("runs", "files of a run", f"{error.filename or path}: {error.strerror}") from None
+
+
+def _read(path: Path) -> ViewedRun:
     manifest, results = _manifest(path), _results(path / "results.json")
     said = list(_lines(path / "predictions.jsonl", _Said))
     run = ViewedRun(
@@ -197,27 +267,28 @@ def read_run(path: Path) -> ViewedRun:
 
 
 def _manifest(path: Path) -> dict[str, Any]:
-    """As far as it goes: one of an earlier version says less. Raises InputError where there is none."""
-    try:
-        found = read_json((path / "manifest.json").read_bytes())
-    except (OSError, FormatError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("settings") or {}, dict):
+    """Raises OSError; InputError where there is none, and for what is no manifest of ours."""
+    found = _object(path / "manifest.json", _Manifest)
+    if found is None:
         raise InputError("runs", "a folder of a run with a manifest.json", str(path))
     return found
 
 
 def _results(path: Path) -> dict[str, Any] | None:
-    """None where there are none yet. Raises InputError for a file that is no results of ours."""
+    """None where there are none yet. Raises OSError, and InputError for a file that is no results of ours."""
+    return _object(path, _Results)
+
+
+def _object(path: Path, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
+    """All of a small file, checked as far as `kind` goes; None where there is none. Raises OSError, InputError."""
     try:
-        found = read_json(path.read_bytes())
-    except FileNotFoundError:
+        found = read_json(read_regular(path, SMALL))
+        typed(found, kind)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, FormatError) as error:
-        raise InputError("runs", "results that can be read", f"{path}: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError("runs", f"an object in {path}", f"a {type(found).__name__}")
-    return found
+    except FormatError as error:
+        raise InputError("runs", error.expected, f"{error.got} in {path}") from None
+    return dict(found)
 
 
 def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
@@ -250,7 +321,7 @@ def _line_at(path: Path, offset: int | None, read: Callable[[str], T]) -> T | No
 def _unfinished(run: ViewedRun, said: Mapping[StepKey, _Said]) -> ViewedRun:
     """With its steps so far scored under its own protocol."""
     truths = RunDirectory(run.path).load_targets()
-    protocol = find_protocol(run.settings.get("protocol", ""), grounded=run.settings.get("grounding") != UNGROUNDED)
+    protocol = find_protocol(run.settings.get("protocol") or "", grounded=run.settings.get("grounding") != UNGROUNDED)
     known = [key for key in run.said if key in truths]
     scored = {row.key: row for row in _scored(run, known, truths, protocol)}
     costs = run.costs.values()

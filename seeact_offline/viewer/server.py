@@ -7,6 +7,8 @@ told to run no script and load nothing that is not from here.
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
 import logging
 import secrets
@@ -17,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seeact_offline.records import InputError
@@ -48,6 +51,8 @@ MAX_BODY = 64_000
 """Bytes of what is written at once."""
 AT_ONCE = 2
 """Answers that are being made."""
+IDLE = 5.0
+"""Seconds after which a connection ends on which no request is under way, or the rest of one does not come."""
 PICTURES_FOR = "private, max-age=3600"
 """A picture's name is made from what it shows."""
 
@@ -64,13 +69,15 @@ class Address:
 
     host: str
     port: int
+    bound: str = LOOPBACK
+    """The address that `host` stands for."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     """Known to whoever has the start-up link."""
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a request may call this machine."""
-        names = {LOOPBACK, "localhost", "[::1]", _bracketed(self.host).lower()}
+        """What a request may call this machine: browsers write an address in one way only, and a name in ASCII."""
+        names = {LOOPBACK, "localhost", "[::1]", _bracketed(self.bound), _bracketed(_ascii(self.host))}
         bare = names if self.port == 80 else set[str]()
         return frozenset({f"{name}:{self.port}" for name in names} | bare)
 
@@ -88,6 +95,10 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def _ascii(host: str) -> str:
+    return host.encode("idna").decode().lower()
+
+
 @contextmanager
 def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Address]:
     """Serves the site inside, in a thread. `port`: 0 for any that is free.
@@ -100,9 +111,16 @@ def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Ad
     import uvicorn
 
     with _listening(host, port) as listener:
-        address = Address(host, listener.getsockname()[1])
+        bound, port = listener.getsockname()[:2]
+        address = Address(host, port, bound)
         config = uvicorn.Config(
-            _app(site, address), log_config=None, access_log=False, server_header=False, lifespan="off"
+            _app(site, address),
+            http=_http_protocol(),
+            timeout_keep_alive=ceil(IDLE),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="viewer", daemon=True)
@@ -114,15 +132,53 @@ def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Ad
             thread.join(timeout=5)
 
 
+def _http_protocol() -> type[asyncio.Protocol]:
+    """uvicorn's, which by itself waits for ever for a first request and for the rest of one."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Bounded(H11Protocol):
+        _end: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._end = self.loop.call_later(IDLE, transport.close)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            is_asked = self.cycle is not None and not self.cycle.response_complete
+            if is_asked and self._end is not None:
+                self._end.cancel()
+                self._end = None
+            elif not is_asked and self._end is None:
+                self._end = self.loop.call_later(IDLE, self.transport.close)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self._end is not None:
+                self._end.cancel()
+
+    return Bounded
+
+
 def _listening(host: str, port: int) -> socket.socket:
     """Takes connections from now on, so that a browser that comes early waits. Raises InputError."""
+    where = f"{host}:{port}"
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=64)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        refused: OSError | OverflowError | None = None
+        # a name may stand for several addresses, of which this machine has some
+        for family, _, _, _, address in found:
+            try:
+                return socket.create_server(address, family=family, backlog=64)
+            except OSError as error:
+                refused = error
+    except UnicodeError:
+        raise InputError("host", "a name or an address", where) from None
     except (OSError, OverflowError) as error:
-        named = "host" if isinstance(error, socket.gaierror) else "port"
-        got = f"{host}:{port}: {getattr(error, 'strerror', None) or error}"
-        raise InputError(named, "an address that is free on this machine", got) from None
+        refused = error
+    is_taken = isinstance(refused, OverflowError) or getattr(refused, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+    why = getattr(refused, "strerror", None) or refused
+    raise InputError("port" if is_taken else "host", "an address that is free on this machine", f"{where}: {why}")
 
 
 def _app(site: Served, address: Address) -> ASGIApp:
@@ -177,7 +233,9 @@ def _told(status: int, value: Mapping[str, Any]) -> Answer:
 async def _answer(request: Request, site: Served, address: Address, aside: Any) -> Answer:
     """`aside`: runs a function in a thread. Raises Refused."""
     hosts = request.headers.getlist("host")
-    if len(hosts) != 1 or hosts[0].lower() not in address.hosts:
+    # of a server on all addresses, the one that was reached: no name that somebody makes point here
+    reached, port = request.scope["server"]
+    if len(hosts) != 1 or hosts[0].lower() not in address.hosts | {f"{_bracketed(reached)}:{port}"}:
         raise Refused(421, "this host is not served here")
     name = str(request.scope["path"]).removeprefix("/")
     if request.method == "GET":
@@ -204,10 +262,14 @@ async def _written(request: Request, host: str, address: Address) -> dict[str, A
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "what is written has to be application/json")
     content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > MAX_BODY:
-            raise Refused(413, f"no more than {MAX_BODY} bytes can be written at once")
+    try:
+        async with asyncio.timeout(IDLE):
+            async for part in request.stream():
+                content += part
+                if len(content) > MAX_BODY:
+                    raise Refused(413, f"no more than {MAX_BODY} bytes can be written at once")
+    except TimeoutError:
+        raise Refused(408, "what is written did not come to its end") from None
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):

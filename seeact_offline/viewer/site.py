@@ -22,7 +22,7 @@ from seeact_offline.viewer.causes import Causes
 from seeact_offline.viewer.data import Data, open_data
 from seeact_offline.viewer.index import Tasks, compared, index_json, keys_of, step_name
 from seeact_offline.viewer.pictures import Kept, webp
-from seeact_offline.viewer.runs import ViewedRun, read_run, stamp
+from seeact_offline.viewer.runs import ViewedRun, read_run, read_runs, stamp
 from seeact_offline.viewer.steps import OpenedStep, Shown, open_step
 from seeact_offline.viewer.without_data import index_without_data, step_without_data
 
@@ -94,7 +94,7 @@ class Site:
         """`dataset`: where the data of the runs are now; None: where the runs had them. `publish`: data other than the sample
         are left out. `causes`: what a person says of steps' causes of loss.
 
-        Raises InputError for a folder that is no run.
+        A run that cannot be read is shown as a sentence beside the others. Raises InputError where none can be.
         """
         self._paths = [Path(run) for run in runs]
         self._names = _names(self._paths)
@@ -104,10 +104,12 @@ class Site:
         self._lock = threading.RLock()
         self._opened: OrderedDict[StepKey, OpenedStep] = OrderedDict()
         stamps = tuple(map(stamp, self._paths))
-        self._shown = _all_shown([read_run(path) for path in self._paths], self._names, dataset)
-        self.is_sample = all(one.data is not None and one.data.is_sample for one in self._shown)
+        self._data = _DataSets(dataset)
+        read = read_runs(self._paths)
+        shown = tuple(self._data.shown(run, name) for run, name in zip(read, self._names, strict=True))
+        self.is_sample = all(one.data is not None and one.data.is_sample for one in shown)
         self.with_data = self.is_sample or not publish
-        self._state = self._made(stamps, self._shown)
+        self._state = self._made(stamps, shown)
         self._looked = time.monotonic()
 
     def names(self) -> Iterator[str]:
@@ -220,15 +222,18 @@ class Site:
             return self._state
 
     def _look_again(self, stamps: tuple[object, ...]) -> None:
-        """Where a file is just being written, what was seen before stays."""
-        try:
-            shown = tuple(
-                one if old == new else replace(one, run=read_run(one.run.path))
-                for one, old, new in zip(self._state.shown, self._state.stamps, stamps, strict=True)
-            )
-        except (InputError, OSError):
-            return
-        self._state = self._made(stamps, shown)
+        """Of a run of which a file is just being written, what was seen before stays."""
+        kept, shown = list(self._state.stamps), list(self._state.shown)
+        for place, one in enumerate(self._state.shown):
+            if stamps[place] != kept[place]:
+                try:
+                    run = read_run(one.run.path)
+                except InputError:
+                    continue
+                kept[place] = stamps[place]
+                known = one.run.is_readable
+                shown[place] = replace(one, run=run) if known else self._data.shown(run, one.name)
+        self._state = self._made(tuple(kept), tuple(shown))
         self._opened.clear()
         self._kept.clear()
 
@@ -280,28 +285,34 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def _all_shown(runs: Sequence[ViewedRun], names: Sequence[str], dataset: Any) -> tuple[Shown, ...]:
-    """Each run with its data, opened once for all runs on the same."""
-    opened: dict[tuple[str, ...], Data | str] = {}
-    shown = []
-    for run, name in zip(runs, names, strict=True):
+class _DataSets:
+    """The data behind runs, opened once for all runs on the same."""
+
+    def __init__(self, dataset: Any) -> None:
+        """`dataset`: where they are now; None: where the runs had them."""
+        self._dataset = dataset
+        self._opened: dict[tuple[str, ...], Data | str] = {}
+
+    def shown(self, run: ViewedRun, name: str) -> Shown:
+        """The run with its data, or why it has none."""
+        if not run.is_readable:
+            return Shown(name, run)
         about = tuple(str(run.settings.get(one)) for one in ("dataset", "split", "dataset_fingerprint"))
-        if about not in opened:
-            opened[about] = _data_or_problem(run.settings, dataset)
-        found = opened[about]
+        if about not in self._opened:
+            self._opened[about] = self._open(run.settings)
+        found = self._opened[about]
         if isinstance(found, str):
             problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {found}."
-            shown.append(Shown(name, run, None, problem))
-        else:
-            shown.append(Shown(name, run, found, None, _n_steps(run, found)))
-    return tuple(shown)
+            return Shown(name, run, None, problem)
+        return Shown(name, run, found, None, _n_steps(run, found))
 
-
-def _data_or_problem(settings: Mapping[str, Any], dataset: Any) -> Data | str:
-    try:
-        return open_data(settings, dataset)
-    except InputError as error:
-        return str(error)
+    def _open(self, settings: Mapping[str, Any]) -> Data | str:
+        try:
+            return open_data(settings, self._dataset)
+        except InputError as error:
+            return str(error)
+        except OSError as error:
+            return error.strerror or "it cannot be opened"
 
 
 def _n_steps(run: ViewedRun, data: Data) -> int | None:

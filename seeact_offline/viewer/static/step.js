@@ -305,7 +305,7 @@ export class StepView {
 
   #answer({ place, letter, run, held }) {
     const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
-    if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : "This step is not done yet."));
+    if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : run.progress ? "This step is not done yet." : "This run cannot be read."));
     const { predicted } = held;
     // of a run that keeps no predictions
     const isKept = held.usage !== null || predicted.op !== "" || predicted.element_id !== null;

@@ -209,3 +209,11 @@ def test_settings_are_names_and_values(tmp_path: Path, name: str, text: str, sai
     with pytest.raises(InputError, match=re.escape(said)) as caught:
         read_settings("config", tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_folder_leaves_nothing_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with pytest.raises(OSError, match="not a regular file"):
+            open_regular(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -12,6 +12,7 @@ import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.viewer.bundle import MARK, write_bundle
 from seeact_offline.viewer.site import Site
+from seeact_offline.viewer.without_data import RESULTS, index_without_paths
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import make_sample
 from tests.seeact_offline.viewer.conftest import read_json
@@ -101,6 +102,71 @@ def test_a_run_that_calls_its_data_the_sample_is_not_believed(foreign_run: Path,
     manifest["settings"]["dataset"] = "sample"
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert Site([run], publish=True).with_data is False
+
+
+SECRET = "/home/ann/secret place"
+"""A folder of this machine, which none has to know of."""
+
+
+def paths_of(folder: Path) -> list[str]:
+    """Every text of the index and the steps that says where something lies; what pages and models say may."""
+    found: list[str] = []
+
+    def look(value: object) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                found.extend([name] if SECRET in name else [])
+                look(inner if name not in ("prompts", "replies", "system") else None)
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner)
+        elif isinstance(value, str) and ("secret" in value or str(folder.parent) in value):
+            found.append(value)
+
+    for path in folder.rglob("*.json"):
+        look(json.loads(path.read_text()))
+    return found
+
+
+@pytest.mark.parametrize("publish", [True, False])
+def test_no_bundle_says_where_anything_lies(foreign_run: Path, tmp_path: Path, publish: bool) -> None:
+    """The index had all of results.json, the names of runs, and reasons why something cannot be shown."""
+    runs = [shutil.copytree(foreign_run, tmp_path / name / "run") for name in ("secret one", "secret two")]
+    for name, changed in {
+        "results.json": {
+            "model": f"hf/{SECRET}/model",
+            "ranker": f"{SECRET}/ranker",
+            "oracle_file": f"{SECRET}/x.jsonl",
+        },
+        "manifest.json": {"settings": {"dataset": f"{SECRET}/data", "split": "cross_task"}},
+    }.items():
+        found = json.loads((runs[1] / name).read_text())
+        (runs[1] / name).write_text(json.dumps(found | changed))
+    lines = [json.loads(line) for line in (runs[0] / "predictions.jsonl").read_text().splitlines()]
+    lines[0] |= {"ran": False, "failure": "bad_screenshot", "detail": f"expected a picture, got '{SECRET}/page.png'"}
+    (runs[0] / "predictions.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    broken = shutil.copytree(foreign_run, tmp_path / "secret three" / "broken")
+    (broken / "results.json").write_text("[]")
+    site = Site([*runs, broken], publish=publish)
+    write_bundle(site, tmp_path / "bundle")
+    assert paths_of(tmp_path / "bundle") == []
+    index = json.loads((tmp_path / "bundle" / "index.json").read_text())
+    assert index["title"] == "run (1) | run (2) | broken"
+    assert (index["runs"][1]["model"], index["runs"][1]["ranker"]) == ("hf/model", "ranker")
+    assert index["runs"][1]["problems"] == ["Pages, pictures, prompts and earlier actions of run (2) cannot be shown."]
+    assert index["runs"][2]["problems"] == ["This run cannot be read."]
+    assert index["runs"][0]["results"].keys() == set(RESULTS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["openai/gpt-4o", "hf/org/model", "openai/meta-llama/Llama-3", "org/name", "bm25", "cross_task", "", "a and/or b"],
+)
+def test_what_is_no_path_stays_in(foreign_run: Path, name: str) -> None:
+    index = read_json(Site([foreign_run]), "index.json")
+    run = {**index["runs"][0], "model": name, "ranker": name}
+    left = index_without_paths({**index, "runs": [run]})["runs"][0]
+    assert (left["model"], left["ranker"]) == (name, name)
 
 
 def test_a_folder_of_something_else_is_refused(sample_site: Site, tmp_path: Path) -> None:

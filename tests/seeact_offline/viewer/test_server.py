@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from http.client import HTTPResponse
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError
+from seeact_offline.viewer import server
 from seeact_offline.viewer.server import Address, serving
 from seeact_offline.viewer.site import File
 from tests.seeact_offline.viewer.conftest import ask
@@ -176,7 +178,101 @@ def test_a_site_that_takes_nothing_refuses_writes() -> None:
         assert write(address).status == 405
 
 
+# --- connections without a request ---
+
+HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"G", HEAD, HEAD + b"\r\n", HEAD + b"\r\n" + HEAD, HEAD + b"Content-Length: 9\r\n\r\n", b"\x16\x03\x01"],
+    ids=["nothing", "a letter", "half a head", "one request", "one and a half", "half a body", "TLS"],
+)
+def test_an_idle_connection_ends(site: OneStep, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(server, "IDLE", 0.1)
+    with serving(site) as address, socket.create_connection(("127.0.0.1", address.port), timeout=60) as connection:
+        connection.sendall(sent)
+        while connection.recv(65_536):
+            pass
+        assert ask(address, "/").status == 200
+
+
+def test_a_body_that_does_not_end_is_refused(site: OneStep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "IDLE", 0.1)
+    with serving(site) as address, socket.create_connection(("127.0.0.1", address.port), timeout=60) as connection:
+        head = (
+            f"POST /cause/a HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\nOrigin: http://127.0.0.1:{address.port}\r\n"
+        )
+        head += f"X-Seeact-Token: {address.token}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
+        connection.sendall(head.encode())
+        answered = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert answered.startswith(b"HTTP/1.1 408 ")
+        assert site.written == []
+
+
+def test_a_page_that_takes_long_to_make_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is idle only while nothing is asked."""
+    monkeypatch.setattr(server, "IDLE", 0.1)
+    released = threading.Event()
+
+    class Slow(OneStep):
+        def get(self, name: str) -> File | None:
+            released.wait(0.5)
+            return super().get(name)
+
+    with serving(Slow()) as address:
+        assert ask(address, "/").status == 200
+
+
 # --- the address ---
+
+
+@pytest.mark.parametrize(
+    ("host", "asked", "status"),
+    [
+        ("localhost", "localhost", 200),
+        ("LOCALHOST", "localhost", 200),
+        ("seeact.example", "seeact.example", 200),
+        ("SeeAct.example", "seeact.example", 200),
+        ("bücher.example", "xn--bcher-kva.example", 200),
+        ("seeact.example", "127.0.0.1", 200),
+        ("seeact.example", "evil.example", 421),
+        ("localhost", "seeact.example", 421),
+        ("127.1", "127.0.0.1", 200),
+        ("0", "0.0.0.0", 200),
+        ("0.0.0.0", "127.0.0.1", 200),
+        ("0.0.0.0", "evil.example", 421),
+    ],
+)
+def test_the_name_that_was_given_is_the_one_that_is_served(
+    site: OneStep, monkeypatch: pytest.MonkeyPatch, host: str, asked: str, status: int
+) -> None:
+    """A browser asks by the name of the link, in its own spelling."""
+    found = socket.getaddrinfo
+
+    def resolve(name: str, *how: Any, **more: Any) -> Any:
+        return found("127.0.0.1" if "example" in name else name, *how, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with serving(site, host=host) as address:
+        assert ask(address, "/", Host=f"{asked}:{address.port}").status == status
+
+
+def test_the_first_address_of_a_name_that_this_machine_has_is_taken(
+    site: OneStep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = socket.getaddrinfo("192.0.2.1", 0, type=socket.SOCK_STREAM) + socket.getaddrinfo(
+        "127.0.0.1", 0, type=socket.SOCK_STREAM
+    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with serving(site, host="seeact.example") as address:
+        assert address.bound == "127.0.0.1"
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "x..y", "", "http://localhost", "192.0.2.1"])
+def test_what_is_no_name_of_this_machine_is_one_sentence(site: OneStep, host: str) -> None:
+    with pytest.raises(InputError, match=r"^host: expected "), serving(site, host=host):
+        pass
 
 
 def test_the_link_keeps_the_token_behind_the_hash(address: Address) -> None:
