@@ -104,8 +104,8 @@ class CrossEncoderRanker:
         exact_top: int = 50,
     ) -> None:
         """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
-        that may be on either side of a query's cut after its best `exact_top`, so that these are the best by float32 too.
-        (With mixed, a text's score is rough or exact depending on the query's other texts.)
+        that may be on either side of a query's cut after its best `exact_top`: nearly always, these are the best by float32 too
+        (docs/ranker-speed.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts.
 
         `backend`: see BACKENDS. `batch_tokens` counts padding; None: what suits the device. `pair_order` None: what the
         checkpoint's config says, else query-text. Raises RankerError if pairs cannot be scored.
@@ -143,7 +143,7 @@ class CrossEncoderRanker:
 
     @property
     def dtype(self) -> str:
-        """The model's number format, in torch's spelling; mixed-50 if the best 50 are those of float32."""
+        """The model's number format, in torch's spelling; mixed-50 if the best 50 are nearly always those of float32."""
         if self._exact_top:
             return f"{MIXED}-{self._exact_top}"
         return str(self._checkpoint.model.dtype).removeprefix("torch.")

@@ -182,7 +182,7 @@ def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
         choices=DTYPES,
         default="auto",
         help="of a checkpoint's numbers: auto is float32 on a CPU and bfloat16 on a GPU; "
-        "mixed is bfloat16 with the best 50 as float32 has them (default: %(default)s)",
+        "mixed is bfloat16, and float32 near the cut: nearly always the best 50 of float32 (default: %(default)s)",
     )
     parser.add_argument(
         "--backend", choices=BACKENDS, default="auto", help="a checkpoint's forward pass (default: %(default)s)"
