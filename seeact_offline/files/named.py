@@ -38,8 +38,8 @@ def open_regular(path: Path, largest: int = LARGE) -> BufferedReader:
     if stat.S_ISREG(found.st_mode) and found.st_size <= largest:
         return os.fdopen(file, "rb")
     os.close(file)
-    is_large = stat.S_ISREG(found.st_mode)
-    raise OSError(errno.EINVAL, f"more than {largest:,} bytes" if is_large else "not a regular file", str(path))
+    why = f"more than {largest:,} bytes" if stat.S_ISREG(found.st_mode) else "not a regular file"
+    raise OSError(errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL, why, str(path))
 
 
 def read_regular(path: Path, largest: int = LARGE) -> bytes:
