@@ -430,7 +430,7 @@ def test_a_pipe_among_the_task_files_is_named(dump: Dump) -> None:
     os.mkfifo(dump.tasks / "train" / "train_1.json")
     (report,) = dump.convert()
     assert (report.tasks, str(dump.problems[0])) == (1, f"broken_file: {dump.tasks}/train/train_1.json: cannot be read: "
-        f"{dump.tasks}/train/train_1.json, which is no regular file")  # fmt: skip
+        f"{dump.tasks}/train/train_1.json: not a regular file")  # fmt: skip
 
 
 def test_interrupted_conversion_leaves_no_file_and_keeps_the_last_one(dump: Dump) -> None:
