@@ -40,8 +40,11 @@ class Split:
 
     @cached_property
     def keys(self) -> tuple[StepKey, ...]:
-        """Keys of the steps, in order. Reads no page and no picture."""
-        return tuple(place.step_key for _, plan in self._plans for place in plan)
+        """Keys of the steps, in order. Reads no page and no picture. Raises DatasetError for a split without rows."""
+        found = tuple(place.step_key for _, plan in self._plans for place in plan)
+        if not found and self.wanted is None:
+            raise DatasetError("dataset", f"rows of {self.name}", f"none in {', '.join(s.name for s in self.sources)}")
+        return found
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:

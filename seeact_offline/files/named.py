@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from seeact_offline.files.formats import FormatError, read_json, read_yaml, typed
+from seeact_offline.files.formats import FormatError, read_json, read_yaml, short, typed
 from seeact_offline.records import InputError, StepKey
 
 SMALL = 16 << 20
@@ -25,6 +27,7 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Marks at the beginning of a file, in either order of bytes."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Without O_NONBLOCK, opening a pipe waits for its writer."""
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -92,7 +95,7 @@ def _step_named(row: Any) -> str:
 
 
 def read_settings(argument: str, path: Path) -> dict[Any, Any]:
-    """The names and values of a YAML file, or of a `.json` one. Raises InputError."""
+    """The names and values of a YAML file, or of a `.json` one. Raises InputError, also for texts that can be no name of a file."""
     text = read_text(argument, path, "a YAML or JSON file", largest=LARGEST_SETTINGS)
     try:
         values = read_json(text) if path.suffix == ".json" else read_yaml(text)
@@ -100,4 +103,15 @@ def read_settings(argument: str, path: Path) -> dict[Any, Any]:
         raise InputError(argument, error.expected, f"{error.got} in {path}") from None
     if not isinstance(values, dict):
         raise InputError(argument, "names and values", f"a {type(values).__name__} in {path}")
+    if found := next(filter(_UNWRITABLE.search, _texts(values)), None):
+        raise InputError(argument, "texts without NUL and lone surrogates", f"{short(found)} in {path}")
     return values
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts inside of a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in chain.from_iterable(value.items()) if isinstance(value, dict) else value:
+            yield from _texts(inner)

@@ -18,6 +18,8 @@ VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
 AZURE_KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
 SHORTEST_PASSWORD = 4
+LONGEST_URL = 4_000
+"""Characters: looking for secrets takes time that grows with their square."""
 _VERSION = re.compile(r"[\d.]+(-[\d.]+)*(-?(preview|beta|alpha|rc)\d*)?|v\d+|true|false")
 """A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words too."""
 _RANDOM = re.compile(r"(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[a-zA-Z0-9]{16,}")
@@ -94,6 +96,8 @@ def address_of(base_url: str | None) -> str | None:
 
 
 def _split(url: str, argument: str) -> SplitResult:
+    if len(url) > LONGEST_URL:
+        raise ModelSpecError(argument, f"a URL of at most {LONGEST_URL:,} characters", f"one of {len(url):,}")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

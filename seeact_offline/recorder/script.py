@@ -110,11 +110,11 @@ def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:
 def _action(step: Mapping[Any, Any], where: str) -> Action:
     name = str(step.get("op", "")).upper()
     if name not in RECORDED_AS:
-        raise InputError("script", f"'op' to be one of {', '.join(RECORDED_AS)} in {where}", repr(step.get("op")))
+        raise InputError("script", f"'op' to be one of {', '.join(RECORDED_AS)} in {where}", f"{step.get('op')!r:.60}")
     value = step.get("value")
     needs_value = RECORDED_AS[name] in OPERATIONS[1:]
     if needs_value == (value is None or str(value) == ""):
-        raise InputError("script", f"{'a' if needs_value else 'no'} 'value' for {name} in {where}", repr(value))
+        raise InputError("script", f"{'a' if needs_value else 'no'} 'value' for {name} in {where}", f"{value!r:.60}")
     operation = Operation(RECORDED_AS[name], "" if value is None else str(value), name)
     # YAML 1.1 reads a bare `on` as true
     selector = next((step[name] for name in ("selector", "on", True) if name in step), None)

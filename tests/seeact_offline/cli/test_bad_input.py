@@ -116,6 +116,21 @@ def test_missing_columns_are_named(cli: Cli, sample: Sample, tmp_path: Path) -> 
     assert [n for n in ("--dataset", "cleaned_html", "screenshot", "test_task.parquet") if n not in error] == []
 
 
+@pytest.mark.parametrize("verb", ["eval", "show", "rank", "ablate-markup"])
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_data_without_rows_are_refused(cli: Cli, sample: Sample, tmp_path: Path, verb: str, ending: str) -> None:
+    """A run of no steps once ended well, with figures of 0."""
+    stored = sample.dataset / "data" / "test_task-00000-of-00001.parquet"
+    if ending == "jsonl":
+        (tmp_path / "test_task.jsonl").touch()
+    else:
+        pq.write_table(pq.read_table(stored).slice(0, 0), tmp_path / "test_task.parquet")
+    out = ("--out", tmp_path / "out.parquet") if verb != "show" else ()
+    error = cli(verb, "--dataset", tmp_path, "--split", "cross_task", "--ranker", "bm25", *out).error
+    assert error == f"error: --dataset: expected rows of cross_task, got none in cross_task of {tmp_path}"
+    assert not (tmp_path / "out.parquet").exists()
+
+
 def test_a_line_that_is_not_json_is_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     (tmp_path / "test_task.jsonl").write_text("{torn\n")
     error = cli("eval", *sample.words, "--dataset", tmp_path).error

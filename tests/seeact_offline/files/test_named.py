@@ -198,6 +198,8 @@ def test_aliases_merges_dates_and_long_texts_are_read(tmp_path: Path) -> None:
         ("it.yaml", "\ufeffa: 1", None),
         ("it.yaml", "[1]", "expected names and values, got a list in"),
         ("it.yaml", "", "expected names and values, got a NoneType in"),
+        ("it.json", '{"b": [{"a\\u0000": 1}]}', r"expected texts without NUL and lone surrogates, got 'a\x00' in"),
+        ("it.yaml", '"\\ud800": 1', r"expected"),
         ("it.yaml", "a: " + "x" * (1 << 20), "more than 1,048,576 bytes"),
     ],
 )

@@ -88,3 +88,15 @@ def test_a_file_of_nonsense_says_nothing(folder: Path) -> None:
         b"OPENAI_API_KEY=" + b" " * 90_000 + b"\n" + b"\xff\x00=\n" * 1000 + b"A=" + b" #" * 1900
     )
     assert variable("OPENAI_API_KEY") == ""
+
+
+@pytest.mark.parametrize("url", ["http://h/" + "a" * 200_000, "http://" + "a" * 200_000, "http://h?" + "k=v&" * 50_000])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_url_that_is_too_long_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, url: str, is_named: bool
+) -> None:
+    """Looking for keys in it took an hour."""
+    if not is_named:
+        monkeypatch.setenv("OPENAI_BASE_URL", url[:100_000])
+    with pytest.raises(ModelSpecError, match=r"expected a URL of at most 4,000 characters, got one of [12]00,00"):
+        find_server(url if is_named else None)
