@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from ..files.named import read_regular
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, RowError, Step, StepKey
 
 Row = Mapping[str, object]
@@ -82,11 +83,7 @@ class StoredScreenshot:
             full = (self.folder / self.path).resolve()
             if not full.is_relative_to(self.folder.resolve()):
                 raise RowError("bad_screenshot", f"path {self.path!r} leads out of the data set's folder")
-            # reading a pipe or a device might never end
-            if full.exists() and not full.is_file():
-                raise RowError("bad_screenshot", f"path {self.path!r} is no regular file")
-            with full.open("rb") as file:
-                return _of_fair_size(file.read(MAX_PICTURE_BYTES + 1))
+            return read_regular(full, MAX_PICTURE_BYTES)
         except (OSError, ValueError) as error:
             raise RowError("bad_screenshot", f"path {self.path!r} cannot be read: {error}") from error
 

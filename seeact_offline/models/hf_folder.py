@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import read_regular
 from seeact_offline.records import ModelSpecError
 
 ANSWER_S = 2.0
@@ -160,10 +162,8 @@ def first_line(error: BaseException) -> str:
 
 def _json(path: Path, name: str) -> Any:
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise ValueError(f"{path.stat().st_size} bytes")
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return read_json(read_regular(path, MAX_JSON_BYTES))
+    except (OSError, FormatError) as error:
         raise ModelSpecError("model", f"a readable {path.name} in hf/{name}", first_line(error)) from None
 
 
