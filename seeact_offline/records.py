@@ -109,9 +109,10 @@ class CallError(StepError):
     ANSWERED = frozenset({"refused", "truncated", "empty_reply"})
     """The model's own doing: asking again would give the same."""
 
-    def __init__(self, name: str, detail: str = "", usage: Usage | None = None) -> None:
+    def __init__(self, name: str, detail: str = "", usage: Usage | None = None, call: CallRecord | None = None) -> None:
         super().__init__(name, detail)
         self.usage = usage or Usage()
+        self.call = call
 
     @property
     def answered(self) -> bool:
@@ -426,13 +427,22 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What an answer took. Differs from run to run."""
+    """How an answer was obtained. Differs from run to run."""
 
     attempts: int = 1
+    """0 for an answer that was kept."""
     seconds: float = 0.0
     """From the first attempt to the answer, waiting included."""
     request_id: str | None = None
     """The server's own name for the call."""
+    asked: str = ""
+    """The beginning of the digest of what was asked; empty where no answer came, or answers are not kept."""
+    reused: bool = False
+    """Whether an earlier place of the run has asked the same, and the answer's usage is counted there."""
+    from_store: str | None = None
+    """The UTC day on which another run paid for the answer, empty for a day that is not known; None: this run paid."""
+    usage: Usage | None = None
+    """What the answer cost, whichever place it is counted at; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +461,7 @@ class Completion:
     text: str
     usage: Usage = Usage()
     call: CallRecord | None = None
-    """None where nothing was called: a reply that was kept, a model of Python's."""
+    """None where nothing was sent: a built-in model, a recording."""
 
 
 class Model(Protocol):

@@ -26,7 +26,7 @@ from typing import Any
 
 from seeact_offline.ranking import ScoreRow, write_scores
 from seeact_offline.records import StepKey
-from tests.chat_server import Answer, ChatServer
+from tests.chat_server import COMPLETION_TOKENS, IMAGE_TOKENS, PROMPT_TOKENS, Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
 
 REPO = Path(__file__).resolve().parents[1]
@@ -331,6 +331,59 @@ def until(happened: Callable[[], object]) -> None:
     while not happened():
         assert time.monotonic() < ends
         time.sleep(0.002)
+
+
+# --- the bill ---
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A run with a cost limit that was killed again and again."""
+
+    cap: float
+    billed: float
+    """USD, by the server's own count."""
+    kills: int
+    n_steps: int
+    """Steps with results at the end."""
+
+
+class BillingServer(FaultyServer):
+    """Bills each request that it has worked on, whatever became of the answer: all but those that it turned away."""
+
+    TURNED_AWAY = (429, 503, 529)
+
+    def __init__(self, share: float, seed: int) -> None:
+        super().__init__(share, seed)
+        self.billed = 0.0
+        # USD, at PRICE
+
+    async def _reply(self, body: dict[str, Any]) -> Answer | str:
+        found = await super()._reply(body)
+        if not isinstance(found, Answer) or found.status not in self.TURNED_AWAY:
+            images = sum(isinstance(message["content"], list) for message in body["messages"])
+            tokens = PROMPT_TOKENS + IMAGE_TOKENS * images
+            self.billed += (tokens * PRICE[0] + COMPLETION_TOKENS * PRICE[1]) / 1e6
+        return found
+
+
+PRICE = (1.0, 1000.0)
+"""USD per million prompt and completion tokens: a cent a call."""
+
+
+def bill_campaign(folder: Path, n_tasks: int, cap: float, kills: int, seed: int = 0, share: float = 0.3) -> Bill:
+    """A run that is killed `kills` times at random moments and then left to its end, against a faulty server."""
+    asking, drawn, n_killed = Asking(make_steps(folder / "data", n_tasks), folder / "cache"), Random(seed), 0
+    limit = ("--max-cost", cap, "--price", "{},{}".format(*PRICE), "--max-tokens", COMPLETION_TOKENS)
+    with BillingServer(share, seed) as server:
+        for _ in range(kills):
+            wanted = len(server.requests) + drawn.randrange(max(1, round(100 * cap / kills)))
+            with asking.start(server, folder / "run", *limit) as process:
+                n_killed += _kill(process, server, wanted, drawn.uniform(0, 0.05))
+        last = asking.run(server, folder / "run", *limit)
+    assert last.status in (0, 1, 2), last.printed
+    results = folder / "run" / "results.json"
+    return Bill(cap, server.billed, n_killed, json.loads(results.read_text())["n_steps"] if results.exists() else 0)
 
 
 # --- paid once ---

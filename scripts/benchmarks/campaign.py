@@ -10,14 +10,17 @@ FAULTY_SHARE = 0.3
 FAULTY_TASKS, KILLED_TASKS, FEW_TASKS = 100, 30, 12
 """Of three steps each."""
 KILLS = 20
+BILLS, CAP_USD, RESTARTS = 20, 1.0, 5
+"""Runs with a cost limit, the limit, and how often each is killed."""
 PILOTS = (2, 10)
 
 
 def bench_campaign(scratch_in: Path | None) -> list[Line]:
-    """Faults in three requests of ten; kills at random moments; pilots; two processes on one folder; a search for the key."""
+    """Faults in three requests of ten; kills at random moments; cost limits; pilots; two processes on one folder; a search for the key."""
     return [
         *_faults(scratch_in),
         *_kills(scratch_in),
+        *_bills(scratch_in),
         *_paid_once(scratch_in),
         *_secrets(scratch_in),
     ]
@@ -53,6 +56,20 @@ def _kills(scratch_in: Path | None) -> list[Line]:
         Line("kills: predictions identical", float(seen.identical), "", at_least=0.5),
         Line("kills: calls completed once more", seen.again, "calls", at_most=seen.in_flight + 1),
     ]
+
+
+def _bills(scratch_in: Path | None) -> list[Line]:
+    from tests.campaigns import bill_campaign
+
+    shares = []
+    for seed in range(BILLS):
+        with scratch_folder(scratch_in) as scratch:
+            seen = bill_campaign(scratch, FEW_TASKS, CAP_USD, RESTARTS, seed, FAULTY_SHARE)
+        shares.append(seen.billed / seen.cap)
+    print(
+        f"cost limits: {BILLS} runs of {RESTARTS} kills each; billed {min(shares):.0%} to {max(shares):.0%} of the limit"
+    )
+    return [Line("cost limits: runs billed beyond", sum(share > 1 for share in shares), "runs", at_most=1)]
 
 
 def _paid_once(scratch_in: Path | None) -> list[Line]:

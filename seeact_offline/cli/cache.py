@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from seeact_offline.cli import options
-from seeact_offline.cli.output import say
+from seeact_offline.cli.output import note, say
 from seeact_offline.files.places import cache_folder
 from seeact_offline.files.store import Held, Store
 from seeact_offline.files.table import Table
@@ -24,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--days", type=options.count, default=DAYS, metavar="N",
-        help="prune: drop those older than so many days (default: %(default)s)",
+        help="prune: drop those not used for so many days (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument("--model", metavar="NAME", help="only replies of this model")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,16 +35,22 @@ def run(args: argparse.Namespace) -> int:
         say(f"{path}: no replies are kept")
         return 0
     with closing(Store(path, "cache")) as store:
+        if store.remark:
+            note(store.remark)
         if args.action == "list":
-            say(_listed(path, store.held()))
+            say(_listed(path, [one for one in store.held() if args.model in (None, one.about)]))
         else:
-            oldest = datetime.now(UTC).date() - timedelta(days=args.days)
-            dropped = store.drop(None if args.action == "clear" else oldest.isoformat())
+            today = datetime.now(UTC).date()
+            oldest = date.fromordinal(max(1, today.toordinal() - args.days)).isoformat()
+            dropped = store.drop(None if args.action == "clear" else oldest, args.model)
             say(f"{path}: {dropped} replies dropped")
+    if args.action == "clear" and args.model is None:
+        for damaged in path.parent.glob(f"{path.name}.damaged-*"):
+            damaged.unlink()
     return 0
 
 
 def _listed(path: Path, held: list[Held]) -> str:
-    rows = [(one.about or "not known", one.texts, f"{one.characters / 1e6:.1f}", one.first, one.last) for one in held]
-    table = Table(header=("model", "replies", "MB", "first", "last"), rows=rows)
+    rows = [(one.about or "not known", one.texts, f"{one.characters / 1e6:.1f}", one.first, one.used) for one in held]
+    table = Table(header=("model", "replies", "MB", "first", "last used"), rows=rows)
     return f"{path}\n\n{table.markdown()}"

@@ -139,7 +139,15 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
     model.add_argument("--tpm", type=options.positive_float, metavar="N", help="most tokens a minute")
     model.add_argument(
         "--cache", metavar="DIR|off",
-        help="where paid replies are kept for later runs (default: your cache folder, but off at a temperature above 0)",
+        help="where paid replies are kept for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",
+    )  # fmt: skip
+    model.add_argument(
+        "--ask-equal", action="store_true",
+        help="ask equal requests again, as the released code does (default: at temperature 0 each is asked once)",
+    )  # fmt: skip
+    model.add_argument(
+        "--model-version", metavar="TEXT",
+        help="your name for the weights behind the model's name; kept replies of other versions are not used",
     )  # fmt: skip
     model.add_argument(
         "--price", metavar="IN,OUT|FILE",
@@ -179,7 +187,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         "--max-cost",
         type=options.positive_float,
         metavar="USD",
-        help="stop before a call that could exceed this; needs --price",
+        help="stop before an attempt that could exceed this; needs a price, or a model that reports what calls cost",
     )
     return runs
 

@@ -274,9 +274,11 @@ class _Asker:
         # not in the constructor: an error there would look as if the worker had died
         if self._threads is not None:
             set_model_threads(self._threads)
-        other = [name for name, value in self._asking.identity.items() if self._identity.get(name) != value]
+        # a function of Python came from there, whether or not its source did
+        here = {name: value for name, value in self._asking.identity.items() if name != "code"}
+        other = [name for name, value in here.items() if self._identity.get(name) != value]
         if other:
-            got = f"{other[0]} {self._asking.identity[other[0]]!r:.80} on {socket.gethostname()}"
+            got = f"{other[0]} {here[other[0]]!r:.80} on {socket.gethostname()}"
             raise InputError("model", f"{other[0]} {self._identity.get(other[0])!r:.80} on every machine", got)
         return open_model(self._asking.model, self._asking.options)
 

@@ -1,18 +1,24 @@
 """The one SQLite store: texts by key, each kept the moment it is put there, with a checksum.
 
-A bit that flips on disk could turn a text into another one: a text that does not match its checksum is removed and reported.
+A bit that flips on disk could turn a text into another one: a text that does not match its checksum is removed, counted, and not
+given back. A file that SQLite cannot use any more is put aside, and what can be read of it is carried over.
 
 Any number of programs may use one file. On this machine's disks it has a write-ahead log, whose shared memory does not reach
 other machines: on a network file system it has a rollback journal instead, which is slower and relies on that system's locks.
+A program claims a key before it does the costly work for its text; the claim is a locked file, and ends with the program.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from seeact_offline.records import InputError
 
@@ -24,70 +30,118 @@ NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs"}
 )
 """File systems that other machines may use at the same time."""
-COLUMNS = {"checksum": "TEXT", "about": "TEXT", "made": "TEXT"}
+COLUMNS = {"checksum": "TEXT", "about": "TEXT", "made": "TEXT", "used": "TEXT"}
 """Those that came later than the key and its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a store holds of one kind."""
+    """Texts of one kind that a store holds."""
 
     about: str
     texts: int
     characters: int
     first: str
     """UTC day of the oldest, empty where it is not known."""
-    last: str
+    used: str
+    """UTC day on which one of them was last used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of the store."""
+
+    text: str
+    made: str
+    """UTC day on which it was put there; empty where it is not known."""
 
 
 class Store:
     """Texts by key in one SQLite file, open until `close`. A killed program loses none of the texts it put there."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """`name`: the argument that errors name. Makes the folder. Raises InputError for an unusable file."""
+        """`name`: the argument that errors name. Makes the folder. Raises InputError for a file that cannot be opened or made."""
         self._path, self._name = path, name
+        self.damaged = 0
+        """Texts that were removed since it was opened, as they did not match their checksums."""
+        self.remark = ""
+        """What became of a file that could not be used."""
+        self._claims: dict[str, FileLock] = {}
         try:
-            self._db = _open_file(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._opened()
         except (OSError, sqlite3.Error) as error:
             raise self.unusable(error) from error
 
-    def get(self, key: str) -> str | None:
-        """None for an unknown key. Raises InputError for a damaged text, which is then removed."""
-        try:
-            # as bytes, because a damaged value may not be text
-            row = self._db.execute(
-                "SELECT CAST(completion AS BLOB), CAST(checksum AS BLOB) FROM completions WHERE key = ?", (key,)
-            ).fetchone()
-            if row is None:
-                return None
-            value, checksum = row
-            if checksum != _checksum(key, value):
-                self._db.execute("DELETE FROM completions WHERE key = ?", (key,))
-                raise ValueError("a reply is damaged; it is removed now, and the same command asks for it again")
-            return bytes(value).decode()
-        except (sqlite3.Error, ValueError) as error:
-            raise self.unusable(error) from error
+    def get(self, key: str) -> Text | None:
+        """None for an unknown key, and for a damaged text, which is removed. Raises InputError when the file breaks."""
+        # as bytes, because a damaged value may not be text
+        columns = "CAST(completion AS BLOB), CAST(checksum AS BLOB), made, used"
+        row = self._do(f"SELECT {columns} FROM completions WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        value, checksum, made, used = row
+        if checksum != _checksum(key, value):
+            self.remove(key)
+            return None
+        if used != _day():
+            self._do("UPDATE completions SET used = ? WHERE key = ?", (_day(), key))
+        return Text(bytes(value).decode(), made if isinstance(made, str) else "")
+
+    def remove(self, key: str) -> None:
+        """Removes a damaged text. Raises InputError."""
+        self._do("DELETE FROM completions WHERE key = ?", (key,))
+        self.damaged += 1
 
     def put(self, key: str, text: str, about: str = "") -> None:
         """Replaces an older text. `about`: what kind of text it is. Raises InputError if the file cannot be written."""
-        row = key, text, _checksum(key, text.encode()).decode(), about, _day()
-        self._do(
-            "INSERT OR REPLACE INTO completions (key, completion, checksum, about, made) VALUES (?, ?, ?, ?, ?)", row
-        )
+        row = key, text, _checksum(key, text.encode()).decode(), about, _day(), _day()
+        self._do(f"INSERT OR REPLACE INTO completions ({', '.join(_ALL)}) VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def claim(self, key: str) -> bool:
+        """Whether the key is this store's now, until `release`: another program may have it. Where files cannot be locked all may."""
+        lock = FileLock(self._path.with_name(f"{self._path.name}-{key[:32]}.lock"), thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return False
+        except (NotImplementedError, OSError):
+            return True
+        self._claims[key] = lock
+        return True
+
+    def release(self, key: str) -> None:
+        """Gives up a claim."""
+        if (lock := self._claims.pop(key, None)) is not None:
+            Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
     def held(self) -> list[Held]:
         """What it holds, kind by kind. Raises InputError."""
-        columns = "about, count(*), sum(length(completion)), min(made), max(made)"
+        columns = "about, count(*), sum(length(completion)), min(made), max(coalesce(used, made))"
         rows = self._do(f"SELECT {columns} FROM completions GROUP BY about ORDER BY about", ()).fetchall()
-        return [Held(about or "", texts, size, first or "", last or "") for about, texts, size, first, last in rows]
+        return [Held(about or "", texts, size, first or "", used or "") for about, texts, size, first, used in rows]
 
-    def drop(self, before: str | None = None) -> int:
-        """Removes the texts that were put there before this UTC day (YYYY-MM-DD), or all; returns how many. Those of which
-        the day is not known count as old. Raises InputError."""
-        where, given = ("", ()) if before is None else (" WHERE made IS NULL OR made < ?", (before,))
-        dropped = self._do(f"DELETE FROM completions{where}", given).rowcount
+    def drop(self, before: str | None = None, about: str | None = None) -> int:
+        """Removes the texts that were last used before this UTC day (YYYY-MM-DD), or on any day, of this kind, or of all; returns
+        how many. Those of which the day is not known count as old. Raises InputError."""
+        unused = "(coalesce(used, made) IS NULL OR coalesce(used, made) < ?)"
+        limits = {unused: before, "about = ?": about}
+        given = tuple(value for value in limits.values() if value is not None)
+        where = " AND ".join(clause for clause, value in limits.items() if value is not None) or "TRUE"
+        dropped = self._do(f"DELETE FROM completions WHERE {where}", given).rowcount
         self._do("VACUUM", ())
         return dropped
+
+    def close(self) -> None:
+        """Safe to call twice."""
+        for key in [*self._claims]:
+            self.release(key)
+        self._db.close()
+
+    def unusable(self, error: Exception) -> InputError:
+        """The error for a file that cannot be used."""
+        return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
 
     def _do(self, statement: str, given: tuple[str, ...]) -> sqlite3.Cursor:
         try:
@@ -95,26 +149,55 @@ class Store:
         except sqlite3.Error as error:
             raise self.unusable(error) from error
 
-    def close(self) -> None:
-        """Safe to call twice."""
-        self._db.close()
+    def _opened(self) -> sqlite3.Connection:
+        """The file's, or that of a new one in place of a damaged file."""
+        try:
+            return _open_file(self._path)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_ORDER:
+                raise
+            with FileLock(self._path.with_name(f"{self._path.name}.lock")):
+                return self._mended()
 
-    def unusable(self, error: Exception) -> InputError:
-        """The error for a file that cannot be used, also for a caller who cannot make sense of a text in it."""
-        return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
+    def _mended(self) -> sqlite3.Connection:
+        with suppress(sqlite3.DatabaseError):
+            # another program may have been faster
+            return _open_file(self._path)
+        day = datetime.now(UTC).strftime("%Y-%m-%d-%H%M%S")
+        aside = self._path.with_name(f"{self._path.name}.damaged-{day}")
+        for end in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self._path.with_name(f"{self._path.name}{end}").replace(aside.with_name(f"{aside.name}{end}"))
+        db = _open_file(self._path)
+        rows = list(_salvaged(aside))
+        db.executemany(f"INSERT OR REPLACE INTO completions ({', '.join(_ALL)}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self.remark = f"{self._path} was damaged: {len(rows)} replies of it are kept, the rest is in {aside}"
+        return db
+
+
+_ALL = ("key", "completion", *COLUMNS)
+"""The columns, in the order in which rows are written."""
+_SCANS = ("rowid", "rowid DESC", "key", "key DESC")
+"""Orders in which rows are looked for: a damaged page ends a scan, and those behind it are met from the other end."""
+_IN_ORDER = frozenset(
+    {
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
+        *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+    }
+)
+"""Errors that say nothing against the file."""
 
 
 def _open_file(path: Path) -> sqlite3.Connection:
     """Each statement commits by itself; a write-ahead log keeps the file whole when the process is killed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None)
+    # opened in one thread, used in another that runs the event loop
+    db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
+    db.text_factory = lambda value: value.decode(errors="replace")
     try:
         db.execute(f"PRAGMA journal_mode = {'DELETE' if _file_system(path) in NETWORK else 'WAL'}")
         db.execute("PRAGMA synchronous = NORMAL")
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS completions"
-            " (key TEXT PRIMARY KEY, completion TEXT NOT NULL, checksum TEXT, about TEXT, made TEXT)"
-        )
+        later = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        db.execute(f"CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL, {later})")
         # the index too: a key missing from it would be paid for again
         verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
@@ -125,6 +208,25 @@ def _open_file(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _salvaged(path: Path) -> Iterator[tuple[str | None, ...]]:
+    """The rows of a damaged file that match their checksums. Each is read by itself, so that one that cannot be hides no other."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.text_factory = bytes
+        # lets SQLite read a file that is shorter than its header says
+        db.execute("PRAGMA writable_schema = ON")
+        known = {column[1].decode() for column in db.execute("PRAGMA table_info(completions)")}
+        columns = ", ".join(f"CAST({name} AS BLOB)" if name in known else "NULL" for name in _ALL)
+        row_ids: set[int] = set()
+        for order in _SCANS:
+            with suppress(sqlite3.Error):
+                row_ids.update(row_id for (row_id,) in db.execute(f"SELECT rowid FROM completions ORDER BY {order}"))
+        for row_id in sorted(row_ids):
+            with suppress(sqlite3.Error, UnicodeError, TypeError, AttributeError):
+                row = db.execute(f"SELECT {columns} FROM completions WHERE rowid = ?", (row_id,)).fetchone()
+                if row is not None and row[2] == _checksum(row[0].decode(), row[1]):
+                    yield tuple(None if value is None else value.decode() for value in row)
 
 
 def _add_columns(db: sqlite3.Connection) -> None:

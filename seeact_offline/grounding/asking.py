@@ -32,7 +32,7 @@ from seeact_offline.records import (
 
 NOTES = {
     "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
-    "reply_reused": "a reply to the same question, paid for by another row of the table or by another group",
+    "reply_reused": "a reply to the same question, paid for by another group or by another row of the table",
 }
 """What may be counted of any strategy's questions, and what each count means."""
 
@@ -115,6 +115,8 @@ class Session:
                 texts.append(completion.text)
         except CallError as error:
             self.usage += error.usage
+            if error.call is not None:
+                self.calls.append(Call(question.index, turn, error.call))
             if not error.answered:
                 raise
             return Conversation(tuple(texts), error.name, error.detail)

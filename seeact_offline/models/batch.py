@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
-from seeact_offline.files.store import Store
 from seeact_offline.models import failures
-from seeact_offline.models.cache import Kept, decoded, encoded, request_key
+from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.models.parameters import DETAIL
-from seeact_offline.models.provider import ModelOptions
+from seeact_offline.models.provider import ModelOptions, version_of
+from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey
 
 WAITING = "waiting_for_batch"
@@ -37,7 +36,7 @@ class Wire:
         provider, _, name = str(spec).partition("/")
         if not isinstance(spec, str) or provider != _PROVIDER or not name:
             raise ModelSpecError("model", f"{_PROVIDER}/NAME with batch", repr(spec))
-        self._model = OpenAIModel(name, options)
+        self._model, self._options = OpenAIModel(name, options), options
         self.refusals: list[Mapping[str, Any]] = []
         """The server's words on parameters of ours that it does not take: they are left out from the next wave on."""
         first = self.parameters
@@ -49,7 +48,12 @@ class Wire:
     @property
     def identity(self) -> Mapping[str, object]:
         """As of the live model: so that replies are shared."""
-        return self._model.identity
+        return {**self._model.identity, **version_of(self._options)}
+
+    @property
+    def by_place(self) -> bool:
+        """Whether equal requests of two places are two."""
+        return self._options.asks_each
 
     @property
     def url(self) -> str:
@@ -75,7 +79,8 @@ class Wire:
 
     def read(self, body: object) -> Completion | Failure:
         """What the body of a success says."""
-        return self._model.read(json.dumps(body).encode(), {})
+        outcome = self._model.read(json.dumps(body).encode(), {})
+        return replace(outcome, usage=priced(outcome.usage, self._options.price))
 
     def give_way(self, sent: Collection[str], failure: Failure) -> bool:
         """Whether it refuses one of our own parameters among those that were `sent`, which is left out from now on."""
@@ -97,29 +102,6 @@ class Wire:
         return self._model.dropped
 
 
-class Replies:
-    """The store of paid replies by key. Close it."""
-
-    def __init__(self, path: Path, about: str) -> None:
-        """`about`: the model's name, for people. Raises InputError for an unusable file."""
-        self._store, self._about = Store(path, "cache"), about
-
-    def get(self, key: str) -> Kept | None:
-        """Raises InputError when the file breaks."""
-        text = self._store.get(key)
-        try:
-            return None if text is None else decoded(text)
-        except (ValueError, KeyError, TypeError) as error:
-            raise self._store.unusable(error) from error
-
-    def put(self, key: str, kept: Kept) -> None:
-        """Raises InputError when the file breaks."""
-        self._store.put(key, encoded(kept), self._about)
-
-    def close(self) -> None:
-        self._store.close()
-
-
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A request without a reply."""
@@ -129,27 +111,22 @@ class Missing:
 
 
 class BatchModel:
-    """A model that is never called."""
+    """A model that is never called: it answers from kept replies alone."""
 
-    def __init__(
-        self, identity: Mapping[str, object], replies: Replies, failed: Mapping[str, tuple[str, str]] | None = None
-    ) -> None:
+    def __init__(self, wire: Wire, replies: ReplyStore, failed: Mapping[str, tuple[str, str]] | None = None) -> None:
         """`failed`: keys of requests that are not to be asked again -> the failure's name and what the server said."""
-        self._identity, self._replies, self._failed = identity, replies, failed or {}
+        self._replies, self._failed = ReplyCache(replies, wire.identity, wire.by_place), failed or {}
         self._missing: dict[StepKey, list[Missing]] = {}
 
     async def complete(self, request: Request) -> Completion:
-        """The reply in the store. Raises CallError, WAITING for a reply that is still to come; InputError when the file breaks."""
-        key = request_key(self._identity, request)
-        kept = self._replies.get(key)
-        if kept is None and key in self._failed:
+        """The kept reply. Raises CallError, WAITING for a reply that is still to come; InputError when the file breaks."""
+        found, key = self._replies.look(request), self._replies.keys(request)[0]
+        if found is not None:
+            return found
+        if key in self._failed:
             raise CallError(*self._failed[key])
-        if kept is None:
-            self._missing.setdefault(request.key, []).append(Missing(key, request))
-            raise CallError(WAITING, "its reply is still to come")
-        if kept.failure is not None:
-            raise CallError(kept.failure, kept.detail, kept.usage)
-        return Completion(kept.text, kept.usage)
+        self._missing.setdefault(request.key, []).append(Missing(key, request))
+        raise CallError(WAITING, "its reply is still to come")
 
     def missing(self, step: StepKey) -> list[Missing]:
         """What the step has asked in vain since this was last called, in order of asking."""
@@ -170,13 +147,10 @@ class Result:
     outcome: Completion | Failure
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> CachedReply | None:
         """The model's answer, if only that it declines; None for a call without an answer."""
-        if isinstance(self.outcome, Completion):
-            return Kept(self.outcome.text, self.outcome.usage)
-        if self.outcome.answered:
-            return Kept("", self.outcome.usage, self.outcome.name, self.outcome.detail)
-        return None
+        answer = self.outcome if isinstance(self.outcome, Completion) else self.outcome.error
+        return CachedReply.of(answer) if isinstance(answer, Completion) or answer.answered else None
 
 
 def read_result(line: bytes, wire: Wire) -> Result:

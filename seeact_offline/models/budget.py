@@ -1,23 +1,38 @@
-"""A limit on what a run's calls cost that is never exceeded: before each call the most that it can cost is set aside.
+"""A limit on what a run's calls cost that is never exceeded: before each attempt the most that it can cost is reserved.
 
-Where that no longer fits, calls wait for those in flight, which mostly cost less than was set aside for them. When none is in
-flight and it still does not fit, the run is out of budget.
+Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When none is in
+flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger before it is made and when
+its cost is known, so a run that is killed and resumed knows all that it may have spent.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import NamedTuple, Self, TypeVar
 
-from seeact_offline.records import CallError, Completion, InputError, Message, Model, OutOfBudget, Request
+import msgspec
+
+from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.journal import Journal
+from seeact_offline.models.failures import Failure
+from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.tokens import Size, count_words, visual_tokens
 
 TOKENS_A_WORD = 1.5
-"""At most, over the texts of a request: models' tokenizers cut rare words into pieces."""
+BYTES_A_TOKEN = 4
+"""A text counts as so many tokens a word, or one for so many bytes, whichever is more: tokenizers cut rare words into pieces."""
+CALLS_A_STEP = 8
+"""For which there has to be money before a further step is begun."""
 UNKNOWN = (2048, 2048)
 """Pixels of a picture that does not say its size."""
 MILLION = 1_000_000
+Outcome = TypeVar("Outcome", bound="Completion | Failure")
 
 
 class Price(NamedTuple):
@@ -27,46 +42,151 @@ class Price(NamedTuple):
     completion: float
 
 
+def priced(usage: Usage, price: Price | None) -> Usage:
+    """The usage with its cost, where it counts tokens and reports none."""
+    if price is None or usage.cost_usd or usage.unreported or not (usage.prompt_tokens or usage.completion_tokens):
+        return usage
+    cost = (usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion) / MILLION
+    return replace(usage, cost_usd=cost)
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    """A line of the ledger: an attempt that is about to be made (`most`), or its cost."""
+
+    attempt: int
+    most: float | None = None
+    """USD; None in the second line of an attempt."""
+    cost: float | None = None
+    """USD; None where no price was known."""
+    prompt_tokens: int = 0
+    """Where no price was known, as `completion_tokens`."""
+    completion_tokens: int = 0
+
+
+class Ledger:
+    """The money that a run may have spent, attempt by attempt. A context manager, open for writing inside."""
+
+    def __init__(self, path: Path, price: Price | None = None) -> None:
+        """`price`: of attempts that were made when none was known. Raises InputError for a file that cannot be read."""
+        self._journal, self._open = Journal(path), ExitStack()
+        self.is_new = not path.exists()
+        self.spent = 0.0
+        """USD, with all that was reserved for attempts of which nobody knows the outcome."""
+        self.dearest = 0.0
+        """USD of the attempt that has cost most."""
+        self.margin = 1.0
+        """How many times as much an attempt has cost as was reserved for it."""
+        self._attempts = 0
+        reserved: dict[int, float] = {}
+        for line in self._journal.lines():
+            try:
+                entry = decoded(line.text, _Entry)
+            except FormatError as error:
+                raise InputError("out", error.expected, f"{error.got} in line {line.number} of {path}") from None
+            self._attempts = max(self._attempts, entry.attempt)
+            if entry.most is not None:
+                reserved[entry.attempt] = entry.most
+                continue
+            tokens = Usage(1, entry.prompt_tokens, entry.completion_tokens)
+            cost = (entry.cost if entry.cost is not None else priced(tokens, price).cost_usd) or 0.0
+            self.spent += cost
+            self.dearest = max(self.dearest, cost)
+            if most := reserved.pop(entry.attempt, None):
+                self.margin = max(self.margin, cost / most)
+        self.spent += sum(reserved.values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def reserve(self, most: float) -> int:
+        """Notes an attempt that is about to be made; returns its number."""
+        self._attempts += 1
+        if most:
+            self._append(_Entry(self._attempts, most=most))
+        return self._attempts
+
+    def settle(self, attempt: int, usage: Usage) -> None:
+        """Notes the outcome. `usage`: with a cost, or of tokens without a price."""
+        if usage.cost_usd is not None:
+            self._append(_Entry(attempt, cost=usage.cost_usd))
+        elif usage.prompt_tokens or usage.completion_tokens:
+            self._append(_Entry(attempt, None, None, usage.prompt_tokens, usage.completion_tokens))
+
+    def _append(self, entry: _Entry) -> None:
+        if not self._journal.is_open:
+            self._open.enter_context(self._journal)
+        self._journal.append(json.dumps(msgspec.to_builtins(entry)))
+
+
+class _Reserved(NamedTuple):
+    """For an attempt in flight."""
+
+    number: int
+    most: float
+    margin: float
+
+
 class Budget:
     """What may still be spent, by all models that share it. Belongs to one event loop at a time."""
 
     def __init__(
         self,
-        limit: float,
-        price: Price,
-        max_tokens: int,
-        spent: float = 0.0,
+        limit: float | None = None,
+        price: Price | None = None,
+        max_tokens: int = 4096,
         picture_tokens: Callable[[Size], int] = visual_tokens,
+        ledger: Ledger | None = None,
     ) -> None:
-        """USD; `spent` before. `max_tokens`: most that a reply may have. `picture_tokens`: what the model counts a picture as."""
-        self.limit, self.price, self.spent = limit, price, spent
-        self._picture_tokens = picture_tokens
+        """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`: most that a
+        reply may have. `picture_tokens`: what the model counts a picture as."""
+        self.limit, self.price = inf if limit is None else limit, price
+        self.spent = 0.0 if ledger is None else ledger.spent
         self.refused: float | None = None
         """USD that the call could have cost for which too little was left; None where there was none."""
-        self._max_tokens = max_tokens
-        self._set_aside: dict[object, float] = {}
+        self._picture_tokens, self._max_tokens, self._ledger = picture_tokens, max_tokens, ledger
+        self._reserved: set[_Reserved] = set()
+        self._attempts = 0
+        self._dearest = 0.0 if ledger is None else ledger.dearest
+        # how many times as much a call has cost as it can by our count
+        self._margin = 1.0 if ledger is None else ledger.margin
         self._freed: asyncio.Event | None = None
 
-    def most(self, messages: Sequence[Message]) -> float:
-        """USD that a call with these messages can cost."""
-        prompt = TOKENS_A_WORD * sum(count_words(message.text) for message in messages)
-        pictures = [message.picture for message in messages if message.picture is not None]
-        prompt += sum(self._picture_tokens(getattr(picture, "size", UNKNOWN)) for picture in pictures)
-        return (prompt * self.price.prompt + self._max_tokens * self.price.completion) / MILLION
+    async def spend(self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Makes an attempt, and gives back its outcome with its cost. Raises what it raises, OutOfBudget before an attempt that
+        could cost too much, and InputError where there is a limit and nobody says what calls cost."""
+        reserved = await self._reserve(messages)
+        usage = Usage(cost_usd=None)
+        try:
+            outcome = await attempt()
+            usage = self._usage(outcome, messages, reserved)
+        except CallError as error:
+            usage = self._usage(error, messages, reserved)
+            error.usage = usage if error.usage.calls else error.usage
+            raise
+        finally:
+            self._settle(reserved, usage)
+        if self.price is None and self.limit < inf and not self._dearest:
+            raise InputError("max_cost", "a price, or a model that reports what its calls cost", "neither")
+        return replace(outcome, usage=usage) if outcome.usage.calls else outcome
 
-    async def set_aside(self, most: float) -> object:
-        """Waits until so much can be spent; the token is for `settle`. Raises OutOfBudget where it never will."""
-        while self.spent + sum(self._set_aside.values()) + most > self.limit:
-            if not self._set_aside:
-                self.refused = most
-                raise OutOfBudget(
-                    f"{self.spent:.4f} of {self.limit} USD are spent, and the next call may cost {most:.4f}"
-                )
-            self._freed = self._freed or asyncio.Event()
-            await self._freed.wait()
-        token = object()
-        self._set_aside[token] = most
-        return token
+    def has_room(self, steps: int) -> bool:
+        """Whether so many steps may be under way. Near the limit one is asked after the other, so that most are finished."""
+        call = max(self._dearest, self._cost((), self._max_tokens)) if self._dearest else inf
+        return steps <= 1 or self.limit == inf or self.limit - self.spent >= steps * CALLS_A_STEP * call
+
+    def add(self, cost: float) -> None:
+        """Counts what was spent elsewhere on this run."""
+        self.spent += cost
+        if self._ledger is not None and cost:
+            self._ledger.settle(self._ledger.reserve(0.0), Usage(cost_usd=cost))
+
+    @property
+    def known(self) -> float | None:
+        """USD spent; None where no price is known and no call has told its cost."""
+        return self.spent if self.spent or self.price is not None else None
 
     def too_small(self) -> InputError:
         """The error for a run that got no step done with it."""
@@ -79,43 +199,77 @@ class Budget:
             "max_cost", wanted, f"{self.limit}, of which {self.spent:.4f} were spent before any step was answered"
         )
 
-    def settle(self, token: object, cost: float | None) -> None:
-        """`cost`: what the call came to; None where nobody knows, which counts as all that was set aside."""
-        most = self._set_aside.pop(token)
-        self.spent += most if cost is None else cost
+    def _usage(
+        self, outcome: Completion | Failure | CallError, messages: Sequence[Message], reserved: _Reserved
+    ) -> Usage:
+        """With its cost, None where nobody knows. A text without token counts is charged by our own count, which is never too low."""
+        usage = outcome.usage
+        if isinstance(outcome, Failure) and outcome.unbilled:
+            return replace(usage, cost_usd=usage.cost_usd or 0.0)
+        known = priced(usage, self.price)
+        if self.price is None or known.cost_usd or known is not usage:
+            return known
+        if isinstance(outcome, Completion) and not usage.unreported:
+            cost = self._cost(messages, _tokens(outcome.text))
+            return replace(usage, cost_usd=cost if self.limit == inf else min(cost, reserved.most))
+        return replace(usage, cost_usd=None)
+
+    def _cost(self, messages: Sequence[Message], reply_tokens: float) -> float:
+        """USD that these messages and a reply of so many tokens cost; 0 without a price."""
+        if self.price is None:
+            return 0.0
+        prompt = sum(_tokens(message.text) for message in messages)
+        pictures = [message.picture for message in messages if message.picture is not None]
+        prompt += sum(self._picture_tokens(getattr(picture, "size", UNKNOWN)) for picture in pictures)
+        return (prompt * self.price.prompt + reply_tokens * self.price.completion) / MILLION
+
+    def _most(self, messages: Sequence[Message]) -> float:
+        """USD to reserve for a call. Where only past costs are known: all that is left for the first, then twice the dearest."""
+        if self.price is not None:
+            return self._margin * self._cost(messages, self._max_tokens)
+        if self.limit == inf:
+            return 0.0
+        left = self.limit - self.spent
+        return 2 * self._dearest or (left * (1 - 1e-9) if left > 0 else inf)
+
+    async def _reserve(self, messages: Sequence[Message]) -> _Reserved:
+        """Waits until so much can be spent. Raises OutOfBudget where it never will."""
+        while self._must_wait(most := self._most(messages)):
+            if not self._reserved:
+                self.refused = most
+                raise OutOfBudget(
+                    f"{self.spent:.4f} of {self.limit} USD are spent, and the next call may cost {most:.4f}"
+                )
+            self._freed = self._freed or asyncio.Event()
+            await self._freed.wait()
+        self._attempts = self._attempts + 1 if self._ledger is None else self._ledger.reserve(most)
+        reserved = _Reserved(self._attempts, most, self._margin)
+        self._reserved.add(reserved)
+        return reserved
+
+    def _must_wait(self, most: float) -> bool:
+        """Whether so much cannot be spent now. The first call is made alone: it tells how far our count of tokens is right."""
+        if self._reserved and not self._dearest and self.limit < inf:
+            return True
+        return self.spent + sum(one.most for one in self._reserved) + most > self.limit
+
+    def _settle(self, reserved: _Reserved, usage: Usage) -> None:
+        """A cost that nobody knows counts as all that was reserved."""
+        self._reserved.discard(reserved)
+        self.spent += reserved.most if usage.cost_usd is None else usage.cost_usd
+        if usage.cost_usd is not None:
+            self._dearest = max(self._dearest, usage.cost_usd)
+            if reserved.most:
+                # calls that cost more than they can by our count: from now on more is reserved
+                self._margin = max(self._margin, reserved.margin * usage.cost_usd / reserved.most)
+        if self._ledger is not None:
+            self._ledger.settle(reserved.number, usage)
         if self._freed is not None:
             self._freed.set()
             self._freed = None
 
 
-class BudgetedModel:
-    """A model whose calls are paid out of a budget."""
-
-    def __init__(self, model: Model, budget: Budget) -> None:
-        self._model, self._budget = model, budget
-
-    async def complete(self, request: Request) -> Completion:
-        """Raises what the model raises, and OutOfBudget before a call that could cost too much."""
-        token, cost = await self._budget.set_aside(self._budget.most(request.messages)), None
-        try:
-            completion = await self._model.complete(request)
-            cost = completion.usage.cost_usd
-        except CallError as error:
-            cost = error.usage.cost_usd
-            raise
-        finally:
-            self._budget.settle(token, cost)
-        return completion
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Parameters that the server would not take."""
-        return tuple(getattr(self._model, "dropped", ()))
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is worth saying of how the model is asked."""
-        return tuple(getattr(self._model, "remarks", ()))
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
+def _tokens(text: str) -> float:
+    # a run of other letters may be a sentence, and each of them more than a token
+    others = sum(not character.isascii() for character in text)
+    return TOKENS_A_WORD * others + max(TOKENS_A_WORD * count_words(text), len(text) / BYTES_A_TOKEN)

@@ -378,4 +378,4 @@ def _identity(name: str, options: ModelOptions) -> dict[str, str]:
     return {"model": f"builtin/{name}"}
 
 
-PROVIDER = Provider(usage=tuple(MODELS), open=_open, identity=_identity)
+PROVIDER = Provider(usage=tuple(MODELS), open=_open, identity=_identity, is_free=True)

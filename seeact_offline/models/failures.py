@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ _NO_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached",
 _NO_QUOTA_WORDS = ("credit balance is too low", "billing hard limit")
 """How servers without such codes say it; Anthropic's under status 400."""
 _NO_MODEL_CODES = frozenset({"model_not_found", "DeploymentNotFound"})
+_MAY_BE_BILLED = frozenset({408, 500, 502, 504, *range(520, 528)})
+"""Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Failure:
     status: int | None = None
     body: Any = None
     """Of an error, parsed; None where it is not JSON."""
+    unbilled: bool = False
+    """Whether the attempt cannot have cost anything: it reached no server, or the server refused it."""
 
     @property
     def error(self) -> CallError:
@@ -88,6 +92,10 @@ def blank(finish: object, usage: Usage) -> Failure:
 
 def of_status(status: int, headers: Mapping[str, str], content: bytes) -> Failure:
     """An answer with a status other than success."""
+    return replace(_of_status(status, headers, content), unbilled=status not in _MAY_BE_BILLED)
+
+
+def _of_status(status: int, headers: Mapping[str, str], content: bytes) -> Failure:
     body = _parsed(content)
     said = _message(body) or content[:2000].decode("utf-8", "replace")
     detail = scrubbed(f"Error code: {status} - {said.rstrip('.')}")
@@ -121,7 +129,8 @@ def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
     codes = error_codes(body)
     numbers = [int(code) for code in codes if code.isdecimal() and len(code) == 3 and code >= "400"]
     if numbers or codes & (_NO_QUOTA_CODES | POLICY_CODES | _NO_MODEL_CODES):
-        return of_status(min(numbers, default=400), headers, json.dumps(body).encode())
+        # it came as a success, which may be billed as one
+        return _of_status(min(numbers, default=400), headers, json.dumps(body).encode())
     return malformed(f"an error as a success: {_message(body) or error}")
 
 
@@ -137,7 +146,7 @@ def of_exception(error: Exception) -> Failure:
     if kind == "DecodingError":
         return malformed(f"a body that cannot be unpacked: {cause}")
     name = "timeout" if isinstance(error, TimeoutError) or "Timeout" in kind else "connection_failed"
-    return Failure(name, detail, "wait", unreachable=unreachable)
+    return Failure(name, detail, "wait", unreachable=unreachable, unbilled=unreachable)
 
 
 def error_codes(body: object) -> set[str]:

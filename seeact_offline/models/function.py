@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import functools
+import hashlib
 import inspect
-from collections.abc import Callable
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path, PurePath
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, Usage
@@ -71,3 +81,145 @@ def name_of_object(given: Any) -> str:
     """What tells it from other objects, and is the same in the next process."""
     named = given if hasattr(given, "__qualname__") else type(given)
     return f"{named.__module__}.{named.__qualname__}"
+
+
+# --- what a function is known by ---
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), Enum, PurePath, re.Pattern)
+_MUTATORS = frozenset(
+    {
+        *("append", "appendleft", "extend", "insert", "add", "update", "setdefault", "subtract", "remove", "discard"),
+        *("pop", "popleft", "popitem", "clear", "write", "put", "acquire", "send"),
+    }
+)
+"""Methods by which a function keeps count of something."""
+_Source = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class _NotKnown(Exception):
+    """Raised for a value that can change without being seen to."""
+
+
+def code_of(given: Any) -> str | None:
+    """The digest of all that a function does: its code without comments, its defaults, what it closes over, and the functions,
+    classes and constants that it uses, but for those of packages and those that it changes itself. None for a function that holds
+    something else or has no source, and for an object."""
+    try:
+        described = "\n".join(_described(given, []))
+    except (_NotKnown, OSError, TypeError, ValueError, SyntaxError, RecursionError):
+        return None
+    return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _described(function: Any, seen: list[object]) -> list[str]:
+    """Raises _NotKnown, and what `inspect` raises for a function without source."""
+    if isinstance(function, functools.partial):
+        return [*_described(function.func, seen), _value([*function.args], seen), _value(function.keywords, seen)]
+    if isinstance(function, type):
+        return [inspect.getsource(function)]
+    if not isinstance(function, FunctionType):
+        raise _NotKnown
+    if any(function is one for one in seen):
+        return [function.__qualname__]
+    seen.append(function)
+    source, code = _source(function.__code__), function.__code__
+    changed = _changed_names(source)
+    closed = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    held = _defaults(function) | {name: cell.cell_contents for name, cell in closed.items()}
+    said = [ast.unparse(source), *(f"{name} = {_value(held[name], seen)}" for name in sorted(held.keys() - changed))]
+    used = _global_names(code) & function.__globals__.keys() - changed
+    for name in sorted(used):
+        # clients and other objects are no part of its code
+        with suppress(_NotKnown):
+            said.append(f"{name} = {_value(function.__globals__[name], seen)}")
+    return said
+
+
+def _value(value: object, seen: list[object]) -> str:
+    """Raises _NotKnown."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({', '.join(_value(one, seen) for one in value)})"
+    if isinstance(value, set | frozenset):
+        return f"set({', '.join(sorted(_value(one, seen) for one in value))})"
+    if isinstance(value, Mapping):
+        return f"dict({', '.join(f'{_value(name, seen)}: {_value(held, seen)}' for name, held in value.items())})"
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, FunctionType | type) and _is_of_a_package(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return "\n".join(_described(value, seen))
+
+
+def _is_of_a_package(value: FunctionType | type) -> bool:
+    """Whether it is Python's own, installed, or of this package."""
+    file, paths = getattr(sys.modules.get(value.__module__), "__file__", None) or "", sysconfig.get_paths()
+    places = [str(Path(__file__).parents[1]), *(paths[name] for name in ("stdlib", "purelib", "platlib"))]
+    return any(Path(file).is_relative_to(place) for place in places)
+
+
+def _source(code: CodeType) -> _Source:
+    """Raises _NotKnown where several of a line could be it, OSError where there is none."""
+    lines, _ = inspect.findsource(code)
+    found: list[_Source] = [
+        node
+        for node in ast.walk(_parsed("".join(lines)))
+        if isinstance(node, _Source)
+        and getattr(node, "name", "<lambda>") == code.co_name
+        and min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]) == code.co_firstlineno
+    ]
+    if len(found) > 1:
+        # lambdas of one line: the place of the result tells which
+        places = set(code.co_positions())
+        found = [node for node in found if isinstance(node, ast.Lambda) and _place(node.body) in places]
+    if len(found) != 1:
+        raise _NotKnown
+    return found[0]
+
+
+def _place(node: ast.expr) -> tuple[int | None, ...]:
+    """As `co_positions` has it."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+@functools.lru_cache(64)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def _defaults(function: FunctionType) -> dict[str, object]:
+    """Parameters with their defaults."""
+    defaults = function.__defaults__ or ()
+    code = function.__code__
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    return dict(zip(names, defaults, strict=True)) | (function.__kwdefaults__ or {})
+
+
+def _global_names(code: CodeType) -> frozenset[str]:
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return frozenset(code.co_names).union(*map(_global_names, inner))
+
+
+def _changed_names(source: _Source) -> frozenset[str]:
+    """Names whose values the function changes: by assignment, by a method that does, by `next`, or by `with`, as a lock."""
+    found = set()
+    for node in ast.walk(source):
+        if isinstance(node, ast.Nonlocal | ast.Global):
+            found.update(node.names)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(_root(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            found.add(_root(node.func.value))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next":
+            found.update(_root(one) for one in node.args[:1])
+        elif isinstance(node, ast.withitem):
+            found.add(_root(node.context_expr))
+    return frozenset(found)
+
+
+def _root(node: ast.expr) -> str:
+    """The name at which `a[b][c]` begins."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

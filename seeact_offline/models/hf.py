@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.models.cache import CachedModel
 from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder, settings
 from seeact_offline.models.hf_generation import (
@@ -29,7 +28,7 @@ from seeact_offline.models.hf_generation import (
 )
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.records import CallError, CallRecord, Completion, Model, ModelSpecError, Picture, Request
+from seeact_offline.records import CallError, CallRecord, Completion, ModelSpecError, Picture, Request
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -142,14 +141,9 @@ def is_text_to_text(name: str) -> bool:
     return any(part.get("is_encoder_decoder", False) for part in parts if isinstance(part, dict))
 
 
-def _open(name: str, options: ModelOptions) -> Model:
-    model = HFModel(name, options)
-    return model if options.cache is None else CachedModel(model, options.cache, _identity(name, options))
-
-
 PROVIDER = Provider(
     usage=("REPO_OR_DIR",),
-    open=_open,
+    open=HFModel,
     identity=_identity,
     options=("max_tokens", "temperature", "image_format", "concurrency", "seed", "model_args"),
     is_text_to_text=is_text_to_text,

@@ -1,7 +1,7 @@
 """OpenAI's models, and any other server that speaks its API, through the openai SDK. See docs/servers.md.
 
 An attempt is one call of the SDK, which is told not to repeat it: what is asked again, and when the run stops, is decided in
-`retrying` and `breaker`. Failures are named in `failures`.
+`opened`. Failures are named in `failures`.
 """
 
 from __future__ import annotations
@@ -9,25 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
 from seeact_offline.models.address import AZURE_KEY_VARIABLE, KEY_VARIABLE, Server, address_of, find_server
 from seeact_offline.models.apis import Said, Tokens, find_api
-from seeact_offline.models.breaker import Breaker
-from seeact_offline.models.budget import BudgetedModel, Price
-from seeact_offline.models.cache import CachedModel
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.gate import Gate
 from seeact_offline.models.http_client import ReplyTooLarge, bounded_client, response_class
 from seeact_offline.models.parameters import DETAIL, Parameters, chosen_parameters
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.models.retrying import Patience, Retrying
-from seeact_offline.records import CallRecord, Completion, Model, ModelSpecError, Request, Usage
+from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -37,9 +32,6 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PICTURE = secrets.token_hex(16)
 """Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to
 escape. No page can know it."""
-_CHARS_PER_TOKEN = 4
-_PICTURE_TOKENS = 1000
-"""Rough, for the limit of tokens a minute, and corrected by what the server then says."""
 _REQUEST_ID_CHARS = 200
 _URL_CHARS = 2_000_000
 """Of pictures' URLs that are kept for each call in flight: turn 2 shows again what turn 1 has shown."""
@@ -58,12 +50,7 @@ class OpenAIModel:
         self.parameters = _parameters(options, self._server)
         self._asked_with = dict(self.parameters.sent)
         self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
-        self._gate = Gate(options.concurrency, options.rpm, options.tpm)
-        self._calls = Retrying(
-            self._gate,
-            Breaker(self._server.address, options.fail_on_error),
-            Patience(options.max_wait_s, options.max_retries),
-        )
+        self.server = self._server.address
         self._client: AsyncOpenAI | None = None
         self._headers: dict[str, Any] = {}
 
@@ -89,16 +76,10 @@ class OpenAIModel:
             return ()
         return (f"image_detail is OpenAI's own: {self._server.address} may take no notice of it",)
 
-    async def complete(self, request: Request) -> Completion:
-        """Asks until there is an answer, or no hope of one.
-
-        Raises CallError, ModelStopped, and the RowError of a picture that cannot be encoded.
-        """
+    async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
+        """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
         urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
-        texts = sum(len(message.text) for message in request.messages)
-        tokens = texts // _CHARS_PER_TOKEN + _PICTURE_TOKENS * len(urls)
-        seed = f"{request.key} {request.group} {request.turn}"
-        return await self._calls.call(seed, tokens, lambda: self._attempt(request, urls))
+        return lambda: self._attempt(request, urls)
 
     async def aclose(self) -> None:
         if self._client is not None:
@@ -159,7 +140,7 @@ class OpenAIModel:
         return self._outcome(said, headers)
 
     def _outcome(self, said: Said, headers: Mapping[str, str]) -> Completion | Failure:
-        usage = _usage(said.tokens, self._options.price)
+        usage = _usage(said.tokens)
         if said.refusal or said.stopped_by == "content_filter":
             detail = failures.scrubbed(said.refusal or "stopped by the server's content filter")
             return Failure("refused", detail, usage=usage)
@@ -222,23 +203,16 @@ def _azure_key(server: Server) -> str:
     return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
 
 
-def _usage(tokens: Tokens | None, price: Price | None) -> Usage:
-    """What one call cost; its price in USD is not known when the server counts nothing or no price is given."""
+def _usage(tokens: Tokens | None) -> Usage:
+    """The tokens of one call, as far as the server counts them."""
     if tokens is None:
         return Usage(calls=1, cost_usd=None, unreported=1)
-    cost = None if price is None else (tokens.prompt * price.prompt + tokens.completion * price.completion) / 1_000_000
-    return Usage(1, tokens.prompt, tokens.completion, tokens.images, cost)
+    return Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
 
 
 def _request_id(headers: Mapping[str, str]) -> str | None:
     found = headers.get("x-request-id") or headers.get("request-id")
     return failures.scrubbed(found)[:_REQUEST_ID_CHARS] if found else None
-
-
-def _open(name: str, options: ModelOptions) -> Model:
-    asked = OpenAIModel(name, options)
-    model = asked if options.budget is None else BudgetedModel(asked, options.budget)
-    return model if options.cache is None else CachedModel(model, options.cache, asked.identity)
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
@@ -255,10 +229,10 @@ def _shown(options: ModelOptions) -> dict[str, str]:
 
 PROVIDER = Provider(
     usage=("NAME",),
-    open=_open,
+    open=OpenAIModel,
     identity=_identity,
     options=(
         *("base_url", "max_tokens", "temperature", "image_detail", "image_format", "model_args", "typed"),
-        *("timeout_s", "max_retries", "max_wait_s", "fail_on_error", "concurrency", "rpm", "tpm", "price", "seed"),
+        *("timeout_s", "max_retries", "max_wait_s", "fail_on_error", "concurrency", "rpm", "tpm", "seed"),
     ),
 )

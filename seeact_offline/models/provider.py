@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from seeact_offline.records import JPEG_95, ImageFormat, Model
+from seeact_offline.records import JPEG_95, ImageFormat
 
 if TYPE_CHECKING:
     from seeact_offline.models.budget import Budget, Price
@@ -19,7 +19,7 @@ IMAGE_DETAILS: tuple[ImageDetail, ...] = get_args(ImageDetail)
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How to ask a model. Providers that do not call a server take no notice."""
+    """How to ask a model. Providers ignore those that they do not list."""
 
     base_url: str | None = None
     """None: OpenAI itself."""
@@ -50,12 +50,28 @@ class ModelOptions:
     """Names of the options here that the user gave. A server that refuses one of them fails the call; others are left out."""
     cache: Path | None = None
     """File that keeps paid replies; None for none."""
+    ask_equal: bool = False
+    """Whether equal requests are each asked, at temperature 0 too."""
+    run: str = ""
+    """Id of the run that pays, noted beside each reply."""
+    model_version: str | None = None
+    """The user's name for the weights that stand behind the model's name now."""
     budget: Budget | None = None
-    """What may be spent; None: anything."""
+    """The limit of what may be spent; None: no limit."""
     price: Price | None = None
     """None: the cost is not known."""
     seed: int = 0
     """Sent along; servers promise best effort only."""
+
+    @property
+    def asks_each(self) -> bool:
+        """Whether equal requests of two places are two: a model that answers by chance is asked at each."""
+        return self.ask_equal or self.temperature != 0.0
+
+
+def version_of(options: ModelOptions) -> dict[str, str]:
+    """The part of a model's identity that the user names."""
+    return {} if options.model_version is None else {"model_version": options.model_version}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +80,15 @@ class Provider:
 
     usage: tuple[str, ...]
     """What stands behind `PROVIDER/`, for people: `NAME`, `FILE`, or the names there are."""
-    open: Callable[[str, ModelOptions], Model]
-    """From what stands behind `PROVIDER/`. Raises ModelSpecError, InputError."""
+    open: Callable[[str, ModelOptions], Any]
+    """From what stands behind `PROVIDER/` a `Model`, or one that is `ServerModel`. Raises ModelSpecError, InputError."""
     identity: Callable[[str, ModelOptions], Mapping[str, Any]]
     """What replies depend on, for the manifest. Holds no secret."""
     options: tuple[str, ...] = ()
-    """The `ModelOptions` that it heeds."""
+    """The `ModelOptions` that it heeds, beside those that every model has: price, cache and budget."""
+    is_free: bool = False
+    """Whether calls cost neither money nor time, so that no reply is kept."""
+    reports_cost: bool = False
+    """Whether each completion says what it cost, so that `max_cost` needs no price."""
     is_text_to_text: Callable[[str], bool] = lambda name: False
     """Of what stands behind `PROVIDER/`: whether it turns one text into another, as T5 does, and holds no conversation."""

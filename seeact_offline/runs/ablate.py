@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.grounding import Prepared
 from seeact_offline.grounding.asking import aside
 from seeact_offline.models import open_model
 from seeact_offline.models.breaker import ENOUGH
-from seeact_offline.models.shared import SharedReplies
+from seeact_offline.models.budget import Budget
+from seeact_offline.models.client import ModelClient
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step, StepKey, Truth
+from seeact_offline.runs.charging import replies_of
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import (
     Job,
     State,
-    budget_of,
     default_out,
     done_before,
     model_options,
     open_job,
     run_coroutine,
+    run_id,
     score,
+    spending,
     stop_on_errors,
     write_results,
 )
@@ -40,7 +42,7 @@ from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Steps, Watch
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import counted, replies_in_words
 
 NAME = "ablate-markup"
 _OF_A_CELL = ("marks", "mark_position", "mark_turn1")
@@ -90,18 +92,24 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Cell], watch: Watch | None
     out = RunDirectory(config.out or default_out(config, NAME))
     first = open_job(_of_cell(config, cells[0]), watch)
     out.check(_common(first.identity) | {"ablation": NAME})
-    with out.alone():
-        return _ablate(config, cells, first, out, watch)
+    with out.alone(), spending(config, out) as budget:
+        return _ablate(config, cells, first, out, budget, watch)
 
 
-def _ablate(config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory, watch: Watch) -> Ablation:
+def _ablate(
+    config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory, budget: Budget, watch: Watch
+) -> Ablation:
     """In a folder in which no other is at work."""
-    runs, model = _opened(config, cells, first, out)
+    runs, model = _opened(config, cells, first, out, budget)
     _announce(config, runs, out, watch)
     ranking = runs[0].job.ranking
     scores = None if ranking is None else ranking.scores()
     with rare_collections():
-        complete = run_coroutine(_ask_all(config, runs, scores, SharedReplies(model, out.calls), watch))
+        complete = run_coroutine(_ask_all(config, runs, scores, model, budget, watch))
+    replies = replies_of((one for run in runs for one in run.state.done.values()), budget.known)
+    _claim(first, out, replies)
+    if replies:
+        watch.note(replies_in_words(replies))
     for run in runs:
         write_results(run.job, run.folder, run.state, complete)
     shared = [key for key in runs[0].job.split.keys if all(run.is_done(key) for run in runs)]
@@ -121,14 +129,23 @@ def _common(named: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if name not in _OF_A_CELL}
 
 
-def _opened(config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory) -> tuple[list[_CellRun], Model]:
+def _claim(first: Job, out: RunDirectory, replies: Mapping[str, Any] | None = None) -> None:
+    """Writes the manifest of what all cells have in common."""
+    out.claim(_common(first.identity) | {"ablation": NAME}, _common(first.settings), first.made, replies)
+
+
+def _opened(
+    config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory, budget: Budget
+) -> tuple[list[_CellRun], Model]:
     """The cells in their folders, and the model; no folder is claimed before all is known to be usable."""
     truths: dict[StepKey, Truth] = {}
     runs = [_cell_run(config, first, cell, out, truths) for cell in cells]
-    # replies are kept by SharedReplies, whatever the model
-    budget = budget_of(config, sum(run.state.cost for run in runs))
-    model = open_model(config.model, model_options(config, budget=budget))
-    out.claim(_common(first.identity) | {"ablation": NAME}, _common(first.settings), first.made)
+    model = open_model(config.model, model_options(config, out, budget, run_id(first, out)))
+    done = [prediction for run in runs for prediction in run.state.done.values()]
+    if isinstance(model, ModelClient):
+        # what a cell that is done has asked is counted there, also once the run is resumed
+        model.counted.update(call.record.asked for prediction in done for call in prediction.calls)
+    _claim(first, out)
     for run in runs:
         run.folder.claim(run.job.identity, run.job.settings, first.made)
     return runs, model
@@ -165,7 +182,7 @@ def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunDirectory, w
 
 
 async def _ask_all(
-    config: EvalConfig, runs: Sequence[_CellRun], scores: Scores | None, replies: SharedReplies, watch: Watch
+    config: EvalConfig, runs: Sequence[_CellRun], scores: Scores | None, model: Model, budget: Budget, watch: Watch
 ) -> bool:
     """Step by step, each in all cells one after the other: so a run that is stopped has the same steps in each, the first
     cell always pays for what is shared, and a page is opened once. False when the cost limit left some over."""
@@ -177,18 +194,18 @@ async def _ask_all(
 
         async def work(step: Step) -> None:
             stop_on_errors(config, _all_done(runs), ENOUGH)
-            await _ask_step(step, scores, config.top_k, runs, replies, progress)
+            await _ask_step(step, scores, config.top_k, runs, model, progress)
 
         try:
             steps = _open_steps(runs, progress)
-            complete = await run_steps(steps, work, lambda _: None, config.concurrency)
+            complete = await run_steps(steps, work, lambda _: None, config.concurrency, budget.has_room)
             for _ in steps:
                 # what an earlier run has done beyond the first step left over stays in the files
                 pass
             stop_on_errors(config, _all_done(runs))
             return complete
         finally:
-            await replies.aclose()
+            await model.aclose()
 
 
 def _open_steps(runs: Sequence[_CellRun], progress: Steps) -> Iterator[Step]:
@@ -210,7 +227,7 @@ async def _ask_step(
     scores: Scores | None,
     top_k: int,
     runs: Sequence[_CellRun],
-    replies: SharedReplies,
+    model: Model,
     progress: Steps,
 ) -> None:
     """The step in every cell that has not asked it, each answer kept at once."""
@@ -219,17 +236,8 @@ async def _ask_step(
     runs[0].state.truths[step.key] = await aside(target_of, step, lambda: ready().page)
     for run in runs:
         if not run.is_done(step.key):
-            prediction = await _ask_cell(step, run, ready, replies)
-            run.keep(prediction)
+            run.keep(await answer(step, ready, run.job.grounding, model))
             run.show(progress, step.key)
-
-
-async def _ask_cell(step: Step, run: _CellRun, ready: Callable[[], Prepared], replies: SharedReplies) -> Prediction:
-    model = replies.of(run.cell.name)
-    prediction = await answer(step, ready, run.job.grounding, model)
-    if not model.reused:
-        return prediction
-    return replace(prediction, notes=tuple(sorted([*prediction.notes, ("reply_reused", model.reused)])))
 
 
 # --- results ---

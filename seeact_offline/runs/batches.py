@@ -24,11 +24,12 @@ from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.asking import aside
 from seeact_offline.models import model_name
-from seeact_offline.models.batch import BatchModel, Missing, Replies, Wire, read_result
+from seeact_offline.models.batch import BatchModel, Missing, Wire, read_result
 from seeact_offline.models.batch_api import BatchApi, BatchState
-from seeact_offline.models.cache import Kept
+from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
+from seeact_offline.models.reply_cache import CachedReply, ReplyStore
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, RowError, Step, StepKey
@@ -41,10 +42,13 @@ from seeact_offline.runs.evaluation import (
     default_out,
     done_before,
     model_options,
+    note_replies,
     open_job,
     reply_store,
     run_coroutine,
+    run_id,
     score,
+    spending,
     with_dropped,
     write_predictions,
     write_results,
@@ -188,7 +192,9 @@ def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: Shar
         # as a live run names them, and those that a live run has named in this folder
         job = with_dropped(job, [*out.settings().get("dropped_parameters", ()), *wire.dropped])
         out.claim(job.identity, job.settings, job.made)
-        replies = Replies(reply_store(config, out), str(wire.identity["model"]))
+        replies = ReplyStore(reply_store(config, out), str(wire.identity["model"]), run_id(job, out))
+        for remark in replies.remarks:
+            watch.note(remark)
         writer = batches.writer(_next(batches), limits)
         try:
             state, waiting = _pass(config, job, out, wire, replies, _given_up(batches), writer, watch)
@@ -205,6 +211,8 @@ def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: Shar
 def _ended(config: EvalConfig, job: Job, out: RunDirectory, state: State) -> Run:
     """The run, none of whose replies is missing."""
     complete = state.done.keys() >= frozenset(job.split.keys)
+    with spending(config, out) as budget:
+        note_replies(job, out, state.done.values(), budget)
     reached = write_predictions(job, out, state) if config.predict_only else write_results(job, out, state, complete)
     return Run(out.path, n_left=len(job.split.keys) - reached)
 
@@ -234,7 +242,7 @@ def _pass(
     job: Job,
     out: RunDirectory,
     wire: Wire,
-    replies: Replies,
+    replies: ReplyStore,
     given_up: Mapping[str, tuple[str, str]],
     writer: WaveWriter,
     watch: Watch,
@@ -244,7 +252,7 @@ def _pass(
     asked = asked_of(config, job.split, state.done)
     state.done = {key: prediction for key, prediction in state.done.items() if key not in asked}
     watch.begun(config.dataset)
-    model = BatchModel(wire.identity, replies, given_up)
+    model = BatchModel(wire, replies, given_up)
     scores = None if job.ranking is None else job.ranking.scores()
     with rare_collections():
         waiting = run_coroutine(_ask(config, job, scores, model, wire, out, state, asked, writer, watch))
@@ -339,7 +347,8 @@ class _Reader:
 
     keys: frozenset[str]
     """Of all requests that were ever written."""
-    replies: Replies
+    replies: ReplyStore
+    budget: Budget
     wire: Wire
     sent: tuple[str, ...]
     """Names of the parameters that the requests may have held."""
@@ -384,10 +393,11 @@ class _Reader:
         elif isinstance(result.outcome, Failure) and result.key not in self.answered:
             self._note_failure(where, result.key, result.outcome)
 
-    def _keep(self, key: str, kept: Kept) -> None:
+    def _keep(self, key: str, kept: CachedReply) -> None:
         self.answered.add(key)
         self.failed.pop(key, None)
         if self.replies.get(key) is None:
+            self.budget.add(kept.usage.cost_usd or 0.0)
             self.replies.put(key, kept)
             self.new += 1
         else:
@@ -418,12 +428,13 @@ def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
         raise InputError("batch", "a folder with an exported wave", str(batches.path))
     last, dropped_before = waves[-1], wire.dropped
     _check_identity(wire, last)
-    replies = Replies(reply_store(config, _out(config)), str(wire.identity["model"]))
-    keys = frozenset(key for wave in waves for key in wave.request_keys())
-    reader = _Reader(keys, replies, wire, wire.ever_sent)
+    keys, out = frozenset(key for wave in waves for key in wave.request_keys()), _out(config)
+    replies = ReplyStore(reply_store(config, out), str(wire.identity["model"]), str(out.made().get("run", "")))
     try:
-        for path in batches.results(waves):
-            reader.read(path)
+        with spending(config, out) as budget:
+            reader = _Reader(keys, replies, budget, wire, wire.ever_sent)
+            for path in batches.results(waves):
+                reader.read(path)
         left = [key for key in last.request_keys() if key not in reader.answered and replies.get(key) is None]
     finally:
         replies.close()

@@ -136,8 +136,12 @@ class EvalConfig:
     typed: frozenset[str] = frozenset()
     """Of `REFUSABLE`, those that were given: a server that refuses one of them fails the call, others are left out."""
     cache: Path | Literal["off"] | None = None
-    """Folder in which paid replies are kept for other runs too. None: the user's own, at temperature 0; `off`: none, so that
-    they are kept for this run alone."""
+    """Folder in which paid replies are kept for other runs too; `off`: none, so that they are kept for this run alone. None: the
+    user's own at temperature 0, none for a server that `base_url` names."""
+    ask_equal: bool = False
+    """Equal requests are each asked, as the released code does. False: at temperature 0 they are asked once."""
+    model_version: str | None = None
+    """Your name for the weights behind the model's name; replies of another version are not used."""
     price: Price | PriceTable | str | None = None
     """USD per million prompt and completion tokens, `IN,OUT`, or a file of such; None: the bundled table's, where it has the model."""
 
@@ -148,7 +152,7 @@ class EvalConfig:
     concurrency: int = 4
     """Calls in flight, and steps under way."""
     max_cost: float | None = None
-    """USD that the run's calls never exceed; needs a price."""
+    """USD that the run's calls never exceed; needs a price, or a model that reports what each call costs."""
     step: str | Collection[str] | None = None
     """Only these steps of the run are asked, answered before or not: ids, separated by commas, or @FILE with one a line."""
     retry_failed: bool = False

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,10 @@ SELECTION = frozenset({"limit", "tasks"})
 """What says only which steps are asked: identities of earlier versions hold it too."""
 SCHEMA = 1
 """The version of the manifest's layout."""
+LATER = frozenset({"data_digest", "code"})
+"""Parts of an identity that manifests of earlier versions lack."""
 DATA = frozenset({"dataset_fingerprint", "data_digest"})
-"""What the manifest says of the data. Manifests of earlier versions lack the digest."""
+"""What the manifest says of the data."""
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
 
 
@@ -67,6 +69,11 @@ class RunDirectory:
         return self.path / "calls.sqlite"
 
     @property
+    def ledger(self) -> Path:
+        """What the run may have spent, attempt by attempt."""
+        return self.path / "spending.jsonl"
+
+    @property
     def manifest(self) -> Path:
         return self.path / "manifest.json"
 
@@ -84,20 +91,33 @@ class RunDirectory:
             raise InputError("out", "a manifest.json", got)
 
     def claim(
-        self, identity: Mapping[str, Any], settings: Mapping[str, Any], made: Mapping[str, Any] | None = None
+        self,
+        identity: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        made: Mapping[str, Any] | None = None,
+        replies: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes the manifest; where one of the same configuration is there, only settings that have changed.
 
         `identity`: everything that predictions depend on. `settings`: what else is worth recording. `made`: when and by which
-        command the run was begun, and how it asks; that of the beginning stays. Raises InputError.
+        command the run was begun, and how it asks; that of the beginning stays. `replies`: where its replies
+        come from. Raises InputError.
         """
         self.check(identity)
+        now = {"settings": settings, **({"replies": replies} if replies else {})}
         if self.manifest.exists():
-            _write_json(self.manifest, {**_read_manifest(self.manifest), "settings": settings})
+            _write_json(self.manifest, {**_read_manifest(self.manifest), **now})
         else:
             begun = {"made": made} if made else {}
             _write_json(
-                self.manifest, {"schema": SCHEMA, "identity": identity, "settings": settings, **begun, **_environment()}
+                self.manifest,
+                {
+                    "schema": SCHEMA,
+                    "identity": identity,
+                    **now,
+                    **begun,
+                    **_environment(),
+                },
             )
 
     def version_remark(self) -> str | None:
@@ -113,6 +133,10 @@ class RunDirectory:
     def settings(self) -> dict[str, Any]:
         """Those of the manifest; empty where there is none yet. Raises InputError."""
         return dict(_read_manifest(self.manifest).get("settings") or {}) if self.manifest.exists() else {}
+
+    def made(self) -> dict[str, Any]:
+        """When and by which command the run was begun; empty where that was not noted, or it is still to begin. Raises InputError."""
+        return dict(_read_manifest(self.manifest).get("made") or {}) if self.manifest.exists() else {}
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -144,10 +168,11 @@ class RunDirectory:
     def load(self) -> dict[StepKey, Prediction]:
         """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
         done: dict[StepKey, Prediction] = {}
+        calls = self.load_calls()
         for line in self._journal.lines():
             with _worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
                 prediction = read_prediction(line.text)
-            done[prediction.key] = prediction
+            done[prediction.key] = replace(prediction, calls=tuple(calls.get(prediction.key, ())))
         return done
 
     def load_targets(self) -> dict[StepKey, Truth]:
@@ -164,13 +189,17 @@ class RunDirectory:
         """What each call took: one line a call, in the order in which steps ended."""
         return self._timings.path
 
-    def load_timings(self) -> dict[tuple[StepKey, int, int], CallRecord]:
-        """Step, group, turn -> what the call took, the last time where there were several. Raises InputError for damage."""
-        found: dict[tuple[StepKey, int, int], CallRecord] = {}
+    def load_calls(self) -> dict[StepKey, list[Call]]:
+        """The calls of each step when it was last asked. Raises InputError for damage."""
+        found: dict[StepKey, list[Call]] = {}
         for line in self._timings.lines():
             with _worded(f"line {line.number} of {self.timings}, which says of no call what it took"):
                 call = decoded(line.text, _CallLine)
-            found[call.key, call.group, call.turn] = CallRecord(call.attempts, call.seconds, call.request_id)
+            calls = found.setdefault(call.key, [])
+            if any((one.group, one.turn) == (call.group, call.turn) for one in calls):
+                # the step was asked again
+                calls.clear()
+            calls.append(Call(call.group, call.turn, call.record))
         return found
 
     def __enter__(self) -> RunDirectory:
@@ -295,16 +324,6 @@ class _KeyLine(msgspec.Struct):
         return StepKey(self.annotation_id, self.action_uid)
 
 
-class _CallLine(_KeyLine):
-    """A line of `calls.jsonl`."""
-
-    group: int
-    turn: int
-    attempts: int
-    seconds: float
-    request_id: str | None = None
-
-
 class _Usage(msgspec.Struct, forbid_unknown_fields=True):
     """`Usage` as a line holds it."""
 
@@ -315,6 +334,29 @@ class _Usage(msgspec.Struct, forbid_unknown_fields=True):
     # a whole number stays one, so that the line is written again as it was
     cost_usd: int | float | None = 0.0
     unreported: int = 0
+
+    @property
+    def read(self) -> Usage:
+        return Usage(**msgspec.structs.asdict(self))
+
+
+class _CallLine(_KeyLine):
+    """A line of `calls.jsonl`."""
+
+    group: int
+    turn: int
+    attempts: int
+    seconds: float
+    request_id: str | None = None
+    asked: str = ""
+    reused: bool = False
+    from_store: str | None = None
+    usage: _Usage | None = None
+
+    @property
+    def record(self) -> CallRecord:
+        usage = None if self.usage is None else self.usage.read
+        return CallRecord(self.attempts, self.seconds, self.request_id, self.asked, self.reused, self.from_store, usage)
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):
@@ -382,7 +424,7 @@ def read_prediction(text: str) -> Prediction:
         op=line.op,
         value=line.value,
         ranked=line.ranked,
-        usage=Usage(**msgspec.structs.asdict(line.usage)),
+        usage=line.usage.read,
         failure=line.failure,
         detail=line.detail,
         ran=line.ran,
@@ -415,7 +457,7 @@ def _worded(where: str) -> Iterator[None]:
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
-    compared = {*old, *new} - SELECTION - (DATA - old.keys())
+    compared = {*old, *new} - SELECTION - (LATER - old.keys())
     differing = sorted(name for name in compared if old.get(name) != new.get(name))
     if differing and DATA.issuperset(differing):
         got = (

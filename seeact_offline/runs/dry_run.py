@@ -13,7 +13,8 @@ import hashlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -24,9 +25,9 @@ from typing import Any, cast
 from seeact_offline.grounding import Grounded, Grounding, Order, Prepared
 from seeact_offline.grounding.asking import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
-from seeact_offline.models import PROVIDERS, ModelOptions, model_identity, model_name, open_model
-from seeact_offline.models.cache import CachedModel
+from seeact_offline.models import model_name, open_model
 from seeact_offline.models.image_tokens import TILES, ImageRule, rule_of
+from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_keys
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
 from seeact_offline.records import (
@@ -94,12 +95,11 @@ def dry_run(
     assumed = assumed or _measured(known.values(), tokenizer) or _assumed(config)
     quote = quote_of(config)
     rule, rule_remarks = _image_rule(config)
-    kept, kept_remarks = _kept_replies(config, out)
-    counting = _Counting(kept, lru_cache(1024)(tokenizer.count), rule, config, assumed)
     scores = None if job.ranking is None else job.ranking.scores()
     runs = _orders(config, job, out, known)
-    asked = runs[0].asked
-    with rare_collections():
+    asked, asks_each = runs[0].asked, bool(job.made["ask_equal"])
+    with _kept_replies(config, out) as (kept, kept_remarks), rare_collections():
+        counting = _Counting(kept, lru_cache(1024)(tokenizer.count), rule, config, assumed, asks_each)
         run_coroutine(_count_all(runs, scores, counting, watch))
     tasks = Counter(key.annotation_id for key in job.split.keys)
     return Plan(
@@ -178,12 +178,13 @@ def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assu
 
 
 def _texts(prediction: Prediction) -> list[str]:
-    """What the model said, each reply once: a turn 1 that groups share is recorded with each of them."""
-    conversations = [group.replies for group in prediction.groups if group.replies]
-    texts = [text for replies in conversations for text in replies]
-    if prediction.usage.calls >= len(texts):
-        return texts
-    return [conversations[0][0], *(text for replies in conversations for text in replies[1:])]
+    """The replies that were paid for: a turn 1 that groups share is recorded with each of them, and so is a reply that was reused."""
+    reused = {(call.group, call.turn) for call in prediction.calls if call.record.reused}
+    places = [(group, turn) for group in prediction.groups for turn in range(1, len(group.replies) + 1)]
+    paid = [(group, turn) for group, turn in places if (group.group, turn) not in reused]
+    if prediction.usage.calls < len(paid):
+        paid = [paid[0], *(place for place in paid[1:] if place[1] > 1)]
+    return [group.replies[turn - 1] for group, turn in paid]
 
 
 def _assumed(config: EvalConfig) -> Assumed:
@@ -192,39 +193,23 @@ def _assumed(config: EvalConfig) -> Assumed:
     return usual if config.turns == 2 else replace(usual, replies=(sum(usual.replies),))
 
 
-def _kept_replies(config: EvalConfig, out: RunDirectory) -> tuple[Model | None, list[str]]:
-    """The replies that are paid for, and what there is to say of them. None: there are none."""
-    provider, _, name = model_name(config.model).partition("/")
-    path = reply_store(config, out)
-    if provider not in PROVIDERS or not path.is_file():
-        return None, []
+@contextmanager
+def _kept_replies(config: EvalConfig, out: RunDirectory) -> Iterator[tuple[ReplyCache | None, list[str]]]:
+    """The replies that are paid for, and remarks on them. None: there are none."""
+    path, options = reply_store(config, out), model_options(config)
     try:
-        identity = _identity(config, provider)
+        identity = getattr(open_model(config.model, options), "identity", None) if path.is_file() else None
     except ModelSpecError as error:
         # all that a run needs beside is said as it is
-        if error.argument != "model" or not name:
+        if error.argument != "model" or not model_name(config.model).partition("/")[2]:
             raise
-        return None, [f"Kept replies were not looked through: {error}"]
-    return CachedModel(_Silent(), path, identity), []
-
-
-def _identity(config: EvalConfig, provider: str) -> Mapping[str, Any]:
-    """What kept replies are known by. Raises ModelSpecError where the model cannot be opened."""
-    options: ModelOptions = model_options(config)
-    if "price" not in PROVIDERS[provider].options:
-        return model_identity(config.model, options)
-    opened = open_model(config.model, options)
-    return cast("Mapping[str, Any]", opened.identity)  # type: ignore[attr-defined]
-
-
-class _Silent:
-    """Answers nothing."""
-
-    async def complete(self, request: Request) -> Completion:
-        raise CallError("not_asked", "nothing is sent")
-
-    async def aclose(self) -> None:
-        """Nothing is held open."""
+        yield None, [f"Kept replies were not looked through: {error}"]
+        return
+    if identity is None:
+        yield None, []
+        return
+    with closing(ReplyStore(path)) as store:
+        yield ReplyCache(store, identity, options.asks_each), list(store.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +259,13 @@ def _remarks(config: EvalConfig) -> list[str]:
 class _Counting:
     """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
 
-    kept: Model | None
+    kept: ReplyCache | None
     count: Callable[[str], int]
     rule: ImageRule
     config: EvalConfig
     assumed: Assumed
+    asks_each: bool
+    """Whether equal requests are each asked."""
     least: Amount = field(default_factory=Amount)
     expected: Amount = field(default_factory=Amount)
     most: Amount = field(default_factory=Amount)
@@ -286,6 +273,8 @@ class _Counting:
     not_askable: set[StepKey] = field(default_factory=set)
     _calls: list[tuple[int, Amount]] = field(default_factory=list)
     """Of the step that is being asked: group and amount."""
+    _asked: set[str] = field(default_factory=set)
+    """Keys of its requests that were counted."""
 
     async def complete(self, request: Request) -> Completion:
         return await self.complete_told(request, "")
@@ -295,24 +284,24 @@ class _Counting:
         found = await self._found(request)
         if found is not None:
             return found
-        self._calls.append((request.group, self._amount(request)))
+        key = request_keys({}, request, self.asks_each)[0]
+        if key not in self._asked:
+            self._calls.append((request.group, self._amount(request)))
+        self._asked.add(key)
         return Completion(f"{STAND_IN}\n{ideal}")
 
     async def aclose(self) -> None:
-        if self.kept is not None:
-            await self.kept.aclose()
+        """Nothing is held open."""
 
     async def _found(self, request: Request) -> Completion | None:
         if self.kept is None or any(STAND_IN in message.text for message in request.messages):
             return None
         try:
-            found = await self.kept.complete(request)
-        except CallError as error:
-            if not error.answered:
-                return None
+            found = self.kept.look(request)
+        except CallError:
             self.n_kept += 1
             raise
-        self.n_kept += 1
+        self.n_kept += found is not None
         return found
 
     def _amount(self, request: Request) -> Amount:
@@ -335,6 +324,7 @@ class _Counting:
     async def add(self, step: Step, scores: Scores | None, grounding: Grounding) -> None:
         """Asks a step, and adds up what that takes."""
         self._calls.clear()
+        self._asked.clear()
         n_kept = self.n_kept
         is_grouped = hasattr(grounding, "merge_rule")
         asked = _Picking(cast("GroupStrategy", grounding)) if is_grouped else grounding

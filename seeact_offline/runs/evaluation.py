@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping
+import uuid
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,9 +21,19 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.grounding.strategies import notes
-from seeact_offline.models import ModelOptions, model_identity, model_name, open_model, unheeded
+from seeact_offline.models import (
+    ModelOptions,
+    Price,
+    is_free,
+    is_known,
+    model_identity,
+    model_name,
+    open_model,
+    reports_cost,
+    unheeded,
+)
 from seeact_offline.models.breaker import ENOUGH
-from seeact_offline.models.budget import Budget
+from seeact_offline.models.budget import Budget, Ledger, priced
 from seeact_offline.models.image_tokens import TILES, rule_of
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
@@ -37,12 +48,13 @@ from seeact_offline.records import (
     StepScore,
     Truth,
 )
+from seeact_offline.runs.charging import replies_of, sent_usage
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.groundings import name_of, open_strategy
 from seeact_offline.runs.orders import finished_repeats, repeat_folder
-from seeact_offline.runs.pricing import quote_of
+from seeact_offline.runs.pricing import names_server, quote_of
 from seeact_offline.runs.ranking import RankConfig
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import run as run_steps
@@ -52,7 +64,7 @@ from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.turn1 import Author
 from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
-from seeact_offline.scoring.report import counted, report
+from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.steps import score_step
 from seeact_offline.scoring.waterfall import DATA_FAULTS
@@ -73,17 +85,16 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     job = open_job(config, watch)
     out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
     out.check(job.identity)
-    with out.alone():
-        return _evaluate(config, job, out, watch)
+    with out.alone(), spending(config, out) as budget:
+        return _evaluate(config, job, out, budget, watch)
 
 
-def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, watch: Watch) -> Run:
+def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, budget: Budget, watch: Watch) -> Run:
     """The run in its folder, where no other is at work."""
     state = State(done=done_before(job, out, config))
     asked = asked_of(config, job.split, state.done)
     state.done = {key: prediction for key, prediction in state.done.items() if key not in asked}
-    budget = budget_of(config, state.cost)
-    options = model_options(config, out, budget)
+    options = model_options(config, out, budget, run_id(job, out))
     model = open_model(config.model, options)
     job = with_dropped(job, out.settings().get("dropped_parameters", ()))
     # not before the model is known to be usable: a mistyped one must not claim the folder
@@ -95,32 +106,46 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, watch: Watch) -> 
     if state.done:
         done = "step is done already and is not", "steps are done already and are not"
         watch.note(f"{counted(len(state.done), *done)} asked again")
-    for remark in getattr(model, "remarks", ()):
+    remarks = getattr(model, "remarks", ())
+    for remark in remarks:
         watch.note(remark)
     for name in unheeded(config.model, model_options(config)):
-        watch.note(f"{name} is given, of which {job.settings['model']} takes no notice")
+        watch.note(f"{job.settings['model']} ignores {name}")
     scores = None if job.ranking is None else job.ranking.scores()
     with rare_collections():
-        complete = run_coroutine(_ask(config, job, scores, model, options, out, state, asked, watch))
-        if not complete and not state.done and budget is not None:
+        complete = run_coroutine(_ask(config, job, scores, model, options, out, state, asked, budget, watch))
+        if not complete and not state.done:
             raise budget.too_small()
-        failed_repeats = 0
-        if complete:
-            complete, failed_repeats = _ask_repeats(config, job, scores, out, budget, watch)
+        repeats = _ask_repeats(config, job, scores, options, out, budget, watch) if complete else Repeats(False)
+    for remark in getattr(model, "remarks", ()):
+        if remark not in remarks:
+            watch.note(remark)
     dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
     if dropped:
         watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
         job = with_dropped(job, dropped)
-        out.claim(job.identity, job.settings, job.made)
-    complete = complete and state.done.keys() >= frozenset(job.split.keys)
+    replies = note_replies(job, out, [*state.done.values(), *repeats.predictions], budget)
+    if replies and asked:
+        watch.note(replies_in_words(replies))
+    complete = repeats.complete and state.done.keys() >= frozenset(job.split.keys)
     reached = write_predictions(job, out, state) if config.predict_only else write_results(job, out, state, complete)
-    return Run(out.path, failed_repeats=failed_repeats, n_left=len(job.split.keys) - reached)
+    failed = sum(not prediction.ran for prediction in repeats.predictions)
+    return Run(out.path, failed_repeats=failed, n_left=len(job.split.keys) - reached)
+
+
+def note_replies(
+    job: Job, out: RunDirectory, predictions: Iterable[Prediction], budget: Budget
+) -> dict[str, Any] | None:
+    """Notes in the manifest where the run's replies come from; returns it, None for a model whose replies are not kept."""
+    replies = replies_of(predictions, budget.known)
+    out.claim(job.identity, job.settings, job.made, replies)
+    return replies
 
 
 def done_before(job: Job, out: RunDirectory, config: EvalConfig) -> dict[StepKey, Prediction]:
     """What the folder holds. Raises InputError where it holds some that are not asked for now, which
     would be lost."""
-    known = out.load()
+    known = {} if is_asked_anew(config) else out.load()
     lost = sorted(known.keys() - frozenset(job.split.keys))
     if lost:
         wanted = f"at least the steps that {out.path} holds"
@@ -130,6 +155,12 @@ def done_before(job: Job, out: RunDirectory, config: EvalConfig) -> dict[StepKey
             f"{len(lost)} less, {lost[0]} first; name another folder",
         )
     return known
+
+
+def is_asked_anew(config: EvalConfig) -> bool:
+    """Whether what an earlier run was told says nothing: the model is a function of which nobody knows whether it has changed."""
+    is_function = callable(config.model) and not hasattr(config.model, "complete")
+    return is_function and not is_known(config.model) and config.step is None and not config.retry_failed
 
 
 @dataclass(frozen=True)
@@ -161,19 +192,15 @@ class State:
     dropped: set[str] = field(default_factory=set)
     """Parameters that the server has refused."""
 
-    @property
-    def cost(self) -> float:
-        """USD."""
-        return sum(p.usage.cost_usd or 0.0 for p in self.done.values())
-
 
 def open_job(config: EvalConfig, watch: Watch) -> Job:
     """Raises InputError for a field that cannot be used."""
     protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
     if config.max_cost is not None and config.engine == "ray":
         raise InputError("max_cost", "engine local, where every call is counted before it is made", "ray")
-    if config.max_cost is not None and quote_of(config) is None:
-        raise InputError("max_cost", "a price beside it, so that the cost is known", "none")
+    if config.max_cost is not None and quote_of(config) is None and not reports_cost(config.model):
+        got = f"neither, for {model_name(config.model)}"
+        raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
     opened = open_strategy(config)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     _note_unknown_tasks(config, split, watch)
@@ -186,6 +213,7 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     identity = {
         "split": split.name, "dataset_fingerprint": split.fingerprint, "data_digest": split.content_digest, **ranked,
         **opened.identity, **asked, "seed": config.seed,
+        **({"ask_equal": True} if config.ask_equal and not is_free(config.model) else {}),
     }  # fmt: skip
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     settings = {
@@ -202,11 +230,13 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
 
 def _made(config: EvalConfig, base_url: str | None) -> dict[str, Any]:
     return {
+        "run": uuid.uuid4().hex,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": config.command,
         "temperature": config.temperature,
         "max_tokens": config.max_tokens,
         "base_url": base_url,
+        "ask_equal": model_options(config).asks_each or is_free(config.model),
     }
 
 
@@ -257,20 +287,37 @@ def with_dropped(job: Job, dropped: Collection[str]) -> Job:
     return replace(job, settings=job.settings | {"dropped_parameters": known}) if known else job
 
 
-def budget_of(config: EvalConfig, spent: float) -> Budget | None:
-    """What may be spent, `spent` of it already; None for no limit."""
+def run_id(job: Job, out: RunDirectory) -> str:
+    """Tells the run from all others, and is the same whenever it is resumed; empty for one of an earlier version."""
+    return str((out.made() or job.made).get("run", ""))
+
+
+@contextmanager
+def spending(config: EvalConfig, out: RunDirectory) -> Iterator[Budget]:
+    """The budget of the run, with all that its ledger says it has spent. A run of an earlier version has no ledger: its answered
+    steps count, and those of the runs in its folder. Raises InputError."""
+    price, rule = price_of_run(config), rule_of(model_name(config.model)) or TILES
+    with Ledger(out.ledger, price) as ledger:
+        budget = Budget(
+            config.max_cost, price, config.max_tokens, lambda size: rule.count(size, config.image_detail), ledger
+        )
+        if ledger.is_new and not is_free(config.model):
+            folders = [out.path, *(path.parent for path in out.path.glob("*/predictions.jsonl"))]
+            done = (one for folder in folders for one in RunDirectory(folder).load().values())
+            budget.add(sum(priced(one.usage, price).cost_usd or 0.0 for one in done))
+        yield budget
+
+
+def price_of_run(config: EvalConfig) -> Price | None:
+    """None where it is not known."""
     quote = quote_of(config)
-    if config.max_cost is None or quote is None:
-        return None
-    rule = rule_of(model_name(config.model)) or TILES
-    return Budget(
-        config.max_cost, quote.price, config.max_tokens, spent, lambda size: rule.count(size, config.image_detail)
-    )
+    return None if quote is None else quote.price
 
 
-def model_options(config: EvalConfig, out: RunDirectory | None = None, budget: Budget | None = None) -> ModelOptions:
+def model_options(
+    config: EvalConfig, out: RunDirectory | None = None, budget: Budget | None = None, run_id: str = ""
+) -> ModelOptions:
     """`out`: where paid replies are kept; None: nowhere."""
-    quote = quote_of(config)
     return ModelOptions(
         base_url=config.base_url,
         max_tokens=config.max_tokens,
@@ -287,20 +334,23 @@ def model_options(config: EvalConfig, out: RunDirectory | None = None, budget: B
         model_args=config.model_args,
         typed=config.typed,
         cache=None if out is None else reply_store(config, out),
+        ask_equal=config.ask_equal,
+        run=run_id,
+        model_version=config.model_version,
         budget=budget,
-        price=None if quote is None else quote.price,
+        price=price_of_run(config),
         seed=config.seed,
     )
 
 
 def reply_store(config: EvalConfig, out: RunDirectory) -> Path:
-    """The file of paid replies: the user's, so that no other run pays for one again, or the run's own. A model that answers
-    by chance is to be asked anew by the next run, unless a folder is named; and a cache folder that cannot be written is
-    done without."""
-    if config.cache == "off" or (config.cache is None and (config.temperature or 0.0) > 0):
-        return out.calls
-    if config.cache is not None:
+    """The file of paid replies: the user's, so that no other run pays for one again, or the run's own. Unless a folder is named,
+    it is the run's own where another run is to ask anew: a model that answers by chance, a server on which other weights may have
+    the same name, an object that does not say what it is. So it is where the user's folder cannot be written."""
+    if config.cache not in ("off", None):
         return Path(config.cache) / REPLIES
+    if config.cache == "off" or config.temperature or names_server(config) or not is_known(config.model):
+        return out.calls
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -326,6 +376,7 @@ async def _ask(
     out: RunDirectory,
     state: State,
     asked: Collection[StepKey],
+    budget: Budget,
     watch: Watch,
 ) -> bool:
     """Asks these steps. False when the cost limit left some over."""
@@ -339,17 +390,20 @@ async def _ask(
         return answered.prediction
 
     def finished(prediction: Prediction) -> None:
+        if engine == "ray":
+            # its workers cannot write to the ledger
+            budget.add(sent_usage(prediction).cost_usd or 0.0)
         out.append(prediction, state.truths[prediction.key])
         state.done[prediction.key] = prediction
         progress.add(prediction, score(job, state, prediction))
 
+    # no Ray is started for nothing
+    engine = config.engine if asked else "local"
     try:
-        # no Ray is started for nothing
-        engine = config.engine if asked else "local"
         async with _asking(engine, config, job, scores, model, options, watch) as ask:
             with out, watch.steps(len(job.split.keys), str(job.settings["split"])) as progress:
                 steps = _open_steps(job, state, asked, out.load_targets(), progress)
-                complete = await run_steps(steps, work, finished, config.concurrency)
+                complete = await run_steps(steps, work, finished, config.concurrency, budget.has_room)
                 for _ in steps:
                     # what an earlier run has done beyond the first step left over stays in the files
                     pass
@@ -389,7 +443,7 @@ async def _asking(
     from seeact_offline.engines.ray_asking import Asking, open_asking
 
     workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
-    asking = Asking(config.model, options, job.grounding, config.top_k)
+    asking = Asking(config.model, replace(options, budget=None), job.grounding, config.top_k)
     async with open_asking(asking, workers) as opened:
         watch.note(f"Ray: {opened.askers}")
         yield lambda step: opened.ask(step, scores)
@@ -408,14 +462,26 @@ def _open_steps(
             progress.add(state.done[step.key], score(job, state, state.done[step.key]), resumed=True)
 
 
-def _ask_repeats(
-    config: EvalConfig, job: Job, scores: Scores | None, out: RunDirectory, budget: Budget | None, watch: Watch
-) -> tuple[bool, int]:
-    """The same steps in other orders, each in a folder of its own.
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What runs of the same steps in other orders came to."""
 
-    Whether the cost limit left none over, and how many steps failed to run.
-    """
-    failed = 0
+    complete: bool
+    """Whether the cost limit left no step over."""
+    predictions: Sequence[Prediction] = ()
+
+
+def _ask_repeats(
+    config: EvalConfig,
+    job: Job,
+    scores: Scores | None,
+    options: ModelOptions,
+    out: RunDirectory,
+    budget: Budget,
+    watch: Watch,
+) -> Repeats:
+    """The same steps in other orders, each in a folder of its own. Budget and kept replies are those of the first order."""
+    predictions: list[Prediction] = []
     for number in range(1, config.shuffle_groups + 1):
         again, folder = _repeat(config, job, number), RunDirectory(repeat_folder(out.path, number))
         folder.claim(again.identity, again.settings, again.made)
@@ -423,17 +489,13 @@ def _ask_repeats(
         asked = asked_of(config, job.split, known.done)
         known.done = {key: prediction for key, prediction in known.done.items() if key not in asked}
         watch.note(f"order {number} of {config.shuffle_groups}: {counted(len(asked), 'step')} to ask")
-        if budget is not None:
-            budget.spent += known.cost
-        # replies are kept in the run's own file, whichever order they were for
-        options = model_options(config, out, budget)
         model = open_model(config.model, options)
-        complete = run_coroutine(_ask(config, again, scores, model, options, folder, known, asked, watch))
+        complete = run_coroutine(_ask(config, again, scores, model, options, folder, known, asked, budget, watch))
         write_results(again, folder, known, complete)
-        failed += sum(not p.ran for p in known.done.values())
+        predictions += known.done.values()
         if not complete:
-            return False, failed
-    return True, failed
+            return Repeats(False, predictions)
+    return Repeats(True, predictions)
 
 
 def _repeat(config: EvalConfig, job: Job, number: int) -> Job:

@@ -18,9 +18,10 @@ from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import own_options
 from seeact_offline.models import model_name, open_model
+from seeact_offline.models.budget import Ledger
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluation import default_out, evaluate, model_options, run_coroutine
+from seeact_offline.runs.evaluation import default_out, evaluate, model_options, price_of_run, run_coroutine
 from seeact_offline.runs.groundings import heeded, open_strategy
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
@@ -89,12 +90,15 @@ def evaluate_grid(
     _write_index(path, [cell for cell, _ in cells])
     runs: list[Run] = []
     for number, one in enumerate(configs, 1):
-        left = None if config.max_cost is None else config.max_cost - sum(map(_cost, runs))
-        if left is not None and left <= 0:
-            watch.note(f"stopped at max_cost {config.max_cost}: {len(configs) - len(runs)} cells were not begun")
-            break
         watch.note(f"cell {number} of {len(configs)}: {one.out}")
-        runs.append(evaluate(one.changed(max_cost=left), watch=watch))
+        left = None if config.max_cost is None else max(0.0, config.max_cost - _spent_by_others(one, path))
+        try:
+            runs.append(evaluate(one.changed(max_cost=left), watch=watch))
+        except InputError as error:
+            if error.argument != "max_cost" or not runs:
+                raise
+            watch.note(f"stopped at max_cost {config.max_cost}: {len(configs) - len(runs)} cells have no answered step")
+            break
     return Grid(path, tuple(cell for cell, _ in cells), tuple(runs))
 
 
@@ -143,5 +147,7 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
         raise InputError("out", f"a folder whose {INDEX} is of a grid", str(path)) from None
 
 
-def _cost(run: Run) -> float:
-    return float(run.results["usage"]["cost_usd"] or 0.0)
+def _spent_by_others(config: EvalConfig, path: Path) -> float:
+    """USD that the grid's other cells have spent so far. Raises InputError for a ledger that cannot be read."""
+    ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != config.out)
+    return sum(Ledger(file, price_of_run(config)).spent for file in ledgers)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from seeact_offline.records import CallRecord, InputError, Prediction
+from seeact_offline.records import InputError, Prediction
 from seeact_offline.runs.directory import RunDirectory, read_manifest
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from seeact_offline.runs.exports import Exported
 
-NOT_CALLED = dict.fromkeys(field.name for field in fields(CallRecord))
-"""What a reply took for which nobody was called."""
+TOOK = ("attempts", "seconds", "request_id")
+"""Of a call; None of a reply that was kept."""
 Level = Literal["steps", "groups", "calls"]
 
 
@@ -111,13 +111,13 @@ class Run:
                 }
 
     def _calls(self) -> Iterator[dict[str, Any]]:
-        took = RunDirectory(self.path).load_timings()
         for prediction in self.predictions():
+            took = {(call.group, call.turn): call.record for call in prediction.calls if call.record.attempts}
             for group in prediction.groups:
                 for turn, reply in enumerate(group.replies, 1):
                     place = {**prediction.key._asdict(), "group": group.group, "turn": turn}
-                    record = took.get((prediction.key, group.group, turn))
-                    yield {**place, "reply": reply, **(asdict(record) if record else NOT_CALLED)}
+                    record = took.get((group.group, turn))
+                    yield {**place, "reply": reply, **{name: getattr(record, name, None) for name in TOOK}}
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

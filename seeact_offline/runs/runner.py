@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from seeact_offline.grounding import Grounding, Prepared
-from seeact_offline.grounding.asking import aside
+from seeact_offline.grounding.asking import aside, noted
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import Scores, check_candidates, top_k
@@ -91,7 +91,7 @@ async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding
         detail=decision.detail,
         ran=grounded.ran,
         point=grounded.point,
-        notes=grounded.notes,
+        notes=noted(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
         calls=grounded.calls,
         element_text=element_text(prepared.page, decision.element_id),
     )
@@ -106,11 +106,12 @@ async def run(
     work: Callable[[T], Coroutine[Any, Any, P]],
     done: Callable[[P], None],
     concurrency: int,
+    has_room: Callable[[int], bool] = lambda steps: True,
 ) -> bool:
     """Runs `work` (a coroutine function) on every step, at most `concurrency` at once; hands each result to `done`.
 
-    Steps are drawn only when there is room, so a split streams through. False when the budget did not last for all of them:
-    then no further one is drawn, and those under way end as they can.
+    Steps are drawn only when there is room (`has_room`: for so many at once), so a split streams through. False when the budget did
+    not last for all of them: then no further one is drawn, and those under way end as they can.
     """
     waiting: set[asyncio.Task[P]] = set()
     spent = False
@@ -118,7 +119,7 @@ async def run(
     step = await aside(next, source, None)
     try:
         while (step is not None and not spent) or waiting:
-            while step is not None and len(waiting) < concurrency and not spent:
+            while step is not None and len(waiting) < concurrency and not spent and has_room(len(waiting) + 1):
                 waiting.add(asyncio.ensure_future(work(step)))
                 step = await aside(next, source, None)
             finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -122,6 +122,14 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     return "\n\n".join(paragraphs) + "\n"
 
 
+def replies_in_words(replies: Mapping[str, Any]) -> str:
+    """`608 of 608 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent now`."""
+    oldest = f", oldest {replies['oldest']}" if replies["oldest"] else ""
+    spent = replies["spent_usd"]
+    cost = "cost not known" if spent is None else f"{f'{spent:.4f}' if spent else 0} USD spent now"
+    return f"{replies['from_store']} of {replies['replies']} replies from the store{oldest}; {replies['sent']} sent, {cost}"
+
+
 def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     """The end of `report.md`, from `manifest.json`; empty for a run from before this was kept."""
     made = manifest.get("made")
@@ -134,6 +142,8 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
         ("temperature", made["temperature"]),
         ("max tokens of a reply", made["max_tokens"]),
         ("base URL", made["base_url"] or "the provider's own"),
+        ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
+        *([("replies", replies_in_words(replies))] if (replies := manifest.get("replies")) else []),
         ("limit", "none" if limit is None else first_tasks(limit)),
         ("Python", manifest.get("python", "not known")),
         ("seeact-offline", (manifest.get("packages") or {}).get("seeact-offline", "not known")),

@@ -115,31 +115,6 @@ def test_a_run_killed_half_way_pays_for_nothing_twice_and_ends_with_the_same_tab
     assert files(tmp_path) == files(folder)
 
 
-def test_a_model_without_a_cache_of_its_own_is_asked_nothing_twice_either(
-    cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from seeact_offline.models.builtin import LexicalModel
-    from seeact_offline.records import Completion, Request
-
-    asked: list[Request] = []
-    complete = LexicalModel.complete
-
-    async def counting(self: LexicalModel, request: Request) -> Completion:
-        asked.append(request)
-        if len(asked) == 30:
-            raise KeyboardInterrupt
-        return await complete(self, request)
-
-    monkeypatch.setattr(LexicalModel, "complete", counting)
-    command = ("ablate-markup", *sample.words, *SMALL, *FEW, "--model", "builtin/lexical")
-    assert cli(*command, "--out", tmp_path / "run").status == 130
-    assert cli(*command, "--out", tmp_path / "run").status == 0
-    n_asked = len(asked) - 1
-    assert cli(*command, "--out", tmp_path / "whole").status == 0
-    assert len(asked) - 1 - n_asked <= n_asked <= len(asked) - 1 - n_asked + 4
-    assert files(tmp_path / "run") == files(tmp_path / "whole")
-
-
 def test_a_finished_run_asks_nothing_and_stays_as_it_is(
     cli: Cli, sample: Sample, tmp_path: Path, whole: tuple[list[dict[str, Any]], Path]
 ) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import seeact_offline as so
 from seeact_offline.files.store import Store
+from seeact_offline.records import InputError
 from tests.chat_server import Answer, ChatServer
 from tests.seeact_offline.cli.conftest import Cli, Sample
 
@@ -22,7 +27,8 @@ def server():
 
 def run(sample: Sample, server: ChatServer, out: Path, **options) -> so.Run:
     settings = {"dataset": str(sample.dataset), "scores": sample.scores, "top_k": 5, "model": "openai/m"}
-    return so.evaluate(out=out, base_url=server.base_url, **(settings | options))
+    given = {"base_url": server.base_url, "cache": out.parent / "store", **options}
+    return so.evaluate(out=out, **(settings | given))
 
 
 def test_a_pilot_and_other_merge_rules_are_paid_for_once(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
@@ -36,8 +42,8 @@ def test_a_pilot_and_other_merge_rules_are_paid_for_once(sample: Sample, server:
 
 
 def test_a_model_that_answers_by_chance_is_asked_anew(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
-    first = run(sample, server, tmp_path / "1", temperature=1.0).results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", temperature=1.0)
+    first = run(sample, server, tmp_path / "1", temperature=1.0, cache=None).results["usage"]["calls"]
+    run(sample, server, tmp_path / "2", temperature=1.0, cache=None)
     assert len(server.requests) == 2 * first
 
 
@@ -45,6 +51,28 @@ def test_a_named_folder_keeps_even_what_was_said_by_chance(sample: Sample, serve
     first = run(sample, server, tmp_path / "1", temperature=1.0, cache=tmp_path / "kept").results["usage"]["calls"]
     run(sample, server, tmp_path / "2", temperature=1.0, cache=tmp_path / "kept")
     assert len(server.requests) == first
+
+
+@pytest.mark.parametrize("named", ["option", "environment"])
+def test_a_server_of_ones_own_is_asked_anew_by_the_next_run(
+    sample: Sample, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """Tomorrow it may serve other weights under the same name."""
+    if named == "environment":
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    address = None if named == "environment" else server.base_url
+    first = run(sample, server, tmp_path / "1", cache=None, base_url=address).results["usage"]["calls"]
+    run(sample, server, tmp_path / "2", cache=None, base_url=address)
+    assert len(server.requests) == 2 * first
+
+
+def test_another_version_of_the_model_is_asked_anew(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
+    first = run(sample, server, tmp_path / "1", model_version="may").results["usage"]["calls"]
+    run(sample, server, tmp_path / "2", model_version="june")
+    run(sample, server, tmp_path / "3", model_version="may")
+    assert len(server.requests) == 2 * first
+    with pytest.raises(InputError, match="model_version differ"):
+        run(sample, server, tmp_path / "1", model_version="june")
 
 
 def test_a_run_may_keep_its_replies_to_itself(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
@@ -73,8 +101,30 @@ def test_a_cache_folder_that_cannot_be_made_is_done_without(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "file"))
-    run(sample, server, tmp_path / "1")
+    so.evaluate(
+        dataset=str(sample.dataset), scores=sample.scores, top_k=5, model=lambda messages: REPLY, out=tmp_path / "1"
+    )
     assert (tmp_path / "1" / "calls.sqlite").is_file()
+
+
+def test_a_run_that_was_answered_from_the_store_says_so(
+    cli: Cli, sample: Sample, server: ChatServer, tmp_path: Path
+) -> None:
+    """What its figures cost and what was spent now are two numbers."""
+    words = ("eval", *sample.words, "--top-k", 5, "--model", "openai/m", "--base-url", server.base_url)
+    words += ("--price", "1,1", "--cache", tmp_path)
+    assert cli(*words, "--out", tmp_path / "1").status == 0
+    n, today = len(server.requests), str(datetime.now(UTC).date())
+    outcome = cli(*words, "--out", tmp_path / "2")
+    said = f"{n} of {n} replies from the store, oldest {today}; 0 sent, 0 USD spent now"
+    assert said in outcome.err
+    assert f"| replies               | {said}" in (tmp_path / "2" / "report.md").read_text()
+    first, second = (json.loads((tmp_path / one / "manifest.json").read_text())["replies"] for one in "12")
+    spent = json.loads((tmp_path / "2" / "results.json").read_text())["usage"]["cost_usd"]
+    assert first == {"replies": n, "from_store": 0, "oldest": None, "sent": n, "spent_usd": pytest.approx(spent)}
+    assert second == {**first, "from_store": n, "oldest": today, "sent": 0, "spent_usd": 0.0}
+    for name in ("predictions.jsonl", "results.json", "steps.jsonl"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
 # --- the verb ---
@@ -98,6 +148,33 @@ def test_kept_replies_are_listed_by_model(cli: Cli, folder: Path) -> None:
 def test_new_replies_are_not_pruned(cli: Cli, folder: Path) -> None:
     assert "0 replies dropped" in cli("cache", "prune", "--cache", folder).out
     assert "3 replies dropped" in cli("cache", "clear", "--cache", folder).out
+
+
+@pytest.mark.parametrize("days", [1, 9_999_999])
+def test_replies_that_were_not_used_for_long_are_pruned(cli: Cli, folder: Path, days: int) -> None:
+    with closing(sqlite3.connect(folder / "replies.sqlite")) as db, db:
+        db.execute("UPDATE completions SET made = '2001-01-01', used = '2001-01-01' WHERE key < '2'")
+        db.execute("UPDATE completions SET made = '2001-01-01' WHERE key = '2'")
+    dropped = 2 if days == 1 else 0
+    assert f"{dropped} replies dropped" in cli("cache", "prune", "--days", days, "--cache", folder).out
+
+
+def test_replies_of_one_model_can_be_listed_and_cleared(cli: Cli, folder: Path) -> None:
+    with closing(Store(folder / "replies.sqlite", "cache")) as store:
+        store.put("other", "reply", "openai/other")
+    assert "openai/gpt" not in cli("cache", "list", "--model", "openai/other", "--cache", folder).out
+    assert "1 replies dropped" in cli("cache", "clear", "--model", "openai/other", "--cache", folder).out
+    assert "| 3 " in cli("cache", "list", "--cache", folder).out
+
+
+@pytest.mark.parametrize("action", ["list", "prune", "clear"])
+def test_a_damaged_file_locks_no_verb(cli: Cli, folder: Path, action: str) -> None:
+    path = folder / "replies.sqlite"
+    path.write_bytes(b"no data base" + path.read_bytes()[12:])
+    outcome = cli("cache", action, "--cache", folder)
+    assert outcome.status == 0
+    assert "replies.sqlite was damaged: 0 replies of it are kept, the rest is in" in outcome.err
+    assert len(list(folder.glob("*.damaged-*"))) == (0 if action == "clear" else 1)
 
 
 def test_without_replies_there_is_nothing_to_list(cli: Cli, tmp_path: Path) -> None:

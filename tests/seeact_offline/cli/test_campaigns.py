@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.campaigns import (
     FAULTS,
     Asking,
+    bill_campaign,
     ended,
     fates,
     fault_campaign,
@@ -31,6 +32,13 @@ def test_a_run_killed_at_random_moments_ends_up_the_same(tmp_path: Path) -> None
     assert seen.kills > 0
     assert seen.identical
     assert seen.again <= seen.in_flight
+
+
+def test_a_run_with_a_cost_limit_is_never_billed_more(tmp_path: Path) -> None:
+    """Nor with three faults in ten requests, and kills: paid replies that were lost, and those of unfinished steps, count."""
+    seen = bill_campaign(tmp_path, n_tasks=4, cap=0.3, kills=2)
+    assert seen.kills > 0
+    assert 0.15 < seen.billed <= seen.cap
 
 
 def test_a_key_that_the_server_repeats_is_nowhere(tmp_path: Path) -> None:

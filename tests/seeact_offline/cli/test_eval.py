@@ -259,7 +259,7 @@ def test_models_that_see_no_picture_go_on_whatever_its_format(cli: Cli, sample: 
     outcome = cli(*command, "--image-format", "png", "--image-detail", "low", "--max-tokens", 99)
     assert outcome.status == 0
     assert "12 steps are done already" in outcome.err
-    assert "image_format is given, of which builtin/lexical takes no notice" in outcome.err
+    assert "builtin/lexical ignores image_format" in outcome.err
     assert contents(tmp_path / "run") == before
 
 

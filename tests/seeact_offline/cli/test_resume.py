@@ -212,7 +212,7 @@ def test_a_cost_limit_loses_nothing_that_was_done_beyond_it(
         cli(*command)
         path = tmp_path / "run" / "predictions.jsonl"
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[2:]))
-        (Path(os.environ["SEEACT_CACHE"]) / "replies.sqlite").unlink()
+        (tmp_path / "run" / "calls.sqlite").unlink()
         assert cli(*command, "--max-cost", 0.0001).status == 1
     assert read_json(tmp_path / "run" / "results.json")["n_steps"] == 2
     assert len(path.read_bytes().splitlines()) == 2

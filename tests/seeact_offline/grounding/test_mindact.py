@@ -697,7 +697,8 @@ def test_a_run_goes_on_where_it_stopped_and_asks_nothing_twice(cli: Cli, sample:
 def test_the_corrected_elimination_pays_for_its_last_questions_alone(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     answer = at_random("compared", ("Answer: A.",) * 9 + ("Answer: C.\nAction: CLICK",))
     with ChatServer(lambda body: answer(question_of(body))) as server:
-        asked = ("--model", "openai/test", "--base-url", server.base_url, "--top-k", 6, "--ask-all")
+        model = ("--model", "openai/test", "--base-url", server.base_url, "--cache", tmp_path)
+        asked = (*model, "--top-k", 6, "--ask-all")
         assert cli(*words(sample, tmp_path / "released", *asked)).status == 0
         n_released = server.n_completed
         assert cli(*words(sample, tmp_path / "corrected", *asked, "--elimination", "corrected")).status == 0

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.models import ModelOptions, retrying
-from seeact_offline.models.openai import OpenAIModel
-from seeact_offline.records import CallError, Completion, Message, ModelStopped, Request, StepKey
+from seeact_offline.models import ModelOptions, open_model, retrying
+from seeact_offline.models.client import ModelClient
+from seeact_offline.records import CallError, Completion, Message, Model, ModelStopped, Request, StepKey
 from tests.chat_server import Answer, ChatServer, script
 
 HELLO = (Message("system", "Be brief."), Message("user", "Hello"))
@@ -28,11 +28,13 @@ def request(number: int = 0, messages: tuple[Message, ...] = HELLO) -> Request:
     return Request(messages, StepKey("task", f"step {number}"), 0, 1)
 
 
-def opened(server: ChatServer, name: str = "m", **changes: Any) -> OpenAIModel:
-    return OpenAIModel(name, replace(ModelOptions(base_url=server.base_url), **changes))
+def opened(server: ChatServer, name: str = "m", **changes: Any) -> ModelClient:
+    model = open_model(f"openai/{name}", replace(ModelOptions(base_url=server.base_url), **changes))
+    assert isinstance(model, ModelClient)
+    return model
 
 
-def ask_one(model: OpenAIModel, messages: tuple[Message, ...] = HELLO) -> Completion:
+def ask_one(model: Model, messages: tuple[Message, ...] = HELLO) -> Completion:
     """Once, and closes it."""
 
     async def run() -> Completion:
@@ -44,7 +46,7 @@ def ask_one(model: OpenAIModel, messages: tuple[Message, ...] = HELLO) -> Comple
     return asyncio.run(run())
 
 
-def ask_many(model: OpenAIModel, requests: Iterable[Request]) -> list[Completion | BaseException]:
+def ask_many(model: Model, requests: Iterable[Request]) -> list[Completion | BaseException]:
     """All at once; what they raise stands in the place of their answers."""
 
     async def run() -> list[Completion | BaseException]:
@@ -56,7 +58,7 @@ def ask_many(model: OpenAIModel, requests: Iterable[Request]) -> list[Completion
     return asyncio.run(run())
 
 
-def ask_in_turn(model: OpenAIModel, n: int) -> list[Completion | BaseException]:
+def ask_in_turn(model: Model, n: int) -> list[Completion | BaseException]:
     """One call after the other; what they raise stands in the place of their answers."""
 
     async def run() -> list[Completion | BaseException]:

@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
-from seeact_offline.models.batch import WAITING, BatchModel, Replies, Wire, read_result
-from seeact_offline.models.cache import Kept, request_key
+from seeact_offline.models.batch import WAITING, BatchModel, Wire, read_result
+from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, Request, StepKey, Usage
 from tests.chat_server import Answer, ChatServer, rendered, script
 
@@ -36,10 +36,14 @@ def wire() -> Wire:
 
 
 @pytest.fixture
-def replies(tmp_path: Path) -> Iterator[Replies]:
-    replies = Replies(tmp_path / "replies.sqlite", "openai/m")
+def replies(tmp_path: Path) -> Iterator[ReplyStore]:
+    replies = ReplyStore(tmp_path / "replies.sqlite", "openai/m")
     yield replies
     replies.close()
+
+
+def key_of(wire: Wire, request: Request = HELLO) -> str:
+    return ReplyCache(cast("ReplyStore", None), wire.identity, wire.by_place).keys(request)[0]
 
 
 def failure_of(model: BatchModel, request: Request = HELLO) -> CallError:
@@ -73,36 +77,36 @@ def live(answer: Answer) -> Completion | CallError:
 # --- asking ---
 
 
-def test_what_has_no_reply_is_taken_down_once_with_its_key(wire: Wire, replies: Replies) -> None:
-    model = BatchModel(wire.identity, replies)
+def test_what_has_no_reply_is_taken_down_once_with_its_key(wire: Wire, replies: ReplyStore) -> None:
+    model = BatchModel(wire, replies)
     assert failure_of(model).name == WAITING
     missing = model.missing(HELLO.key)
-    assert [(one.key, one.request) for one in missing] == [(request_key(wire.identity, HELLO), HELLO)]
+    assert [(one.key, one.request) for one in missing] == [(key_of(wire), HELLO)]
     assert model.missing(HELLO.key) == []
 
 
-def test_what_has_a_reply_is_answered(wire: Wire, replies: Replies) -> None:
+def test_what_has_a_reply_is_answered(wire: Wire, replies: ReplyStore) -> None:
     usage = Usage(1, 2, 3, 0, 0.5)
-    replies.put(request_key(wire.identity, HELLO), Kept("Hi.", usage))
-    model = BatchModel(wire.identity, replies)
-    assert asyncio.run(model.complete(HELLO)) == Completion("Hi.", usage)
+    replies.put(key_of(wire), CachedReply("Hi.", usage))
+    model = BatchModel(wire, replies)
+    assert replace(asyncio.run(model.complete(HELLO)), call=None) == Completion("Hi.", usage)
     assert model.missing(HELLO.key) == []
 
 
-def test_a_model_that_declined_declines_again(wire: Wire, replies: Replies) -> None:
-    replies.put(request_key(wire.identity, HELLO), Kept("", Usage(1), "refused", "No."))
-    error = failure_of(BatchModel(wire.identity, replies))
+def test_a_model_that_declined_declines_again(wire: Wire, replies: ReplyStore) -> None:
+    replies.put(key_of(wire), CachedReply("", Usage(1), "refused", "No."))
+    error = failure_of(BatchModel(wire, replies))
     assert (error.name, error.detail, error.usage, error.answered) == ("refused", "No.", Usage(1), True)
 
 
-def test_what_is_not_to_be_asked_again_fails_by_its_name(wire: Wire, replies: Replies) -> None:
-    model = BatchModel(wire.identity, replies, {request_key(wire.identity, HELLO): ("bad_request", "too long")})
+def test_what_is_not_to_be_asked_again_fails_by_its_name(wire: Wire, replies: ReplyStore) -> None:
+    model = BatchModel(wire, replies, {key_of(wire): ("bad_request", "too long")})
     assert str(failure_of(model)) == "bad_request: too long"
     assert model.missing(HELLO.key) == []
 
 
-def test_a_reply_is_kept_where_the_live_model_looks_for_it(tmp_path: Path, wire: Wire, replies: Replies) -> None:
-    replies.put(request_key(wire.identity, HELLO), Kept("Hi.", Usage(1)))
+def test_a_reply_is_kept_where_the_live_model_looks_for_it(tmp_path: Path, wire: Wire, replies: ReplyStore) -> None:
+    replies.put(key_of(wire), CachedReply("Hi.", Usage(1)))
     model = open_model("openai/m", replace(OPTIONS, cache=tmp_path / "replies.sqlite"))
 
     async def ask() -> Completion:
@@ -171,7 +175,7 @@ def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, wire: Wire) 
 
 
 def test_what_counts_as_the_models_answer_is_kept_and_nothing_else(wire: Wire) -> None:
-    def kept(answer: Answer) -> Kept | None:
+    def kept(answer: Answer) -> CachedReply | None:
         body = json.loads(rendered(answer, {"model": "m", "messages": []}))
         row = {"custom_id": "k", "response": {"status_code": answer.status, "body": body}, "error": None}
         return read_result(json.dumps(row).encode(), wire).kept

@@ -3,78 +3,231 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.budget import Budget, BudgetedModel, Price
-from seeact_offline.records import CallError, Completion, Message, OutOfBudget, Request, StepKey, Usage
+from seeact_offline.models.budget import Budget, Ledger, Price
+from seeact_offline.models.failures import Failure, malformed, of_status
+from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 
 PRICE = Price(0.0, 1_000_000.0)
 """A dollar a token of the reply, and nothing for the prompt."""
-REQUEST = Request((Message("user", "Buy tea"),), StepKey("t", "s"), 0, 1)
+ASKED = (Message("user", "Buy tea"),)
+COSTING = {cost: Completion("ok", Usage(1, cost_usd=float(cost))) for cost in range(5)}
+"""In dollars."""
+Outcome = Completion | Failure | BaseException
 
 
 class Spender:
-    """Costs what it is told, call by call."""
+    """Ends each attempt as it is told."""
 
-    def __init__(self, costs: list[float | None]) -> None:
-        self.costs, self.asked, self.at_once, self.most_at_once = costs, 0, 0, 0
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes, self.asked, self.at_once, self.most_at_once = outcomes, 0, 0, 0
 
-    async def complete(self, request: Request) -> Completion:
-        cost = self.costs[self.asked]
+    async def attempt(self) -> Any:
+        outcome = self.outcomes[self.asked]
         self.asked += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
         self.at_once -= 1
-        if cost is not None and cost < 0:
-            raise CallError("truncated", "", Usage(1, cost_usd=-cost))
-        return Completion("ok", Usage(1, cost_usd=cost))
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
 
-def spend(limit: float, costs: list[float | None], max_tokens: int = 4) -> tuple[Spender, Budget, int]:
-    """As many calls at once as there are costs; the last is how many were refused."""
-    spender, budget = Spender(costs), Budget(limit, PRICE, max_tokens)
-    model = BudgetedModel(spender, budget)
+def spend(budget: Budget, outcomes: Sequence[Outcome]) -> tuple[Spender, list[Any]]:
+    """As many attempts at once as there are outcomes, and what became of them."""
+    spender = Spender(outcomes)
 
-    async def run() -> list[object]:
-        return await asyncio.gather(*(model.complete(REQUEST) for _ in costs), return_exceptions=True)
+    async def run() -> list[Any]:
+        return await asyncio.gather(*(budget.spend(ASKED, spender.attempt) for _ in outcomes), return_exceptions=True)
 
-    return spender, budget, sum(isinstance(one, OutOfBudget) for one in asyncio.run(run()))
-
-
-@given(st.integers(1, 30), st.lists(st.integers(0, 4).map(float), max_size=12))
-def test_no_more_than_the_limit_is_spent_and_no_call_that_fits_is_refused(limit: int, costs: list[float]) -> None:
-    spender, budget, refused = spend(limit, list(costs))
-    assert budget.spent == sum(costs[: spender.asked]) <= limit
-    assert spender.asked + refused == len(costs)
-    assert not refused or budget.spent + 4 > limit
+    return spender, asyncio.run(run())
 
 
-def test_a_call_of_unknown_cost_counts_as_the_most_that_it_can_have_cost() -> None:
-    assert spend(10, [None, None])[1].spent == 8
+def refusals(found: Sequence[Any]) -> int:
+    return sum(isinstance(one, OutOfBudget) for one in found)
 
 
-def test_a_truncated_reply_is_paid_for_too() -> None:
-    assert spend(10, [-3.0])[1].spent == 3
+@given(st.integers(1, 30), st.lists(st.integers(0, 4), max_size=12))
+def test_no_more_than_the_limit_is_spent_and_no_call_that_fits_is_refused(limit: int, costs: list[int]) -> None:
+    budget = Budget(limit, PRICE, 4)
+    spender, found = spend(budget, [COSTING[cost] for cost in costs])
+    # a price, and a text without tokens: a cost of zero is none that was reported
+    expected = [cost or 1.5 for cost in costs[: spender.asked]]
+    assert budget.spent == sum(expected) <= limit
+    assert spender.asked + refusals(found) == len(costs)
+    assert not refusals(found) or budget.spent + 4 > limit
+
+
+UNKNOWN_OUTCOMES = {
+    "a body that cannot be read": malformed("not JSON"),
+    "an error of a gateway": of_status(502, {}, b"oops"),
+    "an error in the middle of it": of_status(500, {}, b"oops"),
+    "no connection any more": Failure("connection_failed", "", "wait"),
+    "a reply without usage": Completion("ok", Usage(1, cost_usd=None, unreported=1)),
+    "an exception": ValueError("broken"),
+    "a caller that gives up": asyncio.CancelledError(),
+}
+
+
+@pytest.mark.parametrize("outcome", UNKNOWN_OUTCOMES.values(), ids=UNKNOWN_OUTCOMES.keys())
+def test_an_attempt_of_unknown_cost_counts_as_the_most_that_it_can_have_cost(outcome: Outcome) -> None:
+    budget = Budget(10, PRICE, 4)
+    spend(budget, [outcome, outcome])
+    assert budget.spent == 8
+
+
+UNBILLED = {
+    "too many requests": of_status(429, {}, b"slow down"),
+    "overloaded": of_status(529, {}, b"busy"),
+    "a request that is refused": of_status(400, {}, b"no"),
+    "no connection": Failure("connection_failed", "", "wait", unreachable=True, unbilled=True),
+}
+
+
+@pytest.mark.parametrize("outcome", UNBILLED.values(), ids=UNBILLED.keys())
+def test_an_attempt_that_was_turned_away_costs_nothing(outcome: Outcome) -> None:
+    budget = Budget(10, PRICE, 4)
+    spend(budget, [outcome])
+    assert budget.spent == 0
+
+
+PAID_FAILURES = {
+    "a reply that is cut off": Failure("truncated", "", usage=Usage(1, 0, 3, 0, None)),
+    "a blank reply": Failure("empty_reply", "", "ask_again", usage=Usage(1, 0, 3, 0, None)),
+    "a model of Python that declines": CallError("truncated", "", Usage(1, cost_usd=3.0)),
+}
+
+
+@pytest.mark.parametrize("outcome", PAID_FAILURES.values(), ids=PAID_FAILURES.keys())
+def test_an_answer_that_is_no_text_is_paid_for_too(outcome: Outcome) -> None:
+    budget = Budget(10, PRICE, 4)
+    _, (found,) = spend(budget, [outcome])
+    assert (budget.spent, found.usage.cost_usd) == (3, 3)
 
 
 def test_near_the_limit_calls_wait_for_one_another() -> None:
-    spender, _, refused = spend(9, [1.0] * 5)
-    assert (spender.most_at_once, spender.asked, refused) == (2, 5, 0)
+    spender, found = spend(Budget(9, PRICE, 4), [COSTING[1]] * 5)
+    assert (spender.most_at_once, spender.asked, refusals(found)) == (2, 5, 0)
 
 
 def test_what_was_spent_before_counts() -> None:
-    model = BudgetedModel(Spender([1.0]), Budget(5, PRICE, 4, spent=1.5))
-    with pytest.raises(OutOfBudget, match=r"1\.5000 of 5 USD are spent, and the next call may cost 4\.0000"):
-        asyncio.run(model.complete(REQUEST))
+    budget = Budget(5, PRICE, 4)
+    budget.add(1.5)
+    _, (error,) = spend(budget, [COSTING[1]])
+    assert str(error) == "1.5000 of 5 USD are spent, and the next call may cost 4.0000"
 
 
-def test_words_and_pictures_are_set_aside_too() -> None:
-    budget = Budget(1, Price(1_000_000.0, 0.0), 4)
-    assert budget.most((Message("user", "Buy tea"),)) == 3.0
+def test_words_are_charged_where_no_tokens_are_reported_but_never_beyond_the_limit() -> None:
+    """`Buy tea` counts as 3 tokens."""
+    priced, reply = Price(1_000_000.0, 1_000_000.0), Completion("ok " * 50, Usage(1))
+    costs = []
+    for limit in (None, 8.0):
+        _, (found,) = spend(Budget(limit, priced, 4), [reply])
+        costs.append(found.usage.cost_usd)
+    assert costs == [3 + 75, 3 + 4]
+
+
+def test_at_a_price_of_nothing_nothing_is_spent() -> None:
+    budget = Budget(1, Price(0.0, 0.0), 4)
+    _, found = spend(budget, [Completion("ok", Usage(1, 9, 9, 0, None)), Completion("ok", Usage(1)), malformed("cut")])
+    assert (budget.spent, [one.usage.cost_usd for one in found[:2]]) == (0, [0, 0])
+
+
+def test_where_calls_cost_more_than_was_reserved_more_is_reserved() -> None:
+    dear = Completion("ok", Usage(1, 0, 8, 0, None))
+    budget = Budget(20, PRICE, 4)
+    spender, found = spend(budget, [dear])
+    assert budget.spent == 8
+    spender, found = spend(budget, [dear] * 3)
+    assert (spender.asked, refusals(found), budget.spent) == (1, 2, 16)
+
+
+# --- a model that reports its costs ---
+
+
+def test_without_a_price_the_first_call_tells_what_calls_cost() -> None:
+    budget = Budget(10)
+    spender, found = spend(budget, [COSTING[1]] * 20)
+    assert (spender.asked, refusals(found), budget.spent) == (9, 11, 9)
+
+
+@pytest.mark.parametrize("cost", [0.0, None])
+def test_without_a_price_a_model_that_reports_no_cost_has_no_limit(cost: float | None) -> None:
+    _, (error,) = spend(Budget(10), [Completion("ok", Usage(1, 900, 5, 0, cost))])
+    assert isinstance(error, InputError)
+    assert str(error) == "max_cost: expected a price, or a model that reports what its calls cost, got neither"
+
+
+def test_a_call_that_costs_nothing_is_none_without_a_price_once_another_has_cost_something() -> None:
+    _, found = spend(Budget(10), [COSTING[1], COSTING[0], COSTING[1]])
+    assert [one.usage.cost_usd for one in found] == [1, 0, 1]
+
+
+# --- the ledger ---
+
+
+def in_run(path: Path, body: Callable[[Budget], object], limit: float | None = 10, price: Price | None = PRICE) -> None:
+    with Ledger(path, price) as ledger:
+        body(Budget(limit, price, 4, ledger=ledger))
+
+
+def spent(path: Path, price: Price | None = PRICE) -> float:
+    return Ledger(path, price).spent
+
+
+def test_a_run_that_is_resumed_knows_what_it_has_spent(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+    in_run(path, lambda budget: spend(budget, [COSTING[1], COSTING[2], malformed("cut")]))
+    assert spent(path) == 1 + 2 + 4
+    in_run(path, lambda budget: spend(budget, [COSTING[2]] * 5))
+    # 3 of 10 dollars are left, and a call may cost 4
+    assert spent(path) == 7
+
+
+def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+
+    async def killed(budget: Budget) -> None:
+        attempt = asyncio.create_task(budget.spend(ASKED, lambda: asyncio.sleep(60)))  # type: ignore[arg-type, return-value]
+        await asyncio.sleep(0)
+        assert spent(path) == 4
+        attempt.cancel()
+
+    in_run(path, lambda budget: asyncio.run(killed(budget)))
+
+
+def test_a_torn_last_line_is_no_spending(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+    in_run(path, lambda budget: spend(budget, [COSTING[1]] * 2))
+    with path.open("a") as file:
+        file.write('{"attempt": 3, "mo')
+    assert spent(path) == 2
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+    path.write_text('{"attempt": "one"}\n')
+    with pytest.raises(InputError, match=r"in line 1 of .*spending\.jsonl"):
+        Ledger(path)
+
+
+def test_tokens_of_a_time_without_a_price_are_charged_once_there_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+    in_run(path, lambda budget: spend(budget, [Completion("ok", Usage(1, 7, 2, 0, None))]), None, None)
+    assert (spent(path, None), spent(path)) == (0, 2)
+
+
+def test_that_calls_cost_more_than_was_reserved_is_known_to_a_resumed_run(tmp_path: Path) -> None:
+    path = tmp_path / "spending.jsonl"
+    in_run(path, lambda budget: spend(budget, [Completion("ok", Usage(1, 0, 8, 0, None))]), limit=15)
+    # by our own count a call would cost no more than 4 of the 7 that are left
+    in_run(path, lambda budget: spend(budget, [COSTING[1]]), limit=15)
+    assert spent(path) == 8

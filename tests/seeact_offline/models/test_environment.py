@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.files.redaction import redact
-from seeact_offline.models import ModelOptions
+from seeact_offline.models import ModelOptions, open_model
 from seeact_offline.models.address import find_server
 from seeact_offline.models.environment import variable
-from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.records import ModelSpecError
 from tests.chat_server import ChatServer, script
 from tests.seeact_offline.models.asking import ask_one
@@ -50,7 +49,7 @@ def test_a_key_is_read_from_the_file(folder: Path, line: str) -> None:
 def test_a_key_and_an_address_of_the_file_are_used_and_hidden(folder: Path) -> None:
     with ChatServer(script("Hi.")) as server:
         (folder / ".env").write_text(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={server.base_url}\n")
-        ask_one(OpenAIModel("m", ModelOptions()))
+        ask_one(open_model("openai/m", ModelOptions()))
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert redact(f"my key is {KEY}") == "my key is ***"
 

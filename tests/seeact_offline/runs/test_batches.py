@@ -56,7 +56,7 @@ def config(sample: Sample, base_url: str | None, out: str, **options: Any) -> Ev
     """A run with a store of paid replies of its own."""
     given = {
         "dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "top_k": 10, "group_size": 4,
-        "model": "openai/m", "base_url": base_url, "cache": "off", "price": so.models.Price(1, 2), "out": Path(out),
+        "model": "openai/m", "base_url": base_url, "cache": "off", "price": so.models.Price(1, 2), "ask_equal": True, "out": Path(out),
     }  # fmt: skip
     return heeded(EvalConfig(**(given | options)))
 
@@ -119,6 +119,7 @@ def test_waves_end_as_a_live_run_does_without_a_call(sample: Sample, server: Bat
 @pytest.mark.parametrize(
     "options",
     [
+        *({"ask_equal": False}, {"ask_equal": False, "concurrency": 1}),
         *({"turns": 1}, {"batching": "shared-turn1"}, {"no_image": True}, {"image_format": "png"}, {"merge": "first"}),
         *(
             {"grounding": "attributes", "scores": None},

@@ -108,6 +108,8 @@ def config(sample: Sample, server: ChatServer, out: Path, **changes: Any) -> Eva
         model="openai/gpt-4o",
         base_url=server.base_url,
         price=PRICE,
+        ask_equal=True,
+        cache=out.parent / "kept",
         out=out,
     )
     # not every form offers elements
@@ -174,6 +176,15 @@ def test_dollars_are_those_of_the_results(sample: Sample, tmp_path: Path) -> Non
     assert plan.most.cost(plan.quote) == pytest.approx(results["usage"]["cost_usd"], rel=0.05)
 
 
+def test_equal_requests_are_planned_once(sample: Sample, tmp_path: Path) -> None:
+    with ChatServer(counting(saying("A"))) as server:
+        run = config(sample, server, tmp_path / "run", ask_equal=False)
+        plan = dry_run(run, assumed=LENGTHS)
+        so.evaluate(run)
+        assert plan.most.calls == len(server.requests) < 48
+    assert_meets(plan.most, used(tmp_path / "run"))
+
+
 def test_as_many_final_rounds_are_expected_as_two_picks_are_likely(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(saying("A"))) as server:
         plan = dry_run(config(sample, server, tmp_path / "run"), assumed=replace(LENGTHS, picks=0.3))
@@ -217,8 +228,8 @@ def test_a_run_whose_replies_are_all_kept_costs_nothing(sample: Sample, tmp_path
 
 def test_steps_that_are_done_are_not_asked_again(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(mixed)) as server:
-        so.evaluate(config(sample, server, tmp_path / "run", limit=1, cache="off"))
-        plan = dry_run(config(sample, server, tmp_path / "run", cache="off"), assumed=LENGTHS)
+        so.evaluate(config(sample, server, tmp_path / "run", limit=1))
+        plan = dry_run(config(sample, server, tmp_path / "run"), assumed=LENGTHS)
     assert (plan.n_done, plan.n_asked, plan.n_steps, plan.n_kept) == (2, 4, 6, 0)
 
 
@@ -256,7 +267,9 @@ def test_a_folder_of_another_run_is_refused(sample: Sample, tmp_path: Path) -> N
 def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Plan:
     """Of a server that nobody could ask."""
     given = {"model": "openai/gpt-4o", "base_url": "http://127.0.0.1:9/v1", **changes}
-    usual = EvalConfig(dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=10, group_size=4)
+    usual = EvalConfig(
+        dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=10, group_size=4, ask_equal=True
+    )
     return dry_run(heeded(usual.changed(out=tmp_path / "run", **given)))
 
 

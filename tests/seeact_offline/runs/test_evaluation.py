@@ -341,7 +341,7 @@ def test_a_pilot_grows_into_the_whole_run_and_asks_nothing_twice(sample: Sample,
 
     grown = [run(sample, tmp_path / "run", model=listening, limit=limit) for limit in (1, 2, None)][-1]
     in_pieces = len(asked)
-    at_once = run(sample, tmp_path / "whole", model=listening)
+    at_once = run(sample, tmp_path / "whole", model=listening, cache="off")
     assert len(asked) - in_pieces == in_pieces
     assert grown.results == at_once.results
     assert (grown.path / "predictions.jsonl").read_bytes() == (at_once.path / "predictions.jsonl").read_bytes()
@@ -419,7 +419,7 @@ def test_questions_are_what_the_model_is_sent(sample: Sample, tmp_path: Path) ->
         asked.append(messages[-1].text)
         return FINAL
 
-    run(sample, tmp_path / "run", model=listening, concurrency=1, limit=1)
+    run(sample, tmp_path / "run", model=listening, concurrency=1, limit=1, ask_equal=True)
     step = next(so.load_steps(sample.dataset, "cross_task"))
     shown = so.questions(step, scores=sample.scores, top_k=6, group_size=3)
     assert [turn for question in shown for turn in question.turns] == asked[: 2 * len(shown)]

@@ -26,13 +26,13 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Paid:
-    """Chooses none and costs one dollar a call."""
+    """Chooses none and costs a cent a call."""
 
     asked = 0
 
     async def complete(self, request: Request) -> Completion:
         Paid.asked += 1
-        return Completion("ELEMENT: Z\nACTION: CLICK\nVALUE: None", Usage(calls=1, cost_usd=1.0))
+        return Completion("ELEMENT: Z\nACTION: CLICK\nVALUE: None", Usage(calls=1, cost_usd=0.01))
 
     async def aclose(self) -> None:
         pass
@@ -120,5 +120,7 @@ def test_the_cost_limit_is_for_the_whole_grid(dataset: Path, tmp_path: Path) -> 
     from seeact_offline.models import Price
 
     Paid.asked = 0
-    made = grid(dataset, tmp_path, models=[Paid()], split="all", max_cost=1.0, price=Price(1, 1))
+    made = grid(dataset, tmp_path, models=[Paid()], split="all", max_cost=0.03, price=Price(1, 1))
     assert (len(made.runs), made.n_left, made.complete) == (1, 2, False)
+    # two calls of the first cell, and one that leaves nothing for the next step of the second
+    assert Paid.asked == 3

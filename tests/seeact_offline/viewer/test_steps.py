@@ -61,7 +61,7 @@ class Listening:
 def test_prompts_and_pictures_are_those_that_were_sent(grounding: str, tmp_path: Path) -> None:
     """The model itself wrote down what it got."""
     model = Listening()
-    run = so.evaluate(limit=1, grounding=grounding, model=model, ranker="bm25", out=tmp_path / "run")
+    run = so.evaluate(limit=1, grounding=grounding, model=model, ranker="bm25", ask_equal=True, out=tmp_path / "run")
     site, n_checked = Site([run.path]), 0
     for key in read_json(site, "index.json")["keys"]:
         step = read_json(site, f"step/{key}.json")

@@ -1,0 +1,103 @@
+"""Any model as a run asks it: kept replies before budget, retries and the call itself. A provider brings only the call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from seeact_offline.models.breaker import Breaker
+from seeact_offline.models.budget import Budget
+from seeact_offline.models.failures import Failure
+from seeact_offline.models.gate import Gate
+from seeact_offline.models.provider import ModelOptions
+from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
+from seeact_offline.models.retrying import Patience, Retrying
+from seeact_offline.models.told import ask_told
+from seeact_offline.records import CallRecord, Completion, Request
+
+_CHARS_PER_TOKEN = 4
+_PICTURE_TOKENS = 1000
+"""Rough, for the limit of tokens a minute, and corrected by what the server then says."""
+
+
+class ServerModel(Protocol):
+    """A model on a server whose attempts can fail for other reasons than the request, and are then made again."""
+
+    server: str
+    """As errors name it."""
+
+    async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
+        """Encodes the request; the result makes one attempt. Raises RowError for a picture that cannot be encoded."""
+
+
+class ModelClient:
+    """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same loop."""
+
+    def __init__(self, model: Any, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
+        """`model`: a `Model`, or `ServerModel`. `identity`: all that replies depend on beside the messages. Raises InputError for a
+        file of kept replies that cannot be used."""
+        self._model, self._identity = model, identity
+        self._budget = options.budget or Budget(None, options.price, options.max_tokens)
+        self._calls = Retrying(
+            Gate(options.concurrency, options.rpm, options.tpm),
+            Breaker(getattr(model, "server", "the model"), options.fail_on_error),
+            Patience(options.max_wait_s, options.max_retries),
+        )
+        self._store = self._kept = None
+        if options.cache is not None:
+            self._store = ReplyStore(options.cache, str(self.identity.get("model", "")), options.run)
+            told = hasattr(model, "complete_told")
+            self._kept = ReplyCache(self._store, self.identity, options.asks_each, told)
+
+    @cached_property
+    def identity(self) -> Mapping[str, object]:
+        return self._identity()
+
+    async def complete(self, request: Request) -> Completion:
+        """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets through."""
+        return await self.complete_told(request, "")
+
+    async def complete_told(self, request: Request, ideal: str) -> Completion:
+        """As `complete`; whether the model is told is its own affair."""
+        if self._kept is None:
+            return await self._ask(request, ideal)
+        return await self._kept.complete(request, ideal, self._ask)
+
+    @property
+    def counted(self) -> set[str]:
+        """As `ReplyCache.counted`."""
+        return set() if self._kept is None else self._kept.counted
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Parameters that the server would not take."""
+        return tuple(getattr(self._model, "dropped", ()))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on how the model is asked, and on its kept replies."""
+        return (*getattr(self._model, "remarks", ()), *(() if self._store is None else self._store.remarks))
+
+    async def aclose(self) -> None:
+        """Gives up calls in flight, closes the model and the file of its replies. Safe to call twice."""
+        if self._kept is not None:
+            await self._kept.aclose()
+        await self._model.aclose()
+
+    async def _ask(self, request: Request, ideal: str) -> Completion:
+        messages = request.messages
+        if not hasattr(self._model, "prepare"):
+            return await self._budget.spend(messages, lambda: self._timed(request, ideal))
+        attempt = await self._model.prepare(request)
+        n_pictures = sum(message.picture is not None for message in messages)
+        tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
+        seed = f"{request.key} {request.group} {request.turn}"
+        return await self._calls.call(seed, tokens, lambda: self._budget.spend(messages, attempt))
+
+    async def _timed(self, request: Request, ideal: str) -> Completion:
+        began = time.monotonic()
+        completion = await ask_told(self._model, request, ideal)
+        return replace(completion, call=completion.call or CallRecord(seconds=time.monotonic() - began))

@@ -1,0 +1,191 @@
+"""Replies that were paid for, each kept the moment it arrives, so that no request is paid for twice.
+
+A reply is known by what is asked: the model with all that its replies depend on, the step, and the messages with their pictures. At
+temperature 0 equal requests of a step are one request, whichever group, turn or run they come from; at a higher one, or where each is
+to be asked, a request is known by its group and turn too. An answer of the model that is no text (refused, truncated, empty) is paid
+for too, and kept; calls without an answer are not: asking again is the remedy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from seeact_offline.files.store import Store
+from seeact_offline.records import CallError, CallRecord, Completion, Request, Usage
+
+POLL_S = 0.1
+"""Between two looks for a reply that another program is waiting for."""
+ASKED_CHARS = 16
+Ask = Callable[[Request, str], Awaitable[Completion]]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedReply:
+    """One answer as the store holds it."""
+
+    text: str
+    usage: Usage
+    failure: str | None = None
+    """How the model declined, in place of a text."""
+    detail: str = ""
+    run: str = ""
+    """The run that paid; empty in replies of earlier versions."""
+    place: Sequence[str | int] = ()
+    """Step, group and turn that paid."""
+    made: str = ""
+    """UTC day; empty where it is not known."""
+    call: CallRecord | None = None
+    """How it was obtained just now; not kept."""
+
+    @classmethod
+    def of(cls, answer: Completion | CallError) -> CachedReply:
+        """From a text, or from how the model declined."""
+        call = answer.call or CallRecord()
+        if isinstance(answer, Completion):
+            return cls(answer.text, answer.usage, call=call)
+        return cls("", answer.usage, answer.name, answer.detail, call=call)
+
+
+class ReplyStore:
+    """The replies of one file. Close it."""
+
+    def __init__(self, path: Path, model: str = "", run: str = "") -> None:
+        """`model`, `run`: who asks, noted beside each reply. Raises InputError for a file that cannot be opened."""
+        self._store, self._model, self.run = Store(path, "cache"), model, run
+
+    def get(self, *keys: str) -> CachedReply | None:
+        """The reply to the first of these that has one. A damaged one is removed. Raises InputError when the file breaks."""
+        for key in keys:
+            found = self._store.get(key)
+            try:
+                if found is not None:
+                    saved = json.loads(found.text)
+                    return CachedReply(**saved | {"usage": Usage(**saved["usage"]), "made": found.made})
+            except (ValueError, KeyError, TypeError):
+                self._store.remove(key)
+        return None
+
+    def put(self, key: str, reply: CachedReply) -> None:
+        """Raises InputError when the file breaks."""
+        saved = asdict(replace(reply, run=self.run, made="", call=None))
+        self._store.put(key, json.dumps({k: v for k, v in saved.items() if v or k == "text"}), self._model)
+
+    async def get_or_ask(self, keys: Sequence[str], ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
+        """The reply to the first of these that has one, or else what `ask` gives, kept under the first. Waits for another program
+        that is asking for it. Raises what `ask` raises."""
+        while (kept := self.get(*keys)) is None and not self._store.claim(keys[0]):
+            await asyncio.sleep(POLL_S)
+        if kept is not None:
+            return kept
+        try:
+            # it may have come between the look and the claim
+            kept = self.get(*keys)
+            if kept is None:
+                kept = await ask()
+                self.put(keys[0], kept)
+            return kept
+        finally:
+            self._store.release(keys[0])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on a damaged file, and on damaged replies in it."""
+        lost = self._store.damaged
+        damaged = f"kept replies that were damaged and are asked for again: {lost}" if lost else ""
+        return tuple(filter(None, (self._store.remark, damaged)))
+
+    def close(self) -> None:
+        """Safe to call twice."""
+        self._store.close()
+
+
+class ReplyCache:
+    """The replies of a store to one model that is asked in one way. Equal requests in flight share one call."""
+
+    def __init__(self, store: ReplyStore, identity: Mapping[str, object], by_place: bool, told: bool = False) -> None:
+        """`identity`: all that replies depend on beside step and messages. `by_place`: equal requests of two groups or turns are two.
+        `told`: replies depend on the ideal ones."""
+        self._store, self._identity, self._by_place, self._told = store, dict(identity), by_place, told
+        self._waiting: dict[str, asyncio.Task[CachedReply]] = {}
+        self.counted: set[str] = set()
+        """`CallRecord.asked` of the replies whose usage is counted already."""
+
+    def keys(self, request: Request, ideal: str = "") -> tuple[str, ...]:
+        """As `request_keys`."""
+        identity = self._identity | ({"ideal": ideal} if self._told else {})
+        return request_keys(identity, request, self._by_place)
+
+    def look(self, request: Request) -> Completion | None:
+        """The kept reply; None for none. Raises CallError for one with which the model declined."""
+        keys = self.keys(request)
+        kept = self._store.get(*keys)
+        return None if kept is None else self._counted_once(keys[0], kept, CallRecord(0))
+
+    async def complete(self, request: Request, ideal: str, ask: Ask) -> Completion:
+        """The kept reply, or what `ask` gives. Raises what `ask` raises."""
+        keys = self.keys(request, ideal)
+        task = self._waiting.get(keys[0])
+        is_first = task is None
+        if task is None:
+            task = asyncio.create_task(self._store.get_or_ask(keys, lambda: self._answer(request, ideal, ask)))
+            self._waiting[keys[0]] = task
+            task.add_done_callback(lambda done: self._finished(keys[0], done))
+        # shielded: a caller that gives up must not lose a reply that is paid for, nor fail those who wait for it too
+        try:
+            kept = await asyncio.shield(task)
+        except CallError as error:
+            if is_first:
+                raise
+            raise CallError(error.name, error.detail) from None
+        return self._counted_once(keys[0], kept, (kept.call if is_first else None) or CallRecord(0))
+
+    def _counted_once(self, key: str, kept: CachedReply, call: CallRecord) -> Completion:
+        """The reply, its usage counted at the place that asks first. Raises CallError where the model declined."""
+        asked = key[:ASKED_CHARS]
+        reused = asked in self.counted
+        self.counted.add(asked)
+        from_store = None if kept.run == self._store.run else kept.made
+        call = replace(call, asked=asked, reused=reused, from_store=from_store, usage=kept.usage)
+        usage = Usage() if reused else kept.usage
+        if kept.failure is not None:
+            raise CallError(kept.failure, kept.detail, usage, call)
+        return Completion(kept.text, usage, call)
+
+    async def aclose(self) -> None:
+        """Gives up calls still in flight and closes the store."""
+        tasks = list(self._waiting.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._store.close()
+
+    async def _answer(self, request: Request, ideal: str, ask: Ask) -> CachedReply:
+        try:
+            kept = CachedReply.of(await ask(request, ideal))
+        except CallError as error:
+            if not error.answered:
+                raise
+            kept = CachedReply.of(error)
+        return replace(kept, run=self._store.run, place=(*request.key, request.group, request.turn))
+
+    def _finished(self, key: str, task: asyncio.Task[CachedReply]) -> None:
+        del self._waiting[key]
+        if not task.cancelled():
+            # marks the error as seen: when every caller has given up, nobody else looks at it
+            task.exception()
+
+
+def request_keys(identity: Mapping[str, object], request: Request, by_place: bool) -> tuple[str, ...]:
+    """Digests under which a reply may be kept, first the one under which it is put: of what is asked at this step, then of what is
+    asked at this place, as earlier versions have kept it."""
+    messages = [[m.role, m.text, m.picture.key if m.picture else None] for m in request.messages]
+    step, place = [*request.key], [*request.key, request.group, request.turn]
+    return tuple(
+        hashlib.sha256(json.dumps([identity, asked_at, messages], sort_keys=True).encode("ascii")).hexdigest()
+        for asked_at in ([place] if by_place else [step, place])
+    )
