@@ -206,6 +206,8 @@ class Budget:
         usage = outcome.usage
         if isinstance(outcome, Failure) and outcome.unbilled:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
+        if isinstance(outcome, CallError) and not usage.calls:
+            return replace(usage, cost_usd=None)
         known = priced(usage, self.price)
         if self.price is None or known.cost_usd or known is not usage:
             return known

@@ -12,6 +12,7 @@ from seeact_offline.runs.comparing import compare
 from seeact_offline.scoring.compare import METRICS
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
 from seeact_offline.viewer.runs import Row, ViewedRun
 
@@ -102,6 +103,7 @@ def _run(run: ViewedRun, name: str, tasks: Tasks, place: int) -> dict[str, Any]:
         **told,
         "finished": run.results is not None,
         "results": run.results,
+        "replies": None if (replies := run.manifest.get("replies")) is None else replies_in_words(replies),
         "headlines": {} if run.results is None else _headlines(run.results),
         "progress": _progress(run, tasks.n_steps[place] if tasks.n_steps else None),
         "problems": [*run.problems, *(tasks.problems[place] if tasks.problems else ())],

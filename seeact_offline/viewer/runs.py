@@ -46,10 +46,21 @@ class _Settings(msgspec.Struct):
     no_image: bool | None = None
 
 
+class _Replies(msgspec.Struct):
+    """Where a run's replies come from."""
+
+    replies: int
+    from_store: int
+    oldest: Annotated[str, msgspec.Meta(max_length=10)] | None
+    sent: int
+    spent_usd: float | None
+
+
 class _Manifest(msgspec.Struct):
     """`manifest.json`, as far as it is looked at."""
 
     settings: _Settings | None = None
+    replies: _Replies | None = None
     identity: dict[str, Any] | None = None
     packages: dict[str, Any] | None = None
 

@@ -508,7 +508,7 @@ function summary(app) {
 function runRow(app, run, place) {
   const { table, index } = app;
   const shown = table.runs.indexOf(place);
-  const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`].filter(Boolean);
+  const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`, run.replies].filter(Boolean);
   const results = run.results ?? {};
   const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
   const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", on: { click: () => lead(app, place) } }, "make A");
@@ -517,7 +517,7 @@ function runRow(app, run, place) {
   return h(
     "tr",
     { class: shown >= 0 ? null : "unshown" },
-    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first), h("div", { class: "facts" }, quoted(facts.join(" · "), 200))),
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first), h("div", { class: "facts" }, quoted(facts.join(" · "), 400))),
     METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
     h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
     h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),

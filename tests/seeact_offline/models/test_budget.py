@@ -166,6 +166,12 @@ def test_without_a_price_a_model_that_reports_no_cost_has_no_limit(cost: float |
     assert str(error) == "max_cost: expected a price, or a model that reports what its calls cost, got neither"
 
 
+def test_without_a_price_a_call_that_is_lost_counts_as_twice_the_dearest() -> None:
+    budget = Budget(10)
+    spend(budget, [COSTING[2], CallError("model_error", "broken"), COSTING[1]])
+    assert budget.spent == 2 + 4 + 1
+
+
 def test_a_call_that_costs_nothing_is_none_without_a_price_once_another_has_cost_something() -> None:
     _, found = spend(Budget(10), [COSTING[1], COSTING[0], COSTING[1]])
     assert [one.usage.cost_usd for one in found] == [1, 0, 1]

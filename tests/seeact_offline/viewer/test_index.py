@@ -95,6 +95,15 @@ def test_headlines_are_the_averages_that_the_protocol_quotes(sample_run: Path, t
         assert [shown[name] for name in ("average", "value", "ci95")] == [average, figure[average], figure[interval]]
 
 
+def test_a_run_says_where_its_replies_come_from(sample_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_run, tmp_path / "run")
+    manifest = json.loads((sample_run / "manifest.json").read_text())
+    replies = {"replies": 9, "from_store": 9, "oldest": "2026-11-16", "sent": 0, "spent_usd": 0.0}
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest | {"replies": replies}))
+    shown = [index_of(run)["runs"][0]["replies"] for run in (sample_run, tmp_path / "run")]
+    assert shown == [None, "9 of 9 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent now"]
+
+
 def test_every_outcome_has_a_meaning(sample_run: Path) -> None:
     index = index_of(sample_run)
     assert set(index["cells"][0]["outcome"]["values"]) <= index["outcomes"].keys()
