@@ -7,7 +7,7 @@ embeddings before its first layer (`pre_layrnorm`), and BLIP-2's has no such lay
 The folder that training leaves is one of transformers' own: `hf/` asks it as it is. Hence the positions are interpolated once,
 before training, and saved.
 
-Source: PROTOCOLS, section 5; SeeAct (arXiv 2401.01614v2), section 4.
+Source: SeeAct (arXiv 2401.01614v2), section 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a baseline that answers multi-choice questions is fine-tuned. The defaults are the published recipe.
 
-Source: PROTOCOLS, section 5; Mind2Web (2306.06070) and its released code, commit 1b7c323.
+Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 """
 
 from __future__ import annotations

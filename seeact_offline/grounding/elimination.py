@@ -1,6 +1,6 @@
 """MindAct's elimination: a queue of candidates, asked about a few at a time, until one is left. Knows no page and no model.
 
-Source: PROTOCOLS, section 5; Mind2Web's released evaluation, commit 1b7c323. Two rules:
+Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323. Two rules:
 
 `released`: while more than one is left the first five are asked about; the pick goes to the back of the queue, the others are
 gone. The last pick is the answer, unless the queue is empty. Its edge cases: a candidate that is left alone before it was ever

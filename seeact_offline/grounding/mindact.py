@@ -8,7 +8,7 @@ parentheses, no example and no system message. Operation and value are those of 
 A step whose right element is not ranked under k is not asked, as in the released code, where it scores 0 whatever is answered: that
 saves its calls, and no model learns of it. `ask_all` asks it too, for protocols that score its operation.
 
-Source: PROTOCOLS, sections 5 and 6; Mind2Web's released evaluation, commit 1b7c323. All wording is ours.
+Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323. All wording is ours.
 """
 
 from __future__ import annotations

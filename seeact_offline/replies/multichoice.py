@@ -3,7 +3,7 @@
 Options are lettered from B; `A` is "none of the above". A chat model names its letter as `Answer: X`; a text-to-text model
 (T5) begins with it. Nothing is tidied: a value of `None` stays a word.
 
-Source: PROTOCOLS, sections 5 and 6, mindact; Mind2Web's released evaluation, commit 1b7c323.
+Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323.
 """
 
 from __future__ import annotations

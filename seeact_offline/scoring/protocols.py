@@ -1,6 +1,6 @@
 """The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to PROTOCOLS.
 
-Source: PROTOCOLS, metrics and scoring profiles. What is ours where a published evaluator has no rule: docs/protocols.md.
+Sources, and our choice where a published evaluator has no rule: docs/protocols.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where published evaluators differ, one function per rule; a protocol is a record of rules.
 
 The first line of a rule's docstring is its name for people, printed in the table of differences between protocols.
-Source: PROTOCOLS, metrics and scoring profiles.
+docs/protocols.md names the paper or released evaluator behind each.
 """
 
 from __future__ import annotations

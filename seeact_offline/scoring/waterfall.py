@@ -233,7 +233,7 @@ def annotation_errors(
     `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets right
     and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps` and
     `n_groups` how many. A picture's marks are those of `Reply.offered`: what is not drawn is not offered.
-    Source: PROTOCOLS, annotation errors.
+    The kinds of error are ours.
     """
     wrong = [
         (prediction, truth)

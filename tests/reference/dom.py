@@ -1,6 +1,7 @@
 """Slow, obvious description of elements: copy the tree, prune the copy, serialise it, once for every candidate.
 
-An independent statement of PROTOCOLS section 2 with lxml's own tree and serialiser; nothing is shared with the fast one.
+An independent statement of Mind2Web's rules (its released code, commit 1b7c323) with lxml's own tree and
+serialiser; nothing is shared with the fast one.
 """
 
 from __future__ import annotations

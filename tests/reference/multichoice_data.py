@@ -1,7 +1,7 @@
 """Slow, obvious making of MindAct's training questions: parse, prune and write the page anew for every single draw.
 
-An independent statement of PROTOCOLS section 5: nothing is shared with the fast one but the wording of the question, which is
-the prompt pack's, and the seed of a draw, which decides what `random` gives.
+An independent statement of Mind2Web's released training code, commit 1b7c323: nothing is shared with the fast one but
+the wording of the question, which is the prompt pack's, and the seed of a draw, which decides what `random` gives.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """MindAct's `*_outputs_topK.json`, every round of its elimination, and `*_predictions_topK.json`, what came of it.
 
-Both are lists with an entry a step, which begins with `ANNOTATION-ID_ACTION-UID`. Source: PROTOCOLS, sections 5 and 6, mindact.
+Both are lists with an entry a step, which begins with `ANNOTATION-ID_ACTION-UID`.
+Source: Mind2Web's released evaluation, commit 1b7c323.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """UGround's samples, plans and answers of Multimodal-Mind2Web: the operation comes from a planner, the place from a grounder.
 
 A page is cut into blocks; the planner names a block, an operation and a description, the grounder a point of that block.
-Source: PROTOCOLS, section 6, uground.
+Source: UGround's released Multimodal-Mind2Web evaluation (OSU-NLP-Group/UGround).
 """
 
 from __future__ import annotations
