@@ -1,0 +1,92 @@
+"""Objects that people add without editing the package: `FILE.py:NAME`, or an entry point of an installed package.
+
+Loading one runs its code with the rights of the run, as importing a package does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from seeact_offline.files.named import read_named
+from seeact_offline.records import InputError
+
+_FILE_AND_NAME = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
+DIGEST_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An object from outside the package."""
+
+    value: Any
+    name: str
+    """As runs name it: `FILE.py:NAME` without folders, or the entry point's name."""
+    digest: str
+    """Of the content of the file that holds it: changed code is another extension. Files that it imports do not count."""
+
+
+def load_named(spec: str, group: str, argument: str) -> Extension | None:
+    """Loads `FILE.py:NAME`, or the entry point of this name in `group`; None where `spec` is neither.
+
+    Raises InputError about `argument` where the file or the name in it is missing, or its code does not load.
+    """
+    if found := _FILE_AND_NAME.fullmatch(spec):
+        path, name = Path(found["file"]).expanduser(), found["name"]
+        module, digest = _load_file(path, argument)
+        if not hasattr(module, name):
+            raise InputError(argument, f"the name of an object in {path}", name)
+        return Extension(getattr(module, name), f"{path.name}:{name}", digest)
+    point = _entry_points(group).get(spec)
+    return None if point is None else _load_entry_point(point, argument)
+
+
+def entry_point_names(group: str) -> list[str]:
+    """Names that installed packages add to this group, in alphabetical order."""
+    return sorted(_entry_points(group))
+
+
+def _entry_points(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
+    """The module and the digest of its code; the same module while the file does not change."""
+    code = read_named(argument, path, "FILE.py:NAME with a readable file")
+    digest = hashlib.sha256(code).hexdigest()[:DIGEST_CHARS]
+    # the place counts as well: equal files in two folders may read different files beside them
+    place = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
+    title = f"_seeact_{path.stem}_{place}_{digest}"
+    if title in sys.modules:
+        return sys.modules[title], digest
+    module = ModuleType(title)
+    module.__file__ = str(path)
+    # dataclasses look their module up while they are made
+    sys.modules[title] = module
+    try:
+        exec(compile(code, str(path), "exec"), module.__dict__)
+    except Exception as error:
+        del sys.modules[title]
+        raise _does_not_load(argument, str(path), error) from error
+    return module, digest
+
+
+def _load_entry_point(point: EntryPoint, argument: str) -> Extension:
+    try:
+        value = point.load()
+        file = Path(str(sys.modules[point.module].__file__))
+        return Extension(value, point.name, hashlib.sha256(file.read_bytes()).hexdigest()[:DIGEST_CHARS])
+    except Exception as error:
+        raise _does_not_load(argument, f"the entry point {point.name} ({point.value})", error) from error
+
+
+def _does_not_load(argument: str, what: str, error: Exception) -> InputError:
+    # anybody's code fails in any way
+    said = next(iter(str(error).splitlines()), "")
+    return InputError(argument, f"code that loads from {what}", f"{type(error).__name__}: {said}"[:300])
