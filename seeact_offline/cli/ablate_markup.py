@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from seeact_offline.cli import evaluate, options, strategies
+from seeact_offline.cli import evaluate, grounding_options, options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.watching import NOT_THE_PAPERS, Told
 from seeact_offline.files.markdown import printable
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     asked = parser.add_argument_group("ranking and prompts")
     options.add_group_arguments(asked)
-    strategies.add_picture_argument(asked)
+    grounding_options.add_picture_argument(asked)
     evaluate.add_model_arguments(parser)
     evaluate.add_run_arguments(parser).add_argument(
         "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run goes on from it (default: runs/...)"

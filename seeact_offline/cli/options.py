@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli import strategies
+from seeact_offline.cli import grounding_options
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.records import MERGE_RULES, DatasetError
 from seeact_offline.runs.config import ENGINES, groundings
@@ -131,7 +131,7 @@ def add_question_arguments(parser: argparse.ArgumentParser, several: bool = Fals
             "--grounding", choices=groundings(), default="choice",
             help="how the plan becomes an element (default: %(default)s)",
         )  # fmt: skip
-    strategies.add_arguments(parser.add_argument_group("how questions are put"))
+    grounding_options.add_arguments(parser.add_argument_group("how questions are put"))
 
 
 def _groundings(text: str) -> tuple[str, ...]:

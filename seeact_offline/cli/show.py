@@ -13,8 +13,8 @@ from seeact_offline.cli.output import say
 from seeact_offline.cli.shown_files import Pictures, Places, Sent, boxes_format, write_boxes, write_pictures
 from seeact_offline.cli.watching import Told
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.grounding import Prepared
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding import PreparedStep
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import Scores, ranker_query, top_k
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
@@ -101,7 +101,7 @@ def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:
 
 
 def _shown(
-    prepared: Prepared, questions: list[Question], pictures: Pictures, ranking: tuple[RankedCandidate, ...]
+    prepared: PreparedStep, questions: list[Question], pictures: Pictures, ranking: tuple[RankedCandidate, ...]
 ) -> dict[str, Any]:
     """`candidates` are all of the step's, best first; those ranked under --top-k are offered."""
     page = prepared.page

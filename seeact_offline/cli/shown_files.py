@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from seeact_offline.grounding import Prepared
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding import PreparedStep
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.pages.outlines import Outline, draw_outlines, visible
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import JPEG_95, PNG, ImageFormat, InputError, Picture
@@ -92,7 +92,7 @@ def boxes_format(path: Path) -> ImageFormat:
     return found
 
 
-def write_boxes(prepared: Prepared, path: Path) -> int:
+def write_boxes(prepared: PreparedStep, path: Path) -> int:
     """The page as it was recorded, with every candidate's box; returns how many cannot be seen. Raises InputError, RowError."""
     ranks = {candidate.backend_node_id: candidate.rank for candidate in prepared.ranked}
     outlines = [

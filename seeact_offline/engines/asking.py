@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seeact_offline.grounding import Grounding
-from seeact_offline.grounding.asking import aside
+from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step, Truth
 from seeact_offline.runs.runner import answer, preparing
@@ -26,5 +26,5 @@ async def ask_step(step: Step, scores: Scores | None, top_k: int, grounding: Gro
     """Prepares the step and asks the model. Raises only what must stop the run."""
     ready = preparing(step, scores, top_k, grounding)
     prediction = await answer(step, ready, grounding, model)
-    truth = await aside(target_of, step, lambda: ready().page)
+    truth = await in_thread(target_of, step, lambda: ready().page)
     return Answered(prediction, truth, tuple(getattr(model, "dropped", ())))

@@ -19,7 +19,7 @@ from typing import Any, cast
 from seeact_offline.engines.asking import Answered, ask_step
 from seeact_offline.engines.ray import ATTEMPTS, Room, Workers, connected, first_line, in_our_words, room_of
 from seeact_offline.grounding import Grounding
-from seeact_offline.grounding.asking import aside
+from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import ModelOptions, model_identity, model_name, open_model
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores, StepScores
@@ -125,7 +125,7 @@ class RayAsking:
 
     async def ask(self, step: Step, scores: Scores | None) -> Answered:
         """Raises what must stop the run, and InputError for a step whose workers die one after the other."""
-        known = None if scores is None else await aside(_looked_up, step, scores)
+        known = None if scores is None else await in_thread(_looked_up, step, scores)
         problem = ""
         for _ in range(self._attempts):
             try:

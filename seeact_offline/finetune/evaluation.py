@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seeact_offline.finetune.baseline import FineTuning
-from seeact_offline.replies.multichoice import read_answer
+from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluation import evaluate
 from seeact_offline.runs.run import Run

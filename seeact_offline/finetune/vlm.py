@@ -29,7 +29,7 @@ from seeact_offline.finetune.pictures import PLACE, Pictures, kept_pictures, ope
 from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.finetune.training import arguments, lora_config, telling
 from seeact_offline.grounding import Grounding
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.models.hf_generation import Loading, Turn, control_tokens, harmless, running_dtype, system_merged
 from seeact_offline.records import InputError, RowError, Step, StepError

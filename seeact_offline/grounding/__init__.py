@@ -12,7 +12,7 @@ from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Call, Model, RankedCandidate, Reply, Step, StepKey, Usage
 
 if TYPE_CHECKING:
-    from seeact_offline.grounding.asking import Question
+    from seeact_offline.grounding.conversation import Question
 
 MAX_SIDE = 8000
 """Pixels of a picture's longest side that common servers still accept."""
@@ -49,7 +49,7 @@ class QuestionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedStep:
     """A step whose page is parsed and whose candidates are ranked; its row has no fault."""
 
     step: Step
@@ -72,7 +72,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Grounded:
+class GroundingResult:
     """Everything that one step's conversations gave."""
 
     groups: tuple[Reply, ...]
@@ -96,11 +96,11 @@ class Grounding(Protocol):
     """
 
     needs_ranking: bool
-    """False: no scores are opened, and `Prepared.ranked` is empty."""
+    """False: no scores are opened, and `PreparedStep.ranked` is empty."""
     form: QuestionOptions
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """What is asked first, without any reply. Raises RowError."""
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         """Asks the model and decides. A row or call at fault becomes the decision's named failure."""

@@ -14,17 +14,24 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import (
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
     Question,
     Reader,
     final_lines,
     group_picture,
-    plan_ideal,
+    ideal_plan,
     share_turn1,
 )
-from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offers_target
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, whole
+from seeact_offline.grounding.groups import (
+    NOTES,
+    Grouping,
+    ground_by_groups,
+    group_candidates,
+    offers_target,
+    ranked_boxes,
+)
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
 from seeact_offline.pages.marks import (
     FONT_SIZE,
     MARK_KINDS,
@@ -137,39 +144,39 @@ class AnnotationGrounding:
         if merge != "single":
             check_capacity(self.marks.kind, group_size)
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """One a group, top of the page first.
 
         Raises RowError `missing_box`, `bad_screenshot`; InputError when a group of the rule `single`, or a final round, would
         need more labels than there are.
         """
-        boxes = boxes_of(prepared.step, prepared.ranked)
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
         groups = self.grouping(prepared).groups
         if self.merge_rule == "final-round":
             check_capacity(self.marks.kind, len(groups))  # a final round may hold a pick of every group
         return [self._question(prepared, ids, boxes, index) for index, ids in enumerate(groups)]
 
-    def grouping(self, prepared: Prepared) -> Grouping:
-        boxes = boxes_of(prepared.step, prepared.ranked)
-        return grouping(prepared, boxes, self._group_size, self.merge_rule, self.form)
+    def grouping(self, prepared: PreparedStep) -> Grouping:
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
+        return group_candidates(prepared, boxes, self._group_size, self.merge_rule, self.form)
 
-    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
-        boxes = boxes_of(prepared.step, prepared.ranked)
+    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
         return replace(self._question(prepared, picks, boxes, index), is_final_round=True)
 
     def read(self, question: Question) -> Reader:
         labels = mark_labels(self.marks.kind, len(question.offered))
         return lambda text: parse_grounding_reply(text, "annotation", len(labels), labels=labels)
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         return await ground_by_groups(self, prepared, model)
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether a positive has a label in some picture."""
         return offers_target(self, prepared)
 
-    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
-        boxes = boxes_of(prepared.step, prepared.ranked)
+    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
         shown = (picture for question in asked for picture in question.pictures)
         marked = [picture for picture in shown if isinstance(picture, MarkedCrop)]
         height = capital_height(self.marks.text_size)
@@ -180,7 +187,7 @@ class AnnotationGrounding:
             "label_too_small": sum(height * fitted_scale(picture.size) < LEGIBLE for picture in marked),
         }
 
-    def _question(self, prepared: Prepared, ids: Sequence[str], boxes: dict[str, Box], index: int) -> Question:
+    def _question(self, prepared: PreparedStep, ids: Sequence[str], boxes: dict[str, Box], index: int) -> Question:
         step, pack = prepared.step, self._pack
         offered = self._in_order(prepared, ids, index)
         labels = mark_labels(self.marks.kind, len(offered))
@@ -201,7 +208,7 @@ class AnnotationGrounding:
         )
         return share_turn1(question, prepared, pack, self.form) if self.form.shared_turn1 else question
 
-    def _in_order(self, prepared: Prepared, ids: Sequence[str], index: int) -> tuple[str, ...]:
+    def _in_order(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> tuple[str, ...]:
         """Document order, as textual choices have it, or shuffled."""
         ordered = sorted(ids, key=prepared.page.position)
         order = self.form.order
@@ -226,10 +233,10 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
     """The truth wherever it is marked, with the right operation: what is lost is lost before the model."""
     truth = step.truth
     found = next((label for node, label in zip(offered, labels, strict=True) if node in truth.positives), NO_MARK)
-    return plan_ideal(step), final_lines(found, truth.operation)
+    return ideal_plan(step), final_lines(found, truth.operation)
 
 
-def _open(asked: Asked) -> Opened:
+def _open(asked: StrategyInputs) -> StrategyInstance:
     own = asked.own
     # before anything is asked: a package that is missing must not fail step by step
     if find_spec("supervision") is None:
@@ -238,7 +245,7 @@ def _open(asked: Asked) -> Opened:
     names = ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding", "mark_place", "mark_outline")
     marks = Marks(*(own[name] for name in names))
     identity = {name: value for name, value in own.items() if value != USUAL.get(name)} | {"mark_style": STYLE}
-    return Opened(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), identity)
+    return StrategyInstance(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), identity)
 
 
 def _variant(own: Mapping[str, Any], form: QuestionOptions) -> str:

@@ -17,26 +17,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import (
+from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.choice import choice_question
+from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
     Session,
-    aside,
     count_resized,
-    noted,
+    ideal_plan,
+    in_thread,
+    nonzero_notes,
     operation_lines,
-    plan_ideal,
     reply,
     whole_page,
 )
-from seeact_offline.grounding.asking import page_html as whole_markup
-from seeact_offline.grounding.choice import choice_question
+from seeact_offline.grounding.conversation import page_html as whole_markup
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy, percent
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, percent
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_types import TYPES
-from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, Found, PageSearch, descriptions
+from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, PageSearch, SearchResult, descriptions
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, Candidate, GroundingReply, Model, Reply, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
@@ -46,7 +46,7 @@ MAX_CHOICES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _FirstQuestion:
     """A step's first question, and what it takes to answer it."""
 
     question: Question
@@ -85,43 +85,43 @@ class AttributesGrounding:
         self._choice_pack = choice_pack
         self._threshold = threshold
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """The one that is always asked. Raises RowError `bad_screenshot`."""
         return [self._asked(prepared).question]
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         try:
-            asked = await aside(self._asked, prepared)
+            asked = await in_thread(self._asked, prepared)
             outcome = await self._answer(prepared, asked, session)
         except StepError as error:
             return session.failed(error)
-        notes = noted(picture_resized=count_resized(outcome.questions), **asked.notes, **outcome.notes)
+        notes = nonzero_notes(picture_resized=count_resized(outcome.questions), **asked.notes, **outcome.notes)
         return session.ended(outcome.decision, notes=notes)
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether what a target says of itself leads to it."""
         return self._asked(prepared).reachable
 
-    async def _answer(self, prepared: Prepared, asked: _Asked, session: Session) -> _Outcome:
+    async def _answer(self, prepared: PreparedStep, asked: _FirstQuestion, session: Session) -> _Outcome:
         """Raises StepError."""
         question = asked.question
         talk = await session.converse(question)
         read = _read(talk)
         # without a type any will do; without a text there is nothing to look for
-        found = await aside(asked.search.find, read.element_type, read.element_text)
+        found = await in_thread(asked.search.find, read.element_type, read.element_text)
         alone = found.ids[0] if len(found.ids) == 1 else None
         first = replace(reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
         notes = match_notes(read, found)
         if len(found.ids) < 2:
             return _Outcome(decision(first), (question,), notes)
-        again = await aside(self._among, prepared, question, found.ids[:MAX_CHOICES])
+        again = await in_thread(self._among, prepared, question, found.ids[:MAX_CHOICES])
         said = talk.texts[:1] if len(again.turns) > 1 else ()
         last = await session.ask(again, lambda text: _choice(text, len(again.offered)), said)
         return _Outcome(_last_word(first, last), (question, again), notes)
 
-    def _asked(self, prepared: Prepared) -> _Asked:
+    def _asked(self, prepared: PreparedStep) -> _FirstQuestion:
         step, pack = prepared.step, self._pack
         search = page_search(prepared.page, step.candidates, self._page_size(prepared), self._threshold)
         named = descriptions(search, step.truth.positives, MAX_CHOICES)
@@ -134,15 +134,15 @@ class AttributesGrounding:
             system=pack.render_system(),
             turns=turns,
             pictures=(whole_page(prepared, self.form), None)[: len(turns)],
-            ideal=(plan_ideal(step), _ideal(step, best))[-len(turns) :],
+            ideal=(ideal_plan(step), _ideal(step, best))[-len(turns) :],
             reply_prefix=self._pack.reply_prefix,
         )
         reaches = best is not None and best.reaches
         lost = bool(step.truth.positives) and not reaches
         notes = {"target_without_text": int(lost and not named), "target_not_found": int(lost and bool(named))}
-        return _Asked(question, search, reaches, notes)
+        return _FirstQuestion(question, search, reaches, notes)
 
-    def _among(self, prepared: Prepared, first: Question, ids: Sequence[str]) -> Question:
+    def _among(self, prepared: PreparedStep, first: Question, ids: Sequence[str]) -> Question:
         """The matches as options. After the two turns on the whole page only a further one is asked."""
         form = replace(self.form, shared_turn1=False)
         boxes = _boxes(prepared.step, ids, self._page_size(prepared))
@@ -157,7 +157,7 @@ class AttributesGrounding:
             ideal=(first.ideal[0], *question.ideal[1:]),
         )
 
-    def _page_size(self, prepared: Prepared) -> tuple[float, float]:
+    def _page_size(self, prepared: PreparedStep) -> tuple[float, float]:
         """Width and height in pixels; without a picture, which the row need not have then, no box lies beyond them."""
         return prepared.picture.size if self.form.image else (inf, inf)
 
@@ -189,7 +189,7 @@ def _choice(text: str, n_choices: int) -> GroundingReply:
     return parse_grounding_reply(text, "choice", n_choices)
 
 
-def match_notes(read: GroundingReply, found: Found) -> dict[str, int]:
+def match_notes(read: GroundingReply, found: SearchResult) -> dict[str, int]:
     """The notes of a search; none for a reply that names no text, as nothing was looked for."""
     if found.tier is None:
         return {"no_match": int(bool(read.element_text))}
@@ -226,10 +226,10 @@ def _boxes(step: Step, ids: Sequence[str], page: tuple[float, float]) -> dict[st
     return {i: boxes[i] or Box(0, 0, *page) for i in ids}
 
 
-def _open(asked: Asked) -> Opened:
+def _open(asked: StrategyInputs) -> StrategyInstance:
     choices = asked.pack_of("choice")
     grounding = AttributesGrounding(asked.pack, choices, asked.form, asked.own["fuzzy_threshold"])
-    return Opened(grounding, {**asked.own, "choice_prompts_digest": choices.digest})
+    return StrategyInstance(grounding, {**asked.own, "choice_prompts_digest": choices.digest})
 
 
 STRATEGY = Strategy(

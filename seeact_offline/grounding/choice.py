@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import (
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
     Question,
     Reader,
     final_lines,
     group_picture,
     share_turn1,
 )
-from seeact_offline.grounding.groups import NOTES, Grouping, boxes_of, ground_by_groups, grouping, offers_target
-from seeact_offline.grounding.strategy import Asked, Opened, Strategy
+from seeact_offline.grounding.groups import (
+    NOTES,
+    Grouping,
+    ground_by_groups,
+    group_candidates,
+    offers_target,
+    ranked_boxes,
+)
+from seeact_offline.grounding.strategy import Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.pages.dom import Choice
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, MergeRule, Model, Step, letter
@@ -41,35 +48,35 @@ class ChoiceGrounding:
         self._pack = pack
         self._group_size = group_size
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`."""
-        boxes, groups = boxes_of(prepared.step, prepared.ranked), self.grouping(prepared).groups
+        boxes, groups = ranked_boxes(prepared.step, prepared.ranked), self.grouping(prepared).groups
         return [choice_question(prepared, self._pack, self.form, ids, boxes, i) for i, ids in enumerate(groups)]
 
-    def grouping(self, prepared: Prepared) -> Grouping:
-        boxes = boxes_of(prepared.step, prepared.ranked)
-        return grouping(prepared, boxes, self._group_size, self.merge_rule, self.form)
+    def grouping(self, prepared: PreparedStep) -> Grouping:
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
+        return group_candidates(prepared, boxes, self._group_size, self.merge_rule, self.form)
 
-    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
+    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
         return dict(self.grouping(prepared).notes)
 
-    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
-        boxes = boxes_of(prepared.step, prepared.ranked)
+    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
         return choice_question(prepared, self._pack, self.form, picks, boxes, index, is_final_round=True)
 
     def read(self, question: Question) -> Reader:
         return lambda text: parse_grounding_reply(text, "choice", len(question.offered))
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         return await ground_by_groups(self, prepared, model)
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether a positive is in some group."""
         return offers_target(self, prepared)
 
 
 def choice_question(
-    prepared: Prepared,
+    prepared: PreparedStep,
     pack: PromptPack,
     form: QuestionOptions,
     ids: Sequence[str],
@@ -112,8 +119,8 @@ def choice_ideal(step: Step, offered: Sequence[str]) -> tuple[str, str]:
     return plan, final_lines(letter(len(offered) if place is None else place), truth.operation)
 
 
-def _open(asked: Asked) -> Opened:
-    return Opened(ChoiceGrounding(asked.pack, asked.group_size, asked.merge, asked.form))
+def _open(asked: StrategyInputs) -> StrategyInstance:
+    return StrategyInstance(ChoiceGrounding(asked.pack, asked.group_size, asked.merge, asked.form))
 
 
 STRATEGY = Strategy(

@@ -26,7 +26,7 @@ GROUP_SIZE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class GroupAnswer:
     """What the answer to one question came to."""
 
     pick: str | None
@@ -36,7 +36,7 @@ class Heard:
 
 
 class Elimination:
-    """One step's queue. `next_group`, then `hear` what was said of it, until there is no group left."""
+    """One step's queue. `next_group`, then `record` what was said of it, until there is no group left."""
 
     def __init__(
         self, ids: Sequence[str], size: int = GROUP_SIZE, rule: Rule = "released", out_of_range: OutOfRange = "reset"
@@ -57,7 +57,7 @@ class Elimination:
         goes_on = len(self._queue) > 1 or (self._rule == "corrected" and self.lone is not None)
         return tuple(self._queue[: self._size]) if goes_on else ()
 
-    def hear(self, heard: Heard) -> None:
+    def record(self, heard: GroupAnswer) -> None:
         """What was said of the next group. Raises ValueError for a pick that is not in it."""
         group = self.next_group()
         if heard.pick is not None and heard.pick not in group:
@@ -95,8 +95,8 @@ def first_groups(ids: Sequence[str], size: int = GROUP_SIZE, rule: Rule = "relea
     return groups or [group for group in [Elimination(ids, size, rule).next_group()] if group]
 
 
-def rules_part(
-    ids: Sequence[str], size: int, out_of_range: OutOfRange, asked: Sequence[tuple[tuple[str, ...], Heard]]
+def rules_differ(
+    ids: Sequence[str], size: int, out_of_range: OutOfRange, asked: Sequence[tuple[tuple[str, ...], GroupAnswer]]
 ) -> bool:
     """Whether, given these groups and what was heard of each, the two rules end with other answers or ask other questions."""
     ends = []
@@ -105,7 +105,7 @@ def rules_part(
         for group, heard in asked:
             if elimination.next_group() != group:
                 break
-            elimination.hear(heard)
+            elimination.record(heard)
         if elimination.next_group():
             return True
         ends.append(elimination.winner)

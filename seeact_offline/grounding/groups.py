@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import (
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
     Reader,
     Session,
-    aside,
     count_resized,
-    noted,
+    in_thread,
+    nonzero_notes,
     reply,
 )
 from seeact_offline.grounding.merging import decision, merge
@@ -58,12 +58,14 @@ class Grouping:
     notes: tuple[tuple[str, int], ...]
 
 
-def grouping(prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions) -> Grouping:
+def group_candidates(
+    prepared: PreparedStep, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions
+) -> Grouping:
     """Splits the ranked candidates from the top of the page down. Raises RowError `bad_screenshot`, `nothing_to_show`.
 
     No group is left of a single candidate where `size` drops a last group of one.
     """
-    ordered = by_height(prepared, boxes)
+    ordered = sort_by_height(prepared, boxes)
     split = [tuple(ordered)] if rule == "single" else split_groups(ordered, size)
     shown = [
         ids
@@ -72,7 +74,7 @@ def grouping(prepared: Prepared, boxes: dict[str, Box], size: int, rule: MergeRu
     ]
     if split and not shown:
         raise RowError("nothing_to_show", f"all {len(boxes)} ranked candidates lie far above or below the picture")
-    notes = noted(
+    notes = nonzero_notes(
         last_group_dropped=len(ordered) - sum(map(len, split)),
         tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
         group_off_picture=len(split) - len(shown),
@@ -94,12 +96,12 @@ def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return groups if is_released or len(groups[-1]) > 1 else groups[:-1]
 
 
-def by_height(prepared: Prepared, boxes: dict[str, Box]) -> list[str]:
+def sort_by_height(prepared: PreparedStep, boxes: dict[str, Box]) -> list[str]:
     """Ids by the top of their boxes; equal ones in document order, so that the row's order gives nothing away."""
     return sorted(boxes, key=lambda node: (boxes[node].y, prepared.page.position(node)))
 
 
-def boxes_of(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
+def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
     """Of the ranked candidates. Raises RowError `missing_box`."""
     wanted = {candidate.backend_node_id for candidate in ranked}
     boxes = {c.backend_node_id: c.box for c in step.candidates if c.backend_node_id in wanted}
@@ -121,33 +123,33 @@ class GroupStrategy(Protocol):
     @property
     def merge_rule(self) -> MergeRule: ...
 
-    def grouping(self, prepared: Prepared) -> Grouping:
+    def grouping(self, prepared: PreparedStep) -> Grouping:
         """Which elements are asked about together. Raises RowError."""
 
-    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
+    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
         """What is worth saying of a step's groups and questions, by the names of the strategy's notes."""
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """One a group."""
 
-    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
+    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
         """The groups' picks among themselves."""
 
     def read(self, question: Question) -> Reader:
         """How the question's last reply is read."""
 
 
-def offers_target(strategy: GroupStrategy, prepared: Prepared) -> bool:
+def offers_target(strategy: GroupStrategy, prepared: PreparedStep) -> bool:
     """Whether a positive is in some group. Raises RowError."""
     positives = prepared.step.truth.positives
     return not all(positives.isdisjoint(ids) for ids in strategy.grouping(prepared).groups)
 
 
-async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: Model) -> Grounded:
+async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, model: Model) -> GroundingResult:
     """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
     session, rule = Session(model, prepared.step.key), strategy.merge_rule
     try:
-        questions = await aside(strategy.questions, prepared)
+        questions = await in_thread(strategy.questions, prepared)
         opening = await _opening(strategy.form, questions, session)
         if opening.failure is not None:
             # the model would not say anything of the page: that is its answer to every group
@@ -158,14 +160,14 @@ async def ground_by_groups(strategy: GroupStrategy, prepared: Prepared, model: M
         await _ask_groups(strategy, questions, session, opening.texts)
         picks = [r.element_id for r in session.replies if r.element_id is not None]
         if rule == "final-round" and len(picks) > 1:
-            questions.append(await aside(strategy.final_round, prepared, picks, len(session.replies)))
+            questions.append(await in_thread(strategy.final_round, prepared, picks, len(session.replies)))
             await session.ask(questions[-1], strategy.read(questions[-1]), opening.texts)
     except StepError as error:
         return session.failed(error)
     ranked = [candidate.backend_node_id for candidate in prepared.ranked]
-    counts = await aside(strategy.counts, prepared, questions)
-    counts |= await aside(_price_of_sharing, questions, session.replies)
-    notes = noted(picture_resized=count_resized(questions), **counts)
+    counts = await in_thread(strategy.counts, prepared, questions)
+    counts |= await in_thread(_price_of_sharing, questions, session.replies)
+    notes = nonzero_notes(picture_resized=count_resized(questions), **counts)
     return session.ended(merge(session.replies, rule, ranked), notes=notes)
 
 

@@ -22,22 +22,22 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.grounding import Decision, Grounded, Order, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Reader, Session, aside, group_picture, noted
+from seeact_offline.grounding import Decision, GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import Question, Reader, Session, group_picture, in_thread, nonzero_notes
 from seeact_offline.grounding.elimination import (
     GROUP_SIZE,
     OUT_OF_RANGE,
     RULES,
     Elimination,
-    Heard,
+    GroupAnswer,
     OutOfRange,
     Rule,
     first_groups,
-    rules_part,
+    rules_differ,
 )
-from seeact_offline.grounding.groups import boxes_of
+from seeact_offline.grounding.groups import ranked_boxes
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.models import is_text_to_text
 from seeact_offline.models.batch import WAITING
 from seeact_offline.pages.dom import Style
@@ -56,7 +56,7 @@ from seeact_offline.records import (
     StepError,
     letter,
 )
-from seeact_offline.replies.multichoice import (
+from seeact_offline.replies.elimination_answer import (
     BEYOND,
     LAYOUTS,
     NONE_LETTER,
@@ -162,8 +162,8 @@ def read_demonstrations(path: Path | None) -> tuple[tuple[Demonstration, ...], s
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How the elimination goes."""
+class EliminationOptions:
+    """Rules and size of the elimination."""
 
     layout: Layout = "chat"
     rule: Rule = "released"
@@ -193,66 +193,68 @@ class MindactGrounding:
         self,
         pack: PromptPack,
         demonstrations: Sequence[Demonstration] = (),
-        way: Way | None = None,
+        options: EliminationOptions | None = None,
         form: QuestionOptions | None = None,
     ) -> None:
         """`demonstrations`: shown before every question. `form`: of it the order counts, and how large a picture may be.
 
         Raises PromptError for prompts without the options.
         """
-        self.way = way or Way()
-        self.form = replace(form or QuestionOptions(), image=self.way.picture)
+        self.options = options or EliminationOptions()
+        self.form = replace(form or QuestionOptions(), image=self.options.picture)
         self._order = self.form.order or Order(seed=0, repeat=0)
         self._pack = pack
         for placeholder in ("html", "choices"):
             if f"{{{{{placeholder}}}}}" not in pack.turn1:
                 wanted = (
-                    f"{{{{{placeholder}}}}} in a file mindact.turn1.{self.way.layout}.txt of the pack {pack.name!r}"
+                    f"{{{{{placeholder}}}}} in a file mindact.turn1.{self.options.layout}.txt of the pack {pack.name!r}"
                 )
                 raise PromptError("prompts", wanted, "a first turn without it")
-        self._examples = tuple(message for shown in demonstrations for message in shown.messages(pack, self.way.layout))
+        self._examples = tuple(
+            message for shown in demonstrations for message in shown.messages(pack, self.options.layout)
+        )
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """Those that are asked whatever the answers are. Raises RowError."""
-        groups = first_groups(self.queue(prepared), self.way.size, self.way.rule)
+        groups = first_groups(self.queue(prepared), self.options.size, self.options.rule)
         return [self.question(prepared, group, index) for index, group in enumerate(groups)]
 
-    def queue(self, prepared: Prepared) -> list[str]:
+    def queue(self, prepared: PreparedStep) -> list[str]:
         """The ranked candidates in the order in which they wait."""
         return self._order.shuffled([c.backend_node_id for c in prepared.ranked], prepared.step.key, "candidates")
 
     def read(self, question: Question) -> Reader:
-        counts_back = self.way.rule == "released"
-        layout, n = self.way.layout, len(question.offered)
+        counts_back = self.options.rule == "released"
+        layout, n = self.options.layout, len(question.offered)
         return lambda text: parse_multichoice_reply(text, layout, n, counts_back=counts_back)
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         ids, positives = self.queue(prepared), prepared.step.truth.positives
         session = Session(model, prepared.step.key)
-        if positives.isdisjoint(ids) and not self.way.ask_all:
-            return session.ended(Decision(None, "", ""), notes=noted(positive_not_ranked=1))
+        if positives.isdisjoint(ids) and not self.options.ask_all:
+            return session.ended(Decision(None, "", ""), notes=nonzero_notes(positive_not_ranked=1))
         try:
             ended = await self._eliminate(prepared, ids, session)
         except StepError as error:
             return session.failed(error)
-        notes = noted(**self._counts(ids, ended, session.replies))
-        return session.ended(_decided(ended, session.replies), notes=notes)
+        notes = nonzero_notes(**self._counts(ids, ended, session.replies))
+        return session.ended(_decide(ended, session.replies), notes=notes)
 
-    async def _eliminate(self, prepared: Prepared, ids: Sequence[str], session: Session) -> Elimination:
+    async def _eliminate(self, prepared: PreparedStep, ids: Sequence[str], session: Session) -> Elimination:
         """The queue at its end. Raises StepError."""
         await self._ask_first(prepared, session)
-        elimination = self.way.elimination(ids)
+        elimination = self.options.elimination(ids)
         for reply in session.replies:
-            elimination.hear(_heard(reply))
+            elimination.record(_group_answer(reply))
         while group := elimination.next_group():
-            question = await aside(self.question, prepared, group, len(session.replies))
-            elimination.hear(_heard(await session.ask(question, self.read(question))))
+            question = await in_thread(self.question, prepared, group, len(session.replies))
+            elimination.record(_group_answer(await session.ask(question, self.read(question))))
         return elimination
 
-    async def _ask_first(self, prepared: Prepared, session: Session) -> None:
+    async def _ask_first(self, prepared: PreparedStep, session: Session) -> None:
         """The questions that depend on no answer: replies that are still to come are waited for together."""
         waiting = ""
-        for question in await aside(self.questions, prepared):
+        for question in await in_thread(self.questions, prepared):
             try:
                 await session.ask(question, self.read(question))
             except CallError as error:
@@ -263,9 +265,9 @@ class MindactGrounding:
             raise CallError(WAITING, waiting)
 
     def _counts(self, ids: Sequence[str], ended: Elimination, replies: Sequence[Reply]) -> dict[str, int]:
-        layout = self.way.layout
+        layout = self.options.layout
         counted_back = sum(is_counted_back(text, layout, len(r.offered)) for r in replies for text in r.replies)
-        parts = rules_part(ids, self.way.size, self.way.beyond, self._asked(ids, replies))
+        parts = rules_differ(ids, self.options.size, self.options.beyond, self._asked(ids, replies))
         return {
             "letter_beyond_choices": sum(reply.failure == BEYOND for reply in replies),
             "letter_counted_back": counted_back,
@@ -274,32 +276,32 @@ class MindactGrounding:
             "elimination_rules_part": int(parts or counted_back > 0),
         }
 
-    def _asked(self, ids: Sequence[str], replies: Sequence[Reply]) -> list[tuple[tuple[str, ...], Heard]]:
+    def _asked(self, ids: Sequence[str], replies: Sequence[Reply]) -> list[tuple[tuple[str, ...], GroupAnswer]]:
         """The groups in the order of the queue, which is not that of their options, and what was heard of each."""
-        elimination, asked = self.way.elimination(ids), []
+        elimination, asked = self.options.elimination(ids), []
         for reply in replies:
-            asked.append((elimination.next_group(), _heard(reply)))
-            elimination.hear(asked[-1][1])
+            asked.append((elimination.next_group(), _group_answer(reply)))
+            elimination.record(asked[-1][1])
         return asked
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether one who knows the truth would end with a positive."""
         ids, positives = self.queue(prepared), prepared.step.truth.positives
         if positives.isdisjoint(ids):
             return False
         # raises where a question cannot be shown
         self._picture(prepared, ids)
-        elimination = self.way.elimination(ids)
+        elimination = self.options.elimination(ids)
         picks = []
         while group := elimination.next_group():
             picks.append(next((node for node in group if node in positives), None))
-            elimination.hear(Heard(picks[-1]))
+            elimination.record(GroupAnswer(picks[-1]))
         return elimination.winner is not None and picks[elimination.winner] is not None
 
-    def question(self, prepared: Prepared, ids: Sequence[str], index: int) -> Question:
+    def question(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> Question:
         """What is asked of these candidates, whatever was answered before. Raises StepError."""
         step, pack = prepared.step, self._pack
-        group = prepared.page.describe_group(ids, STYLES[self.way.layout])
+        group = prepared.page.describe_group(ids, STYLES[self.options.layout])
         offered = tuple(choice.backend_node_id for choice in group.choices)
         texts = tuple(choice.text for choice in group.choices)
         return Question(
@@ -309,16 +311,16 @@ class MindactGrounding:
             turns=(question_text(pack, group.html, texts, step.task, step.history),),
             pictures=(self._picture(prepared, ids),),
             examples=self._examples,
-            ideal=(ideal_answer(self.way.layout, step, offered),),
+            ideal=(ideal_answer(self.options.layout, step, offered),),
             texts=texts,
             labels=tuple(map(option_letter, range(len(offered)))),
         )
 
-    def _picture(self, prepared: Prepared, ids: Sequence[str]) -> Crop | None:
+    def _picture(self, prepared: PreparedStep, ids: Sequence[str]) -> Crop | None:
         """Raises RowError `missing_box`, `bad_screenshot`."""
         if not self.form.image:
             return None
-        boxes = boxes_of(prepared.step, prepared.ranked)
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
         return group_picture(prepared, [boxes[node] for node in ids], self.form)
 
 
@@ -328,12 +330,12 @@ def ideal_answer(layout: Layout, step: Step, offered: Sequence[str]) -> str:
     return answer_text(layout, place, step.operation)
 
 
-def _heard(reply: Reply) -> Heard:
+def _group_answer(reply: Reply) -> GroupAnswer:
     """A model that declined picks nothing."""
-    return Heard(reply.element_id, beyond=reply.failure == BEYOND)
+    return GroupAnswer(reply.element_id, beyond=reply.failure == BEYOND)
 
 
-def _decided(ended: Elimination, replies: Sequence[Reply]) -> Decision:
+def _decide(ended: Elimination, replies: Sequence[Reply]) -> Decision:
     """The winning answer; without one, the failure is that of the first reply that could not be read, if any."""
     if ended.winner is not None:
         return decision(replies[ended.winner])
@@ -346,7 +348,7 @@ def layout_of(model: object) -> Layout:
     return "seq2seq" if is_text_to_text(model) else "chat"
 
 
-def _open(asked: Asked) -> Opened:
+def _open(asked: StrategyInputs) -> StrategyInstance:
     own = asked.own
     if asked.form.shared_turn1:
         raise InputError("batching", "per-group with grounding mindact, which asks one turn a group", "shared-turn1")
@@ -354,23 +356,25 @@ def _open(asked: Asked) -> Opened:
         raise InputError("group_size", "at least 2 with grounding mindact", str(asked.group_size))
     # answers are read up to F
     size = min(asked.group_size, GROUP_SIZE)
-    way = Way(own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"])
-    if way.picture and not asked.form.image:
+    options = EliminationOptions(
+        own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"]
+    )
+    if options.picture and not asked.form.image:
         raise InputError("no_image", "nothing beside group_picture, which shows one", "both")
-    if way.layout == "seq2seq" and own["demonstrations"] is not None:
+    if options.layout == "seq2seq" and own["demonstrations"] is not None:
         raise InputError("demonstrations", "layout chat", "seq2seq, which shows none")
-    shown, digest = read_demonstrations(own["demonstrations"]) if way.layout == "chat" else ((), None)
+    shown, digest = read_demonstrations(own["demonstrations"]) if options.layout == "chat" else ((), None)
     # of what all strategies have, as it is here: groups are merged by elimination alone
     common = {"group_size": size, "merge": None}
     identity = common | {
-        "layout": way.layout,
-        "elimination": way.rule,
-        "out_of_range": way.beyond,
-        "ask_all": way.ask_all,
-        "group_picture": way.picture,
+        "layout": options.layout,
+        "elimination": options.rule,
+        "out_of_range": options.beyond,
+        "ask_all": options.ask_all,
+        "group_picture": options.picture,
         "demonstrations_digest": digest,
     }
-    return Opened(MindactGrounding(asked.pack, shown, way, asked.form), identity)
+    return StrategyInstance(MindactGrounding(asked.pack, shown, options, asked.form), identity)
 
 
 STRATEGY = Strategy(

@@ -38,10 +38,18 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, short
 from seeact_offline.files.named import read_rows
 from seeact_offline.files.redaction import redact
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Conversation, Question, Session, aside, count_resized, noted, reply
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
+    Conversation,
+    Question,
+    Session,
+    count_resized,
+    in_thread,
+    nonzero_notes,
+    reply,
+)
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.models.replay import Recording, read_recordings
 from seeact_offline.prompting import PromptPack
@@ -105,11 +113,11 @@ class OracleGrounding:
         self._answers = answers
         self._turn1 = turn1
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """The only one, of one turn; none where no model is asked. Raises RowError `bad_screenshot`."""
         return self._plan.questions(prepared) if self._turn1 is None else []
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         """A step without a usable answer is not asked."""
         session = Session(model, prepared.step.key)
         question = NOTHING_ASKED
@@ -118,7 +126,7 @@ class OracleGrounding:
             # what the model declined to say nobody was asked about
             answer = NO_ANSWER if talk is not None and talk.failure is not None else self._answer(prepared.step)
             if talk is None:
-                (question,) = await aside(self.questions, prepared)
+                (question,) = await in_thread(self.questions, prepared)
                 talk = await session.converse(question)
         except StepError as error:
             return session.failed(error)
@@ -127,7 +135,7 @@ class OracleGrounding:
             # without a text there is nothing that the answer could be about
             said = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
             session.replies.append(said)
-            return session.ended(decision(said), notes=noted(picture_resized=resized))
+            return session.ended(decision(said), notes=nonzero_notes(picture_resized=resized))
         digest = turn1_sha256(talk.texts[0])
         if answer.turn1_sha256 not in (None, digest):
             detail = f"the oracle file judged the text {answer.turn1_sha256}, the run's is {digest}"
@@ -136,11 +144,11 @@ class OracleGrounding:
             return session.failed(another)
         said = reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
         said = replace(said, element_id=answer.element_id)
-        notes = noted(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
+        notes = nonzero_notes(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         session.replies.append(said)
         return session.ended(decision(said), notes=notes)
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether the page has a right element at all."""
         return bool(prepared.step.truth.positives)
 
@@ -158,15 +166,15 @@ def turn1_sha256(text: str) -> str:
     return hashlib.sha256(redact(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _open(asked: Asked) -> Opened:
+def _open(asked: StrategyInputs) -> StrategyInstance:
     path, run = asked.own["oracle_file"], asked.own["replay_turn1"]
     if path is None:
         raise InputError("oracle_file", "a file of answers with grounding oracle", "none")
     answers, identity = read_answers(path), {"oracle_digest": file_digest(path)}
     if run is None:
-        return Opened(OracleGrounding(asked.pack, asked.form, answers), identity)
+        return StrategyInstance(OracleGrounding(asked.pack, asked.form, answers), identity)
     grounding = OracleGrounding(asked.pack, asked.form, answers, read_turn1(run))
-    return Opened(grounding, identity | {"turn1_digest": file_digest(run / PREDICTIONS)}, replayed=run)
+    return StrategyInstance(grounding, identity | {"turn1_digest": file_digest(run / PREDICTIONS)}, replayed=run)
 
 
 STRATEGY = Strategy(

@@ -10,10 +10,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Session, aside, final_lines, noted, plan_ideal, reply
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
+    Question,
+    Session,
+    final_lines,
+    ideal_plan,
+    in_thread,
+    nonzero_notes,
+    reply,
+)
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError
@@ -35,7 +43,7 @@ MAX_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class TargetPoint:
     """What one who knows the truth would answer."""
 
     text: str
@@ -62,15 +70,15 @@ class PixelGrounding:
         self._decimals = 3 if coordinates == "fraction" else 0
         # with which a place is usually written
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """The only one. Raises RowError `bad_screenshot`."""
-        return [self._question(prepared, _picture(prepared, self.form), self._aim(prepared))]
+        return [self._question(prepared, _picture(prepared, self.form), self._target(prepared))]
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         try:
-            picture, aim = await aside(_picture, prepared, self.form), await aside(self._aim, prepared)
-            question = self._question(prepared, picture, aim)
+            picture, target = await in_thread(_picture, prepared, self.form), await in_thread(self._target, prepared)
+            question = self._question(prepared, picture, target)
             talk = await session.converse(question)
         except StepError as error:
             return session.failed(error)
@@ -79,19 +87,19 @@ class PixelGrounding:
             answer = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
         else:
             answer, point = self._read(question, talk.texts, prepared, picture)
-        notes = noted(
+        notes = nonzero_notes(
             picture_resized=int(picture.resized),
-            target_finer_than_coordinates=int(aim.is_fine),
+            target_finer_than_coordinates=int(target.is_fine),
             point_off_elements=int(point is not None and answer.element_id is None),
         )
         session.replies.append(answer)
         return session.ended(decision(answer), point=point, notes=notes)
 
-    def reaches(self, prepared: Prepared) -> bool:
+    def reaches(self, prepared: PreparedStep) -> bool:
         """Whether some place that can be written leads to a positive."""
-        return self._aim(prepared).hits
+        return self._target(prepared).hits
 
-    def _question(self, prepared: Prepared, picture: Crop, aim: Aim) -> Question:
+    def _question(self, prepared: PreparedStep, picture: Crop, target: TargetPoint) -> Question:
         step, pack = prepared.step, self._pack
         width, height = picture.size
         asked = {
@@ -100,7 +108,7 @@ class PixelGrounding:
             "height": str(height),
         }
         turns = pack.messages(pack.render_turn1(step.task, step.history), pack.fill_turn2(asked))
-        ideal = (plan_ideal(step), final_lines(aim.text, step.truth.operation))
+        ideal = (ideal_plan(step), final_lines(target.text, step.truth.operation))
         return Question(
             index=0,
             offered=(),
@@ -112,7 +120,7 @@ class PixelGrounding:
         )
 
     def _read(
-        self, question: Question, texts: Sequence[str], prepared: Prepared, picture: Crop
+        self, question: Question, texts: Sequence[str], prepared: PreparedStep, picture: Crop
     ) -> tuple[Reply, tuple[float, float] | None]:
         """The reply as recorded, and the point of the page that it names."""
         op, value, problem = read_operation(texts[-1])
@@ -129,41 +137,41 @@ class PixelGrounding:
         element = None if point is None else element_at(point, elements(prepared))
         return replace(answer, element_id=element), point
 
-    def _aim(self, prepared: Prepared) -> Aim:
+    def _target(self, prepared: PreparedStep) -> TargetPoint:
         """The centre of the first positive that is what lies there; in its absence, of the first that can be seen."""
         picture = _picture(prepared, self.form)
         boxes, positives = elements(prepared), prepared.step.truth.positives
-        aims = [visible_centre(box, prepared.picture.size) for node, box in boxes if node in positives]
-        seen = [centre for centre in aims if centre is not None]
+        centres = [visible_centre(box, prepared.picture.size) for node, box in boxes if node in positives]
+        seen = [centre for centre in centres if centre is not None]
         hits = [centre for centre in seen if element_at(centre, boxes) in positives]
         if not seen:
-            return Aim("NA", hits=False)
+            return TargetPoint("NA", hits=False)
         return self._written_so_that_it_stays((hits or seen)[0], picture, boxes, hits=bool(hits))
 
     def _written_so_that_it_stays(
         self, centre: tuple[float, float], picture: Crop, boxes: Sequence[tuple[str, Box]], hits: bool
-    ) -> Aim:
+    ) -> TargetPoint:
         """With as few decimals as leave it on the element that lies at the centre, no fewer than are usual."""
         there = element_at(centre, boxes)
         for decimals in range(self._decimals, MAX_DECIMALS + 1):
             written = self._written(centre, picture, decimals)
             back = shown_point(read_point(written).numbers, self._coordinates, picture.size)
             if element_at(picture.to_page(*back), boxes) == there:
-                return Aim(written, hits, is_fine=hits and decimals > self._decimals)
+                return TargetPoint(written, hits, is_fine=hits and decimals > self._decimals)
         # no place is that fine: the element is as good as out of reach
-        return Aim(written, hits=False, is_fine=hits)
+        return TargetPoint(written, hits=False, is_fine=hits)
 
     def _written(self, centre: tuple[float, float], picture: Crop, decimals: int) -> str:
         shown = picture.from_page(*centre)
         return f"<point>{write_point(shown, self._coordinates, picture.size, decimals)}</point>"
 
 
-def _picture(prepared: Prepared, form: QuestionOptions) -> Crop:
+def _picture(prepared: PreparedStep, form: QuestionOptions) -> Crop:
     """The page from top to bottom, no larger than the form allows. Raises RowError `bad_screenshot`."""
     return prepared.picture.crop(CropBox(0, 0, *prepared.picture.size), max_side=form.max_side)
 
 
-def elements(prepared: Prepared) -> list[tuple[str, Box]]:
+def elements(prepared: PreparedStep) -> list[tuple[str, Box]]:
     """The candidates that can be pointed at, in document order."""
     boxed = [(c.backend_node_id, c.box) for c in prepared.step.candidates if c.box is not None and is_usable(c.box)]
     return sorted(boxed, key=lambda one: prepared.page.position(one[0]))
@@ -180,8 +188,8 @@ def read_operation(text: str) -> tuple[str, str, str | None]:
     return read.op, read.value, "missing_value" if read.op != "CLICK" and not read.value else None
 
 
-def _open(asked: Asked) -> Opened:
-    return Opened(PixelGrounding(asked.pack, asked.form, asked.own["coordinates"]), asked.own)
+def _open(asked: StrategyInputs) -> StrategyInstance:
+    return StrategyInstance(PixelGrounding(asked.pack, asked.form, asked.own["coordinates"]), asked.own)
 
 
 STRATEGY = Strategy(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from seeact_offline.grounding import annotation, attributes, choice, mindact, oracle, pixel, ungrounded
-from seeact_offline.grounding.asking import NOTES
+from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
 

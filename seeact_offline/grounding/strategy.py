@@ -49,7 +49,7 @@ def percent(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StrategyInputs:
     """What a strategy is opened with."""
 
     pack: PromptPack
@@ -64,7 +64,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class StrategyInstance:
     """A strategy that can be asked."""
 
     grounding: Grounding
@@ -80,7 +80,7 @@ class Strategy:
 
     name: str
     """What users and the names of prompt files call it."""
-    open: Callable[[Asked], Opened]
+    open: Callable[[StrategyInputs], StrategyInstance]
     """Raises InputError for options that do not go together."""
     turn2: Placeholders | None
     """What its second turn may hold; None: it asks the first turn only, and any strategy's prompt serves it."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import (
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import (
     Question,
     Session,
-    aside,
     count_resized,
-    noted,
+    ideal_plan,
+    in_thread,
+    nonzero_notes,
     page_html,
-    plan_ideal,
     reply,
     whole_page,
 )
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Strategy
+from seeact_offline.grounding.strategy import Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model, StepError
-from seeact_offline.replies.turn1 import parse_plan
+from seeact_offline.replies.next_action import parse_next_action
 
 
 class UngroundedGrounding:
@@ -30,33 +30,33 @@ class UngroundedGrounding:
         self.form = form or QuestionOptions()
         self._pack = pack
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         """The only one, of one turn. Raises RowError `bad_screenshot`."""
         step, pack = prepared.step, self._pack
         html = "" if self.form.image else page_html(prepared)
         turn1 = pack.render_turn1(step.task, step.history, html)
         picture = whole_page(prepared, self.form)
-        return [Question(0, (), pack.render_system(), (turn1,), (picture,), (plan_ideal(step),))]
+        return [Question(0, (), pack.render_system(), (turn1,), (picture,), (ideal_plan(step),))]
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         try:
-            (question,) = await aside(self.questions, prepared)
+            (question,) = await in_thread(self.questions, prepared)
             talk = await session.converse(question)
         except StepError as error:
             return session.failed(error)
         read, detail = GroundingReply(None, failure=talk.failure), talk.detail
         if talk.failure is None:
-            plan = parse_plan(talk.texts[-1])
+            plan = parse_next_action(talk.texts[-1])
             read = GroundingReply(None, plan.op, plan.value, plan.failure)
         answer = reply(question, talk.texts, read, detail)
-        notes = noted(picture_resized=count_resized([question]))
+        notes = nonzero_notes(picture_resized=count_resized([question]))
         session.replies.append(answer)
         return session.ended(decision(answer), notes=notes)
 
 
-def _open(asked: Asked) -> Opened:
-    return Opened(UngroundedGrounding(asked.pack, asked.form))
+def _open(asked: StrategyInputs) -> StrategyInstance:
+    return StrategyInstance(UngroundedGrounding(asked.pack, asked.form))
 
 
 STRATEGY = Strategy(name="ungrounded", open=_open, turn2=None)

@@ -25,7 +25,7 @@ KEPT_BYTES = 512_000_000
 """Of decoded pages, in the whole process: a tall one in colours has 25 MB."""
 
 
-class Decoded:
+class PixelCache:
     """Keeps the pixels of the pages used last, as many as `budget` bytes hold; any thread may use it.
 
     A step needs its page again for every group, and many steps are under way at once.
@@ -47,7 +47,7 @@ class Decoded:
                     oldest.forget_pixels()
 
 
-_DECODED = Decoded()
+_PIXELS = PixelCache()
 
 
 class PagePicture:
@@ -87,7 +87,7 @@ class PagePicture:
             picture.load()
         except (OSError, ValueError, SyntaxError) as error:
             raise _bad(error) from None
-        _DECODED.used(self, picture.width * picture.height * (1 if len(picture.getbands()) == 1 else 4))
+        _PIXELS.used(self, picture.width * picture.height * (1 if len(picture.getbands()) == 1 else 4))
         return picture
 
     @cached_property

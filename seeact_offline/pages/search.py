@@ -52,7 +52,7 @@ _Matches = list[tuple[str, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The elements that fit best."""
 
     ids: tuple[str, ...]
@@ -123,11 +123,11 @@ class PageSearch:
             if node.backend_node_id in self._candidates and node.tag not in _NEVER_FOUND
         )
 
-    def find(self, kind: str, text: str) -> Found:
+    def find(self, kind: str, text: str) -> SearchResult:
         """What a type and a text mean, both as written in a reply. Nothing is found for an empty text."""
         wanted, sought = asked_type(kind), collapsed(text)
         if not sought:
-            return Found(())
+            return SearchResult(())
         unseen: list[tuple[Tier, list[_Hit]]] = []
         for tier, matches in self._tiers(sought):
             hits = self._hits(matches)
@@ -135,11 +135,11 @@ class PageSearch:
                 return self._found(fitting, tier)
             unseen.append((tier, [hit for hit in hits if not hit.element.seen]))
         fitting_unseen = ((tier, _fitting(hits, wanted)) for tier, hits in unseen)
-        return next((self._found(hits, tier, seen=False) for tier, hits in fitting_unseen if hits), Found(()))
+        return next((self._found(hits, tier, seen=False) for tier, hits in fitting_unseen if hits), SearchResult(()))
 
-    def _found(self, hits: Sequence[_Hit], tier: Tier, seen: bool = True) -> Found:
+    def _found(self, hits: Sequence[_Hit], tier: Tier, seen: bool = True) -> SearchResult:
         ids = (hit.element.backend_node_id for hit in self._without_nested(hits))
-        return Found(tuple(dict.fromkeys(ids)), tier, seen)
+        return SearchResult(tuple(dict.fromkeys(ids)), tier, seen)
 
     @cached_property
     def _exact(self) -> dict[str, list[int]]:
@@ -262,7 +262,7 @@ class Description(NamedTuple):
 
     type: str
     text: str
-    found: Found
+    found: SearchResult
     reaches: bool
     """Whether one of the elements described is found."""
 

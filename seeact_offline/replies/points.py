@@ -34,7 +34,7 @@ POINT_FAILURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pointed:
+class PointReply:
     """A place as a model wrote it."""
 
     numbers: tuple[float, ...] = ()
@@ -50,14 +50,14 @@ class Pointed:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_point(text: str) -> Pointed:
+def read_point(text: str) -> PointReply:
     """The place that a reply names. Never raises because of `text`."""
     plain = folded(text[-MAX_READ:])
     for segment in reversed(list(_answers(plain))):
         found = _read_segment(segment)
         if found is not None:
             return found
-    return _one_of(_points(plain)) or Pointed(failure="no_point", detail="no point or box in the reply")
+    return _one_of(_points(plain)) or PointReply(failure="no_point", detail="no point or box in the reply")
 
 
 _COLON = r"""[\s*_`"'\])]{0,8}[:=]"""
@@ -89,7 +89,7 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?![\d.]*%)"
 _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}})[\s\"'*_`.]*")
 
 
-def _read_segment(segment: tuple[str, str]) -> Pointed | None:
+def _read_segment(segment: tuple[str, str]) -> PointReply | None:
     """What the line says; if it says nothing, what the whole passage says."""
     line, whole = segment
     for text in (line, whole):
@@ -98,26 +98,26 @@ def _read_segment(segment: tuple[str, str]) -> Pointed | None:
         if found is not None:
             return found
         if _NONE.match(text):
-            return Pointed(says_none=True)
+            return PointReply(says_none=True)
     return None
 
 
-def _one_of(points: Sequence[tuple[float, ...]]) -> Pointed | None:
+def _one_of(points: Sequence[tuple[float, ...]]) -> PointReply | None:
     """The only place named, or None; a failure for several different places, and for numbers that make no place."""
     if not points:
         return None
     odd = next((numbers for numbers in points if len(numbers) not in (2, 4)), None)
     if odd is not None:
-        return Pointed(failure="no_point", detail=f"expected 2 or 4 numbers, got {_shown(odd)}")
+        return PointReply(failure="no_point", detail=f"expected 2 or 4 numbers, got {_shown(odd)}")
     # a box together with its own centre is one place
     different = {_centre(numbers): numbers for numbers in points}
     if len(different) > 1:
         shown = ", ".join(map(_shown, list(different.values())[:3]))
-        return Pointed(failure="several_points", detail=f"{len(different)} places: {shown}")
+        return PointReply(failure="several_points", detail=f"{len(different)} places: {shown}")
     numbers = points[0]
     if len(numbers) == 4 and (numbers[2] < numbers[0] or numbers[3] < numbers[1]):
-        return Pointed(failure="reversed_box", detail=f"expected left, top, right, bottom, got {_shown(numbers)}")
-    return Pointed(numbers)
+        return PointReply(failure="reversed_box", detail=f"expected left, top, right, bottom, got {_shown(numbers)}")
+    return PointReply(numbers)
 
 
 _PAIR = rf"{_NUMBER}\s*,\s*{_NUMBER}"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.grounding.asking import aside
+from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import open_model
 from seeact_offline.models.breaker import ENOUGH
 from seeact_offline.models.budget import Budget
@@ -233,7 +233,7 @@ async def _ask_step(
     """The step in every cell that has not asked it, each answer kept at once."""
 
     ready = preparing(step, scores, top_k, runs[0].job.grounding)
-    runs[0].state.truths[step.key] = await aside(target_of, step, lambda: ready().page)
+    runs[0].state.truths[step.key] = await in_thread(target_of, step, lambda: ready().page)
     for run in runs:
         if not run.is_done(step.key):
             run.keep(await answer(step, ready, run.job.grounding, model))

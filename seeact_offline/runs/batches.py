@@ -22,7 +22,7 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.grounding.asking import aside
+from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import model_name
 from seeact_offline.models.batch import BatchModel, Missing, Wire, read_result
 from seeact_offline.models.batch_api import BatchApi, BatchState
@@ -276,14 +276,14 @@ async def _ask(
     async def work(step: Step) -> _Asked:
         ready = preparing(step, scores, config.top_k, job.grounding)
         prediction = await answer(step, ready, job.grounding, model)
-        state.truths[step.key] = await aside(target_of, step, lambda: ready().page)
+        state.truths[step.key] = await in_thread(target_of, step, lambda: ready().page)
         return await _with_lines(step, prediction, model.missing(step.key), wire)
 
     waiting = 0
     with out, watch.steps(len(job.split.keys), str(job.settings["split"])) as progress:
         async for asked in in_order(_left(job, out, state, asked_for, progress), work, config.concurrency):
             for missing, line in asked.lines:
-                await aside(writer.add, missing, line)
+                await in_thread(writer.add, missing, line)
             if asked.lines:
                 waiting += 1
                 continue
@@ -326,7 +326,7 @@ async def in_order(
     tasks: deque[asyncio.Task[T]] = deque()
     source = iter(given)
     try:
-        while (step := await aside(next, source, None)) is not None:
+        while (step := await in_thread(next, source, None)) is not None:
             tasks.append(asyncio.ensure_future(work(step)))
             if len(tasks) >= at_once:
                 yield await tasks.popleft()

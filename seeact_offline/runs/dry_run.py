@@ -22,8 +22,8 @@ from math import comb, sqrt
 from pathlib import Path
 from typing import Any, cast
 
-from seeact_offline.grounding import Grounded, Grounding, Order, Prepared
-from seeact_offline.grounding.asking import Question, Reader
+from seeact_offline.grounding import Grounding, GroundingResult, Order, PreparedStep
+from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
 from seeact_offline.models import model_name, open_model
 from seeact_offline.models.image_tokens import TILES, ImageRule, rule_of
@@ -364,23 +364,23 @@ class _Picking:
         self._strategy = strategy
         self.form, self.merge_rule = strategy.form, strategy.merge_rule
 
-    def grouping(self, prepared: Prepared) -> Grouping:
+    def grouping(self, prepared: PreparedStep) -> Grouping:
         return self._strategy.grouping(prepared)
 
-    def counts(self, prepared: Prepared, asked: Sequence[Question]) -> dict[str, int]:
+    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
         return {}
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         return self._strategy.questions(prepared)
 
-    def final_round(self, prepared: Prepared, picks: Sequence[str], index: int) -> Question:
+    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
         return self._strategy.final_round(prepared, picks, index)
 
     def read(self, question: Question) -> Reader:
         read = self._strategy.read(question)
         return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read(text)
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         return await ground_by_groups(self, prepared, model)
 
 

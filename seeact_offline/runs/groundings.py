@@ -7,7 +7,7 @@ from typing import Any
 
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import STRATEGIES, open_pack, own_options
-from seeact_offline.grounding.strategy import Asked, Strategy
+from seeact_offline.grounding.strategy import Strategy, StrategyInputs
 from seeact_offline.prompting import PromptPack, only_with
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import BATCHINGS, UNGROUNDED, EvalConfig
@@ -77,7 +77,7 @@ def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
         return open_pack(config.prompts, name, turns=form.turns, image=form.image, variant=variant)
 
     pack = pack_of(strategy.name)
-    opened = strategy.open(Asked(pack, form, config.group_size, config.merge, own, pack_of))
+    opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
     extra = _beyond_the_usual(config) | dict(opened.identity)
     author = None if opened.replayed is None else author_of(opened.replayed, config)
     prompts = {"prompts_digest": pack.digest} if author is None else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.records import Step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
-from seeact_offline.grounding import Grounding, Prepared
-from seeact_offline.grounding.asking import aside, noted
+from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding.conversation import in_thread, nonzero_notes
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import Scores, check_candidates, top_k
@@ -33,7 +33,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> Prepared:
+def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> PreparedStep:
     """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets wrong)."""
     faults = [fault for fault in step.faults if needs_picture or fault.name not in OF_PICTURES]
     if faults:
@@ -45,7 +45,7 @@ def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = Tru
     page = Page(step.cleaned_html)
     check_candidates(step, page)
     ranked = () if scores is None else top_k(step, scores, k, page)
-    return Prepared(step, page, PagePicture(step.screenshot or _Missing()), ranked)
+    return PreparedStep(step, page, PagePicture(step.screenshot or _Missing()), ranked)
 
 
 class _Missing:
@@ -55,22 +55,22 @@ class _Missing:
         raise RowError("no_screenshot", _NO_SCREENSHOT)
 
 
-def preparing(step: Step, scores: Scores | None, k: int, grounding: Grounding) -> Callable[[], Prepared]:
+def preparing(step: Step, scores: Scores | None, k: int, grounding: Grounding) -> Callable[[], PreparedStep]:
     """Prepares the step for this grounding when it is first called, and raises as `prepare` does."""
     return cache(lambda: prepare(step, scores, k, grounding.form.image))
 
 
-async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding, model: Model) -> Prediction:
+async def answer(step: Step, ready: Callable[[], PreparedStep], grounding: Grounding, model: Model) -> Prediction:
     """One step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
 
     What was ranked and whether a right element can be reached is known before the model is asked, and kept whatever it does.
     """
     known = Prediction(step.key, (), None, "", "", ran=False)
     try:
-        prepared = await aside(ready)
+        prepared = await in_thread(ready)
         # a fault that keeps `reaches` from an answer keeps every model from one
         known = replace(known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False)
-        known = replace(known, reachable=await aside(getattr(grounding, "reaches", _unknown), prepared))
+        known = replace(known, reachable=await in_thread(getattr(grounding, "reaches", _unknown), prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
         return replace(known, failure=error.name, detail=error.detail[:300])
@@ -91,13 +91,13 @@ async def answer(step: Step, ready: Callable[[], Prepared], grounding: Grounding
         detail=decision.detail,
         ran=grounded.ran,
         point=grounded.point,
-        notes=noted(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
+        notes=nonzero_notes(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
         calls=grounded.calls,
         element_text=element_text(prepared.page, decision.element_id),
     )
 
 
-def _unknown(prepared: Prepared) -> None:
+def _unknown(prepared: PreparedStep) -> None:
     """Stands for `reaches` where a strategy has none."""
 
 
@@ -116,12 +116,12 @@ async def run(
     waiting: set[asyncio.Task[P]] = set()
     spent = False
     source = iter(steps)
-    step = await aside(next, source, None)
+    step = await in_thread(next, source, None)
     try:
         while (step is not None and not spent) or waiting:
             while step is not None and len(waiting) < concurrency and not spent and has_room(len(waiting) + 1):
                 waiting.add(asyncio.ensure_future(work(step)))
-                step = await aside(next, source, None)
+                step = await in_thread(next, source, None)
             finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             # what succeeded is handed over before an error stops the run, and every error is looked at
             for task in sorted(finished, key=lambda task: task.exception() is not None):

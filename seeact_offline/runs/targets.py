@@ -12,7 +12,7 @@ import msgspec
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.kin import kin
+from seeact_offline.pages.kinship import find_kin
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Kinship, Operation, RowError, Step, StepKey, Truth
 
@@ -25,7 +25,7 @@ def target_of(step: Step, read: Callable[[], Page]) -> Truth:
     size = _picture_size(step)
     truth = step.truth
     try:
-        near = kin(read(), step.candidates, size)
+        near = find_kin(read(), step.candidates, size)
         words = element_text(read(), truth.target)
     except Exception:
         # a page that we never met must not end a run; that this step could not be asked is said in its prediction

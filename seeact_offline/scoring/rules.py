@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
 
-from seeact_offline.pages.kin import clicks
+from seeact_offline.pages.kinship import clicks
 from seeact_offline.records import OPERATIONS, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 from seeact_offline.scoring.averaging import Averaging

@@ -24,7 +24,7 @@ from seeact_offline.files.formats import FormatError, short, typed
 from seeact_offline.grounding.oracle import PersonAnswer, answer_line, read_answers, read_turn1, turn1_sha256
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import OPERATIONS, CropBox, InputError, RowError, StepKey
-from seeact_offline.replies.turn1 import parse_plan
+from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import read_manifest
 from seeact_offline.runs.turn1 import author_of
@@ -166,7 +166,7 @@ class Annotating:
             page = self._page(key)
         except InputError as error:
             page, problems = None, [f"The data set cannot be read: {error}."]
-        plan, answer = parse_plan(text), self._answers.get(key)
+        plan, answer = parse_next_action(text), self._answers.get(key)
         return {
             "key": step_name(key),
             "annotation_id": key.annotation_id,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from seeact_offline import __version__
-from seeact_offline.grounding import Grounding, Prepared
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.grounding.strategies import own_options
 from seeact_offline.records import InputError, Prediction, RankedCandidate, Reply, SeeActError
 from seeact_offline.runs.config import UNGROUNDED, EvalConfig
@@ -62,7 +62,7 @@ def ranked(prediction: Prediction) -> tuple[RankedCandidate, ...]:
     return tuple(RankedCandidate(node, 0.0, rank) for rank, node in enumerate(prediction.ranked))
 
 
-def questions_of(grounding: Grounding, prepared: Prepared, prediction: Prediction) -> dict[int, Question]:
+def questions_of(grounding: Grounding, prepared: PreparedStep, prediction: Prediction) -> dict[int, Question]:
     """Place in `prediction.groups` -> the question that was asked there; those that cannot be told are left out.
 
     Raises StepError for a page of which nothing can be asked.
@@ -78,7 +78,7 @@ def questions_of(grounding: Grounding, prepared: Prepared, prediction: Predictio
     return found
 
 
-def _later(grounding: Grounding, prepared: Prepared, before: tuple[Reply, ...], group: Reply) -> Question | None:
+def _later(grounding: Grounding, prepared: PreparedStep, before: tuple[Reply, ...], group: Reply) -> Question | None:
     """What was asked in the light of answers: a final round, a later group of an elimination. None where it cannot be told."""
     name, told = ("final_round", _picks(before)) if group.is_final_round else ("question", list(group.offered))
     ask = getattr(grounding, name, None)

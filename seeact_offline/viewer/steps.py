@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seeact_offline.files.formats import FormatError
-from seeact_offline.grounding import Grounding, Prepared
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.pages.dom import TEXT, Page
 from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.records import (
@@ -111,7 +111,7 @@ class OpenedPage:
         except RowError:
             return None
 
-    def prepared(self, said: Prediction, grounding: Grounding) -> Prepared:
+    def prepared(self, said: Prediction, grounding: Grounding) -> PreparedStep:
         """As the run had it. Raises StepError."""
         prepared = prepare(self.step, None, 0, grounding.form.image)
         # one picture for all, so that it is decoded once

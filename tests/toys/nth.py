@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
-from seeact_offline.grounding.asking import Question, Session, noted, reply
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import Question, Session, nonzero_notes, reply
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Asked, Opened, Option, Strategy
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model
-from seeact_offline.replies.turn1 import parse_plan
+from seeact_offline.replies.next_action import parse_next_action
 
 
 class NthGrounding:
@@ -22,22 +22,22 @@ class NthGrounding:
         self._plan = UngroundedGrounding(pack, form)
         self._place = place
 
-    def questions(self, prepared: Prepared) -> list[Question]:
+    def questions(self, prepared: PreparedStep) -> list[Question]:
         return self._plan.questions(prepared)
 
-    async def ground(self, prepared: Prepared, model: Model) -> Grounded:
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         (question,) = self.questions(prepared)
         talk = await session.converse(question)
-        plan = parse_plan(talk.texts[-1])
+        plan = parse_next_action(talk.texts[-1])
         said = reply(question, talk.texts, GroundingReply(None, plan.op, plan.value, plan.failure), talk.detail)
         element = prepared.ranked[self._place].backend_node_id
         said = replace(said, element_id=element, failure=None)
-        return Grounded((said,), decision(said), session.usage, notes=noted(taken_unseen=1))
+        return GroundingResult((said,), decision(said), session.usage, notes=nonzero_notes(taken_unseen=1))
 
 
-def _open(asked: Asked) -> Opened:
-    return Opened(NthGrounding(asked.pack, asked.form, asked.own["place"]), asked.own)
+def _open(asked: StrategyInputs) -> StrategyInstance:
+    return StrategyInstance(NthGrounding(asked.pack, asked.form, asked.own["place"]), asked.own)
 
 
 STRATEGY = Strategy(

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Grounded, Order, Prepared, QuestionOptions
+from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.annotation import AnnotationGrounding, MarkedCrop
 from seeact_offline.grounding.choice import ChoiceGrounding
 from seeact_offline.grounding.strategies import open_pack
@@ -68,7 +68,7 @@ class Ideal(Scripted):
         return Completion(ideal, Usage(calls=1))
 
 
-def made_up(n: int = 20, target: int = 3, **boxes: Box) -> Prepared:
+def made_up(n: int = 20, target: int = 3, **boxes: Box) -> PreparedStep:
     """A page of `n` lines, an element a line; `boxes` replace those of elements by id (`e3`)."""
     nodes = [f"e{i}" for i in range(n)]
     html = "".join(
@@ -85,7 +85,7 @@ def made_up(n: int = 20, target: int = 3, **boxes: Box) -> Prepared:
         screenshot=Stored(picture(1280, 30 * n, 20)),
     )
     ranked = tuple(RankedCandidate(node, -i, i) for i, node in enumerate(nodes))
-    return Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ranked)
+    return PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ranked)
 
 
 def template() -> Step:
@@ -102,7 +102,7 @@ def grounding(
     return AnnotationGrounding(open_pack("seeact", "annotation", turns=form.turns), form=form, marks=marks, **options)
 
 
-def ground(prepared: Prepared, answers: Sequence[str], **options) -> tuple[Grounded, Scripted]:
+def ground(prepared: PreparedStep, answers: Sequence[str], **options) -> tuple[GroundingResult, Scripted]:
     model = InTurn2(*answers)
     return asyncio.run(grounding(**options).ground(prepared, model)), model
 
@@ -112,7 +112,7 @@ def final(element: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def real(shared_step) -> Prepared:
+def real(shared_step) -> PreparedStep:
     step = next(load_steps(shared_step, "cross_domain"))
     return prepare(step, read_scores(shared_step / "scores_all_data.pkl"), 50)
 

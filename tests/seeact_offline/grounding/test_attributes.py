@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.attributes import MAX_CHOICES, AttributesGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
@@ -45,7 +45,7 @@ class Stored:
         return self.data
 
 
-def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = True, height: int = 400) -> Prepared:
+def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = True, height: int = 400) -> PreparedStep:
     """A page with candidates 1 to `n`, whose ids are written as `#1`, one below the other every 20 pixels."""
     html = f'<html backend_node_id="0"><body>{body}</body></html>'.replace("#", "backend_node_id=").replace("|", '"')
     candidates = tuple(
@@ -53,7 +53,7 @@ def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = Tr
     )
     shot = Stored(picture(300, height, 7))
     step = Step("t", "a", "Buy it", ("[a] Shop -> CLICK",), "w", "d", html, Operation("CLICK"), candidates, shot)
-    return Prepared(step, Page(html), PagePicture(shot), ())
+    return PreparedStep(step, Page(html), PagePicture(shot), ())
 
 
 def grounding(form: QuestionOptions = PLAIN, threshold: float = 80.0) -> AttributesGrounding:
@@ -62,8 +62,8 @@ def grounding(form: QuestionOptions = PLAIN, threshold: float = 80.0) -> Attribu
 
 
 def ground(
-    prepared: Prepared, answers: Sequence[str | Exception], form: QuestionOptions = PLAIN
-) -> tuple[Grounded, Scripted]:
+    prepared: PreparedStep, answers: Sequence[str | Exception], form: QuestionOptions = PLAIN
+) -> tuple[GroundingResult, Scripted]:
     model = Scripted(*answers)
     return asyncio.run(grounding(form).ground(prepared, model)), model
 
@@ -191,7 +191,7 @@ def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
     assert model.requests[2].messages[3].picture.box == (0, 0, 300, 4000)
 
 
-def placed(prepared: Prepared, boxes: dict[str, Box]) -> Prepared:
+def placed(prepared: PreparedStep, boxes: dict[str, Box]) -> PreparedStep:
     """With other boxes for some candidates."""
     candidates = [replace(c, box=boxes.get(c.backend_node_id, c.box)) for c in prepared.step.candidates]
     return replace(prepared, step=replace(prepared.step, candidates=tuple(candidates)))
@@ -268,7 +268,7 @@ def test_a_step_without_a_target_is_out_of_reach_without_a_reason() -> None:
 
 
 def test_the_question_gives_no_hint_of_the_target() -> None:
-    def sent(prepared: Prepared) -> list[object]:
+    def sent(prepared: PreparedStep) -> list[object]:
         return [replace(question, ideal=()) for question in shorn(grounding().questions(prepared))]
 
     def shorn(questions):
@@ -303,7 +303,7 @@ def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
     steps = [s for s in load_steps("sample", "cross_website") if not s.faults and s.screenshot and s.candidates][::4]
     assert len(steps) > 10
     for step in steps:
-        prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+        prepared = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
         grounded = asyncio.run(grounding().ground(prepared, Knowing()))
         hit = grounded.decision.element_id in step.truth.positives
         assert (hit, grounding().reaches(prepared)) == (own_words_lead_to_it(step),) * 2
@@ -311,7 +311,7 @@ def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
 
 def test_the_real_step_is_reached_among_two(shared_step) -> None:
     step = next(load_steps(shared_step, "cross_domain"))
-    prepared = Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+    prepared = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
     model = Knowing()
     grounded = asyncio.run(grounding().ground(prepared, model))
     assert (grounded.decision.element_id, len(model.requests)) == ("8635", 3)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Order, Prepared, QuestionOptions
+from seeact_offline.grounding import Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
 from seeact_offline.grounding.groups import split_groups
 from seeact_offline.grounding.merging import merge
@@ -62,12 +62,12 @@ def reply(
 
 
 @pytest.fixture(scope="module")
-def prepared(shared_step) -> Prepared:
+def prepared(shared_step) -> PreparedStep:
     step = next(load_steps(shared_step, "cross_domain"))
     return prepare(step, read_scores(shared_step / "scores_all_data.pkl"), 50)
 
 
-def ground(prepared: Prepared, answers: Sequence[str | Exception], rule: str = "final-round"):
+def ground(prepared: PreparedStep, answers: Sequence[str | Exception], rule: str = "final-round"):
     model = InTurn2(*answers)
     pack = open_pack("seeact", "choice")
     return asyncio.run(ChoiceGrounding(pack, 17, rule).ground(prepared, model)), model
@@ -100,7 +100,7 @@ def test_groups_are_those_of_a_slow_re_implementation(n: int, size: int) -> None
     assert [list(group) for group in split_groups(ids, size)] == groups_of(ids, size)
 
 
-def on_page(height: int, *boxes: Box) -> Prepared:
+def on_page(height: int, *boxes: Box) -> PreparedStep:
     """A page of so many pixels with an element for each box, ranked as given."""
     nodes = [f"e{i}" for i in range(len(boxes))]
     html = "".join(f'<a backend_node_id="{node}"><text backend_node_id="t{node}">{node}</text></a>' for node in nodes)
@@ -112,7 +112,7 @@ def on_page(height: int, *boxes: Box) -> Prepared:
         "task", "step", "Press e0", (), "w", "d", "", Operation("CLICK"), candidates, Stored(picture(1280, height, 20))
     )
     ranked = tuple(RankedCandidate(node, -i, i) for i, node in enumerate(nodes))
-    return Prepared(step, page, PagePicture(step.screenshot), ranked)
+    return PreparedStep(step, page, PagePicture(step.screenshot), ranked)
 
 
 UNSEEN, RIGHT_OF_IT, FAR_BELOW = Box(-1, -1, -1, -1), Box(1400, 300, 50, 20), Box(10, 9000, 50, 20)
@@ -264,7 +264,7 @@ def test_the_ideal_plan_names_the_next_action_and_where() -> None:
 # --- other forms of the same questions ---
 
 
-def in_form(prepared: Prepared, rule: str = "final-round", **form: Any) -> tuple[ChoiceGrounding, Prepared]:
+def in_form(prepared: PreparedStep, rule: str = "final-round", **form: Any) -> tuple[ChoiceGrounding, PreparedStep]:
     shape = QuestionOptions(**form)
     pack = open_pack("seeact", "choice", turns=shape.turns, image=shape.image)
     return ChoiceGrounding(pack, 17, rule, shape), prepared
@@ -332,7 +332,7 @@ def test_a_shared_turn_1_states_what_it_saves(prepared) -> None:
     assert (notes["estimated_prompt_tokens"], notes["estimated_prompt_tokens_if_per_group"]) == (ours, theirs)
 
 
-def sent(prepared: Prepared, form: dict[str, Any]) -> int:
+def sent(prepared: PreparedStep, form: dict[str, Any]) -> int:
     """Prompt tokens by the published rules, counted request by request."""
     grounding, step = in_form(prepared, **form)
     answers = [final("H"), final("R"), final("R")]

@@ -15,13 +15,21 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Grounded, Order, Prepared, QuestionOptions
-from seeact_offline.grounding.elimination import OUT_OF_RANGE, RULES, Elimination, Heard, OutOfRange, Rule, first_groups
+from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding.elimination import (
+    OUT_OF_RANGE,
+    RULES,
+    Elimination,
+    GroupAnswer,
+    OutOfRange,
+    Rule,
+    first_groups,
+)
 from seeact_offline.grounding.mindact import (
     STYLES,
     Demonstration,
+    EliminationOptions,
     MindactGrounding,
-    Way,
     answer_text,
     layout_of,
     question_text,
@@ -44,7 +52,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.replies.multichoice import LAYOUTS, Layout
+from seeact_offline.replies.elimination_answer import LAYOUTS, Layout
 from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import evaluate
 from tests.chat_server import ChatServer
@@ -100,7 +108,7 @@ def page(step: Step) -> Page:
 
 
 @pytest.fixture
-def prepared(step: Step, page: Page) -> Prepared:
+def prepared(step: Step, page: Page) -> PreparedStep:
     return ranked(step, page, [c.backend_node_id for c in step.candidates][:13])
 
 
@@ -113,27 +121,27 @@ def said_to(texts: Mapping[tuple[str, ...], str]) -> Callable[[list[str]], str]:
     return lambda options: texts[tuple(options)]
 
 
-def ranked(step: Step, page: Page, ids: Sequence[str]) -> Prepared:
+def ranked(step: Step, page: Page, ids: Sequence[str]) -> PreparedStep:
     places = tuple(RankedCandidate(node, 1.0, rank) for rank, node in enumerate(ids))
     assert step.screenshot is not None
-    return Prepared(step, page, PagePicture(step.screenshot), places)
+    return PreparedStep(step, page, PagePicture(step.screenshot), places)
 
 
 def packed(layout: Layout = "chat") -> PromptPack:
     return open_pack("seeact", "mindact", variant=layout)
 
 
-def grounding(order: Order | None = None, **way: Any) -> MindactGrounding:
-    layout = way.get("layout", "chat")
+def grounding(order: Order | None = None, **options: Any) -> MindactGrounding:
+    layout = options.get("layout", "chat")
     shown = read_demonstrations(None)[0] if layout == "chat" else ()
-    return MindactGrounding(packed(layout), shown, Way(**way), QuestionOptions(order=order))
+    return MindactGrounding(packed(layout), shown, EliminationOptions(**options), QuestionOptions(order=order))
 
 
-def ground(prepared: Prepared, model: Any, **way: Any) -> Grounded:
-    return asyncio.run(grounding(**way).ground(prepared, model))
+def ground(prepared: PreparedStep, model: Any, **options: Any) -> GroundingResult:
+    return asyncio.run(grounding(**options).ground(prepared, model))
 
 
-def asked_ids(grounded: Grounded) -> list[set[str]]:
+def asked_ids(grounded: GroundingResult) -> list[set[str]]:
     return [set(group.offered) for group in grounded.groups]
 
 
@@ -154,8 +162,8 @@ async def _compare(step: Step, page: Page, layout: Layout, rule: Rule, out_of_ra
         random = Random(f"{layout}/{rule}/{out_of_range}/{case}")
         order, size = Order(case, 1), random.choice((2, 3, 5, 5, 5))
         prepared = ranked(step, page, random.sample(everyone, random.choice((1, 2, 5, 6, 11, random.randint(1, 30)))))
-        way = Way(layout, rule, out_of_range, size, ask_all=True)
-        own = MindactGrounding(packed(layout), (), way, QuestionOptions(order=order))
+        options = EliminationOptions(layout, rule, out_of_range, size, ask_all=True)
+        own = MindactGrounding(packed(layout), (), options, QuestionOptions(order=order))
         answer = at_random(case, random.sample(REPLIES[layout], random.randint(1, len(REPLIES[layout]))))
         model = Answering(answer)
         grounded = await own.ground(prepared, model)
@@ -188,7 +196,7 @@ def test_the_queue_alone_is_that_of_the_slow_elimination_for_any_answers(out_of_
             place = random.randrange(len(group) + 2) if random.random() < weights else 0
             letters.append("ABCDEFG"[place])
             beyond, any_pick = place > len(group), any_pick or 0 < place <= len(group)
-            elimination.hear(Heard(group[place - 1] if 0 < place <= len(group) else None, beyond))
+            elimination.record(GroupAnswer(group[place - 1] if 0 < place <= len(group) else None, beyond))
         wanted = eliminate(
             ids, list, one_by_one(iter(letters)), chat=False, resets=out_of_range == "reset",
             corrected=rule == "corrected",
@@ -208,7 +216,7 @@ def heard(elimination: Elimination, *answers: int | str | None) -> Elimination:
     """After these answers: a place in the group, None for none of them, `beyond` for a letter that was not offered."""
     for answer in answers:
         group = elimination.next_group()
-        elimination.hear(Heard(group[answer] if isinstance(answer, int) else None, beyond=answer == "beyond"))
+        elimination.record(GroupAnswer(group[answer] if isinstance(answer, int) else None, beyond=answer == "beyond"))
     return elimination
 
 
@@ -257,7 +265,7 @@ def test_a_winner_that_a_later_question_drops_is_no_answer() -> None:
 
 def test_a_pick_that_was_not_offered_is_refused() -> None:
     with pytest.raises(ValueError, match="z was not offered"):
-        Elimination(list("abc")).hear(Heard("z"))
+        Elimination(list("abc")).record(GroupAnswer("z"))
 
 
 def test_groups_of_one_would_never_end_and_are_refused() -> None:
@@ -276,7 +284,7 @@ def test_groups_that_depend_on_no_answer_are_known_beforehand(n: int, sizes: lis
 # --- what a model is asked -------------------------------------------------------------------------------------------
 
 
-def test_a_chat_model_sees_a_system_line_three_examples_and_the_question(prepared: Prepared) -> None:
+def test_a_chat_model_sees_a_system_line_three_examples_and_the_question(prepared: PreparedStep) -> None:
     model = Answering(lambda text: "Answer: A.")
     ground(prepared, model)
     messages = model.requests[0].messages
@@ -290,7 +298,7 @@ def test_a_chat_model_sees_a_system_line_three_examples_and_the_question(prepare
     assert all(text.count("\nD. <") == 1 and "\nE. " not in text for text in shown[:3])
 
 
-def test_a_question_holds_markup_task_five_actions_and_the_options_after_none_of_them(prepared: Prepared) -> None:
+def test_a_question_holds_markup_task_five_actions_and_the_options_after_none_of_them(prepared: PreparedStep) -> None:
     many = tuple(f"[button]  number {n} -> CLICK" for n in range(8))
     prepared = replace(prepared, step=replace(prepared.step, history=many))
     (question, second) = grounding().questions(prepared)
@@ -306,12 +314,12 @@ def test_a_question_holds_markup_task_five_actions_and_the_options_after_none_of
     assert set(second.offered) == set(grounding().queue(prepared)[5:10])
 
 
-def test_without_previous_actions_the_question_says_none(prepared: Prepared) -> None:
+def test_without_previous_actions_the_question_says_none(prepared: PreparedStep) -> None:
     first = replace(prepared, step=replace(prepared.step, history=()))
     assert "\nNone\n" in grounding().questions(first)[0].turns[0]
 
 
-def test_a_text_to_text_model_sees_one_message_in_parentheses(prepared: Prepared) -> None:
+def test_a_text_to_text_model_sees_one_message_in_parentheses(prepared: PreparedStep) -> None:
     model = Answering(lambda text: "A.")
     ground(prepared, model, layout="seq2seq")
     (message,) = model.requests[0].messages
@@ -321,7 +329,7 @@ def test_a_text_to_text_model_sees_one_message_in_parentheses(prepared: Prepared
     assert STYLES["seq2seq"] == "parentheses"
 
 
-def test_a_question_shows_the_part_of_the_page_that_it_is_about_where_that_is_asked_for(prepared: Prepared) -> None:
+def test_a_question_shows_the_part_of_the_page_that_it_is_about_where_that_is_asked_for(prepared: PreparedStep) -> None:
     asked = grounding(layout="seq2seq", picture=True)
     boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
     for question in asked.questions(prepared):
@@ -333,7 +341,7 @@ def test_a_question_shows_the_part_of_the_page_that_it_is_about_where_that_is_as
     assert {q.pictures for q in grounding(layout="seq2seq").questions(prepared)} == {(None,)}
 
 
-def test_a_candidate_without_a_box_fails_a_step_whose_groups_are_shown(prepared: Prepared) -> None:
+def test_a_candidate_without_a_box_fails_a_step_whose_groups_are_shown(prepared: PreparedStep) -> None:
     first, *others = prepared.step.candidates
     bare = replace(prepared, step=replace(prepared.step, candidates=(replace(first, box=None), *others)))
     model = Answering(lambda text: "A.")
@@ -354,7 +362,7 @@ def test_questions_show_no_trace_of_the_truth(step: Step, page: Page, layout: La
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_order_follows_from_seed_repeat_and_step_alone(prepared: Prepared) -> None:
+def test_the_order_follows_from_seed_repeat_and_step_alone(prepared: PreparedStep) -> None:
     queues = [grounding(Order(seed, repeat)).queue(prepared) for seed, repeat in ((0, 0), (0, 1), (1, 0), (0, 0))]
     assert queues[0] == queues[3]
     assert len(set(map(tuple, queues))) == 3
@@ -372,7 +380,7 @@ def test_the_row_s_order_of_candidates_does_not_matter(step: Step, page: Page) -
 # --- what answers come to --------------------------------------------------------------------------------------------
 
 
-def test_operation_and_value_are_those_of_the_last_winning_answer(prepared: Prepared) -> None:
+def test_operation_and_value_are_those_of_the_last_winning_answer(prepared: PreparedStep) -> None:
     first = "Answer: B.\nAction: TYPE\nValue: early"
     model = Scripted(first, first, "Answer: C.\nAction: SELECT\nValue: late")
     grounded = ground(prepared, model)
@@ -381,7 +389,7 @@ def test_operation_and_value_are_those_of_the_last_winning_answer(prepared: Prep
     assert grounded.usage.calls == 3
 
 
-def test_a_model_that_declines_picks_none_of_the_group(prepared: Prepared) -> None:
+def test_a_model_that_declines_picks_none_of_the_group(prepared: PreparedStep) -> None:
     pick = "Answer: B.\nAction: CLICK"
     model = Scripted(CallError("refused", "no"), pick, pick)
     grounded = ground(prepared, model)
@@ -391,19 +399,19 @@ def test_a_model_that_declines_picks_none_of_the_group(prepared: Prepared) -> No
     assert grounded.decision.failure is None
 
 
-def test_without_a_pick_there_is_neither_element_nor_operation(prepared: Prepared) -> None:
+def test_without_a_pick_there_is_neither_element_nor_operation(prepared: PreparedStep) -> None:
     grounded = ground(prepared, Answering(lambda text: "Answer: A.\nAction: CLICK"))
     said = grounded.decision
     assert (said.element_id, said.op, said.value, said.failure) == (None, "", "", None)
     assert len(grounded.groups) == 3
 
 
-def test_a_call_without_an_answer_fails_the_step(prepared: Prepared) -> None:
+def test_a_call_without_an_answer_fails_the_step(prepared: PreparedStep) -> None:
     grounded = ground(prepared, Scripted("Answer: A.", CallError("timeout", "too slow")))
     assert (grounded.ran, grounded.decision.failure) == (False, "timeout")
 
 
-def test_the_first_groups_are_all_asked_before_a_reply_is_waited_for(prepared: Prepared) -> None:
+def test_the_first_groups_are_all_asked_before_a_reply_is_waited_for(prepared: PreparedStep) -> None:
     still = CallError(WAITING, "its reply is still to come")
     model = Scripted("Answer: A.", still, "Answer: A.")
     grounded = ground(prepared, model)
@@ -569,7 +577,7 @@ def test_a_server_that_answers_at_random_is_eliminated_with_as_the_slow_one_does
     wanted = {key: slow(sample, key, p.ranked, p.groups, more) for key, p in predictions.items()}
     assert n_asked == sum(len(outcome.calls) for outcome in wanted.values())
     for key, prediction in predictions.items():
-        assert asked_ids(Grounded(prediction.groups, prediction, prediction.usage)) == [set(c) for c in wanted[key].calls]  # type: ignore[arg-type]  # fmt: skip
+        assert asked_ids(GroundingResult(prediction.groups, prediction, prediction.usage)) == [set(c) for c in wanted[key].calls]  # type: ignore[arg-type]  # fmt: skip
         said = (prediction.element_id, prediction.op, prediction.value)
         assert said == (wanted[key].element, wanted[key].op, wanted[key].value)
     assert {p.element_id is None for p in predictions.values()} == {True, False}

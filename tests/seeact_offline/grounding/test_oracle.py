@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from seeact_offline.files import redaction
-from seeact_offline.grounding import Grounded
-from seeact_offline.grounding.asking import Conversation
+from seeact_offline.grounding import GroundingResult
+from seeact_offline.grounding.conversation import Conversation
 from seeact_offline.grounding.oracle import (
     OracleGrounding,
     PersonAnswer,
@@ -36,7 +36,7 @@ def written(folder: Path, *lines: Any) -> Path:
     return path
 
 
-def grounded(answers: dict[StepKey, PersonAnswer], model: Scripted, positives=("20",), turn1=None) -> Grounded:
+def grounded(answers: dict[StepKey, PersonAnswer], model: Scripted, positives=("20",), turn1=None) -> GroundingResult:
     grounding = OracleGrounding(open_pack("seeact", "oracle"), None, answers, turn1)
     return asyncio.run(grounding.ground(prepared(a_step(positives)), model))
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.pixel import PixelGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
@@ -66,17 +66,17 @@ def a_step(positives: Sequence[str] = ("20",), boxes: dict[str, Box | None] | No
     )  # fmt: skip
 
 
-def prepared(step: Step | None = None) -> Prepared:
+def prepared(step: Step | None = None) -> PreparedStep:
     step = step or a_step()
     assert step.screenshot is not None
-    return Prepared(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+    return PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
 
 
 def grounding(coordinates="absolute", turns=2, **form) -> PixelGrounding:
     return PixelGrounding(open_pack("seeact", "pixel", turns=turns), QuestionOptions(turns=turns, **form), coordinates)
 
 
-def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | None = None, **how) -> Grounded:
+def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | None = None, **how) -> GroundingResult:
     model = Scripted("I will press Go.", f"ELEMENT: {place}\nACTION: {op}\nVALUE: {value}")
     return asyncio.run(grounding(**how).ground(prepared(step), model))
 

@@ -15,7 +15,7 @@ import pytest
 from seeact_offline.cli import options
 from seeact_offline.cli.evaluate import config_of
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding.asking import Question
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import LiveScores, Scores, open_ranker, read_scores
 from seeact_offline.records import Picture, Step
 from seeact_offline.runs.groundings import open_strategy

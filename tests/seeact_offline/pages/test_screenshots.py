@@ -15,7 +15,7 @@ from PIL import Image
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.lint import BLANK_BYTES
-from seeact_offline.pages.screenshots import Decoded, PagePicture, group_crop, is_crop_empty
+from seeact_offline.pages.screenshots import PagePicture, PixelCache, group_crop, is_crop_empty
 from seeact_offline.records import PNG, Box, CropBox, ImageFormat, InputError, RowError
 from tests.pages import Stored
 from tests.reference.grouping import rows_shown
@@ -133,7 +133,7 @@ def test_size_is_known_without_decoding() -> None:
 
 
 def test_pages_used_longest_ago_forget_their_pixels_where_there_is_no_room_for_all() -> None:
-    pages, kept = [PagePicture(Stored(png(4, 8 + i))) for i in range(3)], Decoded(budget=20)
+    pages, kept = [PagePicture(Stored(png(4, 8 + i))) for i in range(3)], PixelCache(budget=20)
     for page in (*pages[:2], pages[0], pages[2]):
         assert page.pixels.size[0] == 4
         kept.used(page, 10)

@@ -19,7 +19,9 @@ SAME = 12
 """Digits to which a point's fraction is one and the same number, whatever was multiplied and divided on its way."""
 
 
-def kin(page: Page, candidates: Sequence[Candidate], size: tuple[int, int] | None) -> dict[Kinship, frozenset[str]]:
+def find_kin(
+    page: Page, candidates: Sequence[Candidate], size: tuple[int, int] | None
+) -> dict[Kinship, frozenset[str]]:
     """Kinship -> ids of the candidates that are not positives and stand so to one; for `clicks_target` the positives but the
     first count among the others. `size`: of the picture, in pixels."""
     positives = [c for c in candidates if c.is_positive]

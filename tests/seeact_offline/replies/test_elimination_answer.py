@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import GroundingReply
-from seeact_offline.replies.multichoice import (
+from seeact_offline.replies.elimination_answer import (
     LAYOUTS,
     Answer,
     Layout,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.replies.turn1 import PLAN_FAILURES, parse_plan
+from seeact_offline.replies.next_action import NEXT_ACTION_FAILURES, parse_next_action
 from tests.conftest import SHARED_DATA
 
 PLANS = SHARED_DATA / "uground" / "gpt4o_cross_task_plan.jsonl"
@@ -70,14 +70,14 @@ SEVERAL = [
 
 @pytest.mark.parametrize(("text", "op", "value"), [*LABELLED, *PROSE, *SEVERAL])
 def test_the_decision_is_read(text: str, op: str, value: str) -> None:
-    plan = parse_plan(text)
+    plan = parse_next_action(text)
     assert (plan.op, plan.value, plan.failure) == (op, value, None)
 
 
 @pytest.mark.parametrize(("text", "op", "value"), PROSE)
 def test_an_analysis_before_the_decision_changes_nothing(text: str, op: str, value: str) -> None:
     before = "The page is a start page with a menu.\n\nThe first action was typing a city, then a click. It worked.\n\n"
-    plan = parse_plan(f"{before}### Next action\n{text}")
+    plan = parse_next_action(f"{before}### Next action\n{text}")
     assert (plan.op, plan.value) == (op, value)
 
 
@@ -94,14 +94,14 @@ def test_an_analysis_before_the_decision_changes_nothing(text: str, op: str, val
     ],
 )
 def test_what_is_not_said_is_named_and_not_guessed(text: str, op: str, failure: str) -> None:
-    plan = parse_plan(text)
+    plan = parse_next_action(text)
     assert (plan.op, plan.value, plan.failure) == (op, "", failure)
-    assert failure in PLAN_FAILURES
+    assert failure in NEXT_ACTION_FAILURES
 
 
 def test_the_recorded_first_turns_of_the_real_step(shared_step) -> None:
     lines = (shared_step / "replies_choice.jsonl").read_text().splitlines()
-    plans = [parse_plan(json.loads(line)["replies"][0]) for line in lines]
+    plans = [parse_next_action(json.loads(line)["replies"][0]) for line in lines]
     # the third group does not show the target, and its reply wants to scroll
     assert [(plan.op, plan.failure) for plan in plans] == [("CLICK", None), ("CLICK", None), ("", "unknown_action")]
 
@@ -115,7 +115,7 @@ def published() -> list[dict[str, str]]:
 
 def test_published_plans_with_labelled_lines_are_all_read(published) -> None:
     known = ("CLICK", "TYPE", "SELECT")
-    plans = [(parse_plan(row["response"]), row) for row in published]
+    plans = [(parse_next_action(row["response"]), row) for row in published]
     wrong = [
         row["action_uid"] for plan, row in plans if plan.op != (row["gpt_action"] if row["gpt_action"] in known else "")
     ]
@@ -125,7 +125,7 @@ def test_published_plans_with_labelled_lines_are_all_read(published) -> None:
 
 
 def test_published_plans_without_their_lines_are_seldom_read_as_another_operation(published) -> None:
-    pairs = [(parse_plan(row["response"].split("ACTION")[0]).op, row["gpt_action"]) for row in published]
+    pairs = [(parse_next_action(row["response"].split("ACTION")[0]).op, row["gpt_action"]) for row in published]
     read = [(op, truth) for op, truth in pairs if op and truth in ("CLICK", "TYPE", "SELECT")]
     assert len(read) > 600
     assert sum(op == truth for op, truth in read) / len(read) > 0.9
@@ -136,12 +136,12 @@ def test_published_plans_without_their_lines_are_seldom_read_as_another_operatio
 )
 def test_long_texts_of_one_kind_are_read_in_no_time(bit: str) -> None:
     began = time.perf_counter()
-    parse_plan(bit * 5_000)
+    parse_next_action(bit * 5_000)
     assert time.perf_counter() - began < 2
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    plan = parse_plan(text)
-    assert plan.failure is None or plan.failure in PLAN_FAILURES
+    plan = parse_next_action(text)
+    assert plan.failure is None or plan.failure in NEXT_ACTION_FAILURES
     assert plan.op or plan.failure

@@ -24,7 +24,7 @@ from itertools import islice
 
 from seeact_offline.replies.words import MAX_READ, NO_VALUE, NUMBERING, OPERATION, STRAIGHT_QUOTES, folded
 
-PLAN_FAILURES = (
+NEXT_ACTION_FAILURES = (
     # the text decides on none
     "no_operation",
     # it decides on something else, such as scrolling
@@ -37,7 +37,7 @@ _MAX_VERBS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NextAction:
     """The operation that a text decides on."""
 
     op: str = ""
@@ -47,10 +47,10 @@ class Plan:
     """One of PLAN_FAILURES, or None."""
 
 
-def parse_plan(text: str) -> Plan:
+def parse_next_action(text: str) -> NextAction:
     """What a turn-1 text wants to do. Never raises because of `text`."""
     plain = _plain(text[-MAX_READ:])
-    return _labelled(plain) or _prose(plain) or Plan(failure="no_operation")
+    return _labelled(plain) or _prose(plain) or NextAction(failure="no_operation")
 
 
 def _plain(text: str) -> str:
@@ -79,7 +79,7 @@ _OTHER = re.compile(
 )
 
 
-def _labelled(plain: str) -> Plan | None:
+def _labelled(plain: str) -> NextAction | None:
     """The plan of the last ACTION line that begins with an operation's name; the text after the name is read as prose."""
     for line in reversed(list(_ACTION_LINE.finditer(plain))):
         found = _OP.match(line["rest"])
@@ -89,7 +89,7 @@ def _labelled(plain: str) -> Plan | None:
             sentences = list(_sentences(line["rest"]))
             return _read(sentences[0], sentences)
         if _OTHER.match(line["rest"]) and line["rest"].isupper():
-            return Plan(failure="unknown_action")
+            return NextAction(failure="unknown_action")
     return None
 
 
@@ -109,10 +109,10 @@ def _cleaned(text: str) -> str:
     return "" if _NO_VALUE.fullmatch(value) else value.strip()
 
 
-def _with_value(op: str, value: str) -> Plan:
+def _with_value(op: str, value: str) -> NextAction:
     if op == "CLICK":
-        return Plan(op)
-    return Plan(op, value, None if value else "missing_value")
+        return NextAction(op)
+    return NextAction(op, value, None if value else "missing_value")
 
 
 # --- prose -----------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class _Sentence:
     """The quoted texts, in order."""
 
 
-def _prose(plain: str) -> Plan | None:
+def _prose(plain: str) -> NextAction | None:
     headings = list(_HEADING.finditer(plain))
     for passage in ([plain[headings[-1].end() :]] if headings else []) + [plain]:
         sentences = list(_sentences(passage))
@@ -161,7 +161,7 @@ def _prose(plain: str) -> Plan | None:
         if chosen is not None:
             return _read(chosen, sentences)
         if any(re.search(r"\bscroll|\bhover\b", s.masked, re.IGNORECASE) for s in sentences[-3:]):
-            return Plan(failure="unknown_action")
+            return NextAction(failure="unknown_action")
     return None
 
 
@@ -239,16 +239,16 @@ def _is_verb(match: re.Match[str], masked: str) -> bool:
     return not _NOUN_BEFORE.search(before) or (match[0].endswith("ing") and before.rstrip().endswith("by"))
 
 
-def _read(sentence: _Sentence, sentences: list[_Sentence]) -> Plan:
+def _read(sentence: _Sentence, sentences: list[_Sentence]) -> NextAction:
     """The operation that the sentence decides on, with a value from it or else from any of `sentences`."""
     found = _first_operation(sentence)
     if found is None or found.lastgroup is None:
-        return Plan(failure="no_operation")
+        return NextAction(failure="no_operation")
     op = found.lastgroup
     if op == "SELECT" and not found[0].isupper() and not _LIST.search(sentence.masked):
         op = "CLICK"
     if op == "CLICK":
-        return Plan(op)
+        return NextAction(op)
     value = _value_in(sentence, found)
     return _with_value(op, value or _stated_value(sentences))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.kin import clicks, kin
+from seeact_offline.pages.kinship import clicks, find_kin
 from seeact_offline.records import Box, Candidate
 
 SIZE = (1000, 1000)
@@ -31,7 +31,7 @@ def candidate(node: str, box: Box | None = None, positive: bool = False) -> Cand
 
 def kin_of(*positives: str, others: tuple[str, ...] = ("3", "4", "6", "7", "8", "9", "10", "11", "12")) -> dict:
     candidates = [candidate(node, positive=True) for node in positives]
-    return kin(Page(PAGE), [*candidates, *(candidate(node) for node in others if node not in positives)], SIZE)
+    return find_kin(Page(PAGE), [*candidates, *(candidate(node) for node in others if node not in positives)], SIZE)
 
 
 def test_elements_that_read_the_same_are_found_whatever_their_case_and_markup() -> None:
@@ -42,7 +42,7 @@ def test_labels_are_read_only_where_there_is_no_text() -> None:
     page = Page(
         '<html backend_node_id="1"><a backend_node_id="2" title="x"><text>Go</text></a><b backend_node_id="3" title="go"/></html>'
     )
-    assert kin(page, [candidate("2", positive=True), candidate("3")], SIZE)["same_text"] == {"3"}
+    assert find_kin(page, [candidate("2", positive=True), candidate("3")], SIZE)["same_text"] == {"3"}
 
 
 def test_an_element_without_words_reads_like_no_other() -> None:
@@ -67,7 +67,7 @@ def test_kin_are_candidates_only() -> None:
 def boxed(*boxes: Box | None) -> dict:
     """The first is the positive, element 4; the others are elements 5 to 9."""
     candidates = [candidate(str(4 + place), box, positive=place == 0) for place, box in enumerate(boxes)]
-    return kin(Page(PAGE), candidates, SIZE)
+    return find_kin(Page(PAGE), candidates, SIZE)
 
 
 def test_boxes_that_share_an_area_overlap_and_those_that_touch_do_not() -> None:
@@ -82,18 +82,20 @@ def test_an_element_clicks_the_positive_in_whose_box_its_middle_lies() -> None:
 
 def test_only_the_first_positive_is_the_target() -> None:
     candidates = [candidate("4", Box(0, 0, 10, 10), True), candidate("5", Box(500, 500, 10, 10), True)]
-    found = kin(Page(PAGE), [*candidates, candidate("6", Box(504, 504, 2, 2)), candidate("7", Box(4, 4, 2, 2))], SIZE)
+    found = find_kin(
+        Page(PAGE), [*candidates, candidate("6", Box(504, 504, 2, 2)), candidate("7", Box(4, 4, 2, 2))], SIZE
+    )
     assert (found["clicks_positive"], found["clicks_target"]) == ({"6", "7"}, {"7"})
 
 
 def test_a_positive_inside_of_the_first_one_clicks_the_target() -> None:
     candidates = [candidate("4", Box(0, 0, 10, 10), True), candidate("5", Box(2, 2, 4, 4), True)]
-    assert kin(Page(PAGE), candidates, SIZE)["clicks_target"] == {"5"}
+    assert find_kin(Page(PAGE), candidates, SIZE)["clicks_target"] == {"5"}
 
 
 def test_without_a_picture_nothing_clicks_the_target() -> None:
     candidates = [candidate("4", Box(0, 0, 10, 10), True), candidate("7", Box(4, 4, 2, 2))]
-    found = kin(Page(PAGE), candidates, None)
+    found = find_kin(Page(PAGE), candidates, None)
     assert (found["clicks_positive"], found["clicks_target"]) == ({"7"}, frozenset())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from seeact_offline.grounding import Decision, Grounded, Prepared, QuestionOptions
+from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.models.told import ask_told
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
@@ -83,7 +83,7 @@ T = TypeVar("T")
 # --- asking ---
 
 
-async def aside(work: Callable[..., T], *given: object) -> T:
+async def in_thread(work: Callable[..., T], *given: object) -> T:
     """What `work` gives, done in a thread: while a page is read or a picture cut, other steps' calls go on."""
     return await asyncio.to_thread(work, *given)
 
@@ -129,13 +129,13 @@ class Session:
         self.replies.append(reply(question, talk.texts, meant, talk.detail))
         return self.replies[-1]
 
-    def failed(self, error: StepError) -> Grounded:
+    def failed(self, error: StepError) -> GroundingResult:
         """The step could not be carried out: the one place where its error becomes its named failure."""
         return self.ended(Decision(None, "", "", error.name, error.detail), ran=False)
 
-    def ended(self, decided: Decision, **more: Any) -> Grounded:
-        """What the conversations add up to; `more`: the other fields of `Grounded`."""
-        return Grounded(tuple(self.replies), decided, self.usage, calls=tuple(self.calls), **more)
+    def ended(self, decided: Decision, **more: Any) -> GroundingResult:
+        """What the conversations add up to; `more`: the other fields of `GroundingResult`."""
+        return GroundingResult(tuple(self.replies), decided, self.usage, calls=tuple(self.calls), **more)
 
 
 def reply(question: Question, texts: Sequence[str], read: GroundingReply, detail: str = "") -> Reply:
@@ -176,7 +176,7 @@ def _place(question: Question) -> str:
 # --- what one who knows the truth would say ---
 
 
-def plan_ideal(step: Step) -> str:
+def ideal_plan(step: Step) -> str:
     """The first reply of one who knows the operation, in lines that a plan's reader finds."""
     return f"The next action is known.\n{operation_lines(step.truth.operation)}"
 
@@ -194,7 +194,7 @@ def operation_lines(operation: Operation) -> str:
 # --- what is shown, and one turn 1 for all groups of a step ---
 
 
-def share_turn1(question: Question, prepared: Prepared, pack: PromptPack, form: QuestionOptions) -> Question:
+def share_turn1(question: Question, prepared: PreparedStep, pack: PromptPack, form: QuestionOptions) -> Question:
     """The question with the step's own turn 1 in place of its group's: the whole page, as a picture or as markup."""
     step = prepared.step
     turn1 = pack.render_turn1(step.task, step.history, "" if form.image else page_html(prepared))
@@ -202,12 +202,12 @@ def share_turn1(question: Question, prepared: Prepared, pack: PromptPack, form: 
         question,
         turns=(turn1, *question.turns[1:]),
         pictures=(whole_page(prepared, form), *question.pictures[1:]),
-        ideal=(plan_ideal(step), *question.ideal[1:]),
+        ideal=(ideal_plan(step), *question.ideal[1:]),
         alone=question,
     )
 
 
-def whole_page(prepared: Prepared, form: QuestionOptions) -> Crop | None:
+def whole_page(prepared: PreparedStep, form: QuestionOptions) -> Crop | None:
     """The picture of all of the page. None where none is to be shown; raises RowError `bad_screenshot`."""
     if not form.image:
         return None
@@ -215,14 +215,14 @@ def whole_page(prepared: Prepared, form: QuestionOptions) -> Crop | None:
     return prepared.picture.crop(CropBox(0, 0, width, height), max_side=form.max_side)
 
 
-def group_picture(prepared: Prepared, boxes: Sequence[Box], form: QuestionOptions) -> Crop | None:
+def group_picture(prepared: PreparedStep, boxes: Sequence[Box], form: QuestionOptions) -> Crop | None:
     """The part of the page that a group is shown. None where none is to be shown; raises RowError `bad_screenshot`."""
     if not form.image:
         return None
     return prepared.picture.crop(group_crop(boxes, prepared.picture.size), max_side=form.max_side)
 
 
-def page_html(prepared: Prepared) -> str:
+def page_html(prepared: PreparedStep) -> str:
     """The page's markup pruned around its ranked candidates, or around all of them where nothing was ranked."""
     ranked = [candidate.backend_node_id for candidate in prepared.ranked]
     return prepared.page.describe_group(ranked or [c.backend_node_id for c in prepared.step.candidates]).html
@@ -234,6 +234,6 @@ def count_resized(questions: Sequence[Question]) -> int:
     return len({picture.key for picture in shown if getattr(picture, "resized", False)})
 
 
-def noted(**counts: int) -> tuple[tuple[str, int], ...]:
-    """The counts that are not zero, sorted by name, as `Grounded.notes` holds them."""
+def nonzero_notes(**counts: int) -> tuple[tuple[str, int], ...]:
+    """The counts that are not zero, sorted by name, as `GroundingResult.notes` holds them."""
     return tuple(sorted((name, count) for name, count in counts.items() if count))
