@@ -28,6 +28,8 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.records import Call, CallRecord, InputError, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.runs.targets import read_target, target_line
 from seeact_offline.scoring.report import how_it_was_run
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.steps import StepRow
 
 FLAGGED = "flagged.jsonl"
 LOCK = ".lock"
@@ -274,6 +276,37 @@ def read_manifest(path: Path) -> dict[str, Any]:
     with _worded(f"{manifest}, which does not say how its run was set up"):
         typed(content.get("settings") or {}, _Settings)
     return content
+
+
+def read_results(path: Path) -> Results:
+    """The results of the run in a folder. Raises InputError where there are none."""
+    results = path / "results.json"
+    try:
+        return decoded(read_regular(results), Results)
+    except FormatError as error:
+        raise InputError("runs", error.expected, f"{error.got} in {results}") from None
+    except OSError:
+        raise InputError(
+            "runs", "folders of finished runs, with results.json", f"no {results} that can be read"
+        ) from None
+
+
+def read_steps(path: Path) -> dict[StepKey, StepRow]:
+    """The scored steps of the run in a folder, in the file's order. Raises InputError, also for a step that is there twice."""
+    steps: dict[StepKey, StepRow] = {}
+    journal = Journal(path / "steps.jsonl")
+    if not journal.path.is_file():
+        got = f"no {journal.path}; finish the run, or score it"
+        raise InputError("runs", "folders of finished runs, with steps.jsonl", got)
+    for line in journal.lines():
+        try:
+            row = decoded(line.text, StepRow)
+        except FormatError as error:
+            raise InputError("runs", error.expected, f"{error.got} in line {line.number} of {journal.path}") from None
+        if row.key in steps:
+            raise InputError("runs", "every step once", f"{row.key} again in line {line.number} of {journal.path}")
+        steps[row.key] = row
+    return steps
 
 
 def prediction_line(prediction: Prediction) -> str:

@@ -16,21 +16,23 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_regular
-from seeact_offline.records import DatasetError, InputError, Operation, StepKey, Truth
+from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.comparing import NOT_RUN
-from seeact_offline.runs.directory import read_manifest
+from seeact_offline.runs.directory import read_manifest, read_results, read_steps
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.compare import METRICS as SCORES
 from seeact_offline.scoring.compare import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
+from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.statistics import wilson
+from seeact_offline.scoring.steps import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NUMBERS = (1, 2, 3, 4, 5)
@@ -48,77 +50,6 @@ _NAMED = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerpri
 """Settings that tell no two methods apart, or stand in a method's name anyway."""
 
 
-class _Figure(msgspec.Struct):
-    """A metric of `results.json`."""
-
-    macro: float
-    micro: float
-    ci95: tuple[float, float]
-    method: str = "bootstrap"
-    se: float | None = None
-    micro_ci95: tuple[float, float] | None = None
-    micro_se: float | None = None
-
-
-class _Results(msgspec.Struct):
-    """What a table needs of `results.json`."""
-
-    split: str
-    grounding: str
-    model: str
-    protocol: str
-    n_tasks: int
-    n_steps: int
-    element_accuracy: _Figure | None
-    operation_f1: _Figure
-    step_success_rate: _Figure | None
-    task_success_rate: dict[str, float | None]
-    usage: dict[str, Any]
-    notes: dict[str, int] = {}
-    reply_failures: dict[str, int] = {}
-    complete: bool = True
-    left_out: int = 0
-    n_not_run: int = 0
-    no_image: bool = False
-    marks: str | None = None
-    mark_position: str | None = None
-    mark_turn1: bool | None = None
-
-
-class _StepLine(msgspec.Struct):
-    """What a table needs of a line of `steps.jsonl`."""
-
-    annotation_id: str
-    action_uid: str
-    outcome: str
-
-
-class _Target(msgspec.Struct, frozen=True):
-    op: str = ""
-
-
-class _ScoredLine(_StepLine):
-    """What parts of a run need of a line of `steps.jsonl`."""
-
-    success: float | None
-    best_rank: int | None
-    element: float | None = None
-    operation_f1: float | None = None
-    website: str = ""
-    domain: str = ""
-    n_actions: int = 0
-    target: _Target = _Target()
-
-    @property
-    def truth(self) -> Truth:
-        """As far as averages need it."""
-        key = StepKey(self.annotation_id, self.action_uid)
-        return Truth(key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
-
-
-L = TypeVar("L", bound=_StepLine)
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """A finished run, as far as tables need it."""
@@ -128,7 +59,7 @@ class _Run:
     """Its path as the table names it."""
     sha256: str
     """Of its `results.json`."""
-    results: _Results
+    results: Results
     settings: Mapping[str, Any]
     """Of its manifest, with the protocol of its results."""
     steps_digest: str
@@ -215,30 +146,16 @@ def _children(path: Path) -> list[Path]:
 
 def _read(path: Path, base: Path) -> _Run:
     """Raises InputError for files that are not those of a run."""
-    results = path / "results.json"
-    manifest = read_manifest(path)
-    try:
-        found = typed(_json(results), _Results)
-    except FormatError as error:
-        raise InputError("runs", error.expected, f"{error.got} in {results}") from None
+    manifest, found = read_manifest(path), read_results(path)
     settings = {**(manifest.get("settings") or {}), "protocol": found.protocol}
-    keys = sorted((line.annotation_id, line.action_uid) for line in _counted_lines(path, _StepLine))
+    keys = sorted(line.key for line in _counted_lines(path))
     digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()
-    return _Run(path, _relative(path, base), file_digest(results), found, settings, digest)
+    return _Run(path, _relative(path, base), file_digest(path / "results.json"), found, settings, digest)
 
 
-def _lines(run: Path, kind: type[L]) -> list[L]:
-    """The steps of a run, scored. Raises InputError."""
-    path = run / "steps.jsonl"
-    try:
-        return [decoded(line, kind) for line in read_regular(path).splitlines()]
-    except (OSError, FormatError) as error:
-        raise InputError("runs", "a run whose steps.jsonl can be read", f"{path}: {error}") from None
-
-
-def _counted_lines(run: Path, kind: type[L]) -> list[L]:
+def _counted_lines(run: Path) -> list[StepRow]:
     """The steps that count. Raises InputError."""
-    return [line for line in _lines(run, kind) if line.outcome != LEFT_OUT]
+    return [line for line in read_steps(run).values() if line.outcome != LEFT_OUT]
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -383,7 +300,7 @@ def _groups(runs: Sequence[_Run], by: str | None) -> list[str | None]:
     """Websites or domains of the runs' steps, in order of their names; one None without `by`."""
     if by is None:
         return [None]
-    return sorted({getattr(line, by) or UNKNOWN for line in _lines(runs[0].path, _ScoredLine)})
+    return sorted({getattr(line, by) or UNKNOWN for line in read_steps(runs[0].path).values()})
 
 
 def _cell(number: int, runs: Sequence[_Run], by: str | None, group: str | None) -> dict[str, Any]:
@@ -391,7 +308,7 @@ def _cell(number: int, runs: Sequence[_Run], by: str | None, group: str | None) 
         figures = {name: _over_seeds([_figure(run, name) for run in runs]) for name in FIGURES[number]}
         return figures | _sizes(runs[:1]) | {"not_run": _sizes(runs)["not_run"]}
     parts = [
-        (run, [line for line in _lines(run.path, _ScoredLine) if (getattr(line, by) or UNKNOWN) == group])
+        (run, [line for line in read_steps(run.path).values() if (getattr(line, by) or UNKNOWN) == group])
         for run in runs
     ]
     figures = {name: _over_seeds([_figure_of(run, lines, name) for run, lines in parts]) for name in FIGURES[number]}
@@ -417,10 +334,10 @@ def _over_seeds(figures: Sequence[dict[str, Any] | None]) -> dict[str, Any] | No
 def _figure(run: _Run, name: str) -> dict[str, Any] | None:
     """Both averages, and of the one that the protocol quotes its name, value, interval and standard error."""
     found = getattr(run.results, name)
-    return None if found is None else _with_headline(run.results.protocol, name, msgspec.to_builtins(found))
+    return None if found is None else _with_headline(run.results.protocol, name, asdict(found))
 
 
-def _figure_of(run: _Run, lines: Sequence[_ScoredLine], name: str) -> dict[str, Any] | None:
+def _figure_of(run: _Run, lines: Sequence[StepRow], name: str) -> dict[str, Any] | None:
     """The figure over these steps alone, averaged as the run's protocol does."""
     if getattr(run.results, name) is None:
         return None
@@ -582,7 +499,7 @@ def _markup_row(run: _Run, turn1: str, paper: Mapping[str, float] | None) -> dic
         "position": results.mark_position,
         "turn1": turn1,
         "folder": run.named,
-        **{name: msgspec.to_builtins(getattr(results, name)) for name in METRICS},
+        **{name: asdict(getattr(results, name)) for name in METRICS},
         "difference_to_best": None,
         "paper": None if paper is None else dict(paper),
         "usage": results.usage,
@@ -669,7 +586,7 @@ def difficulty(named: Sequence[Path]) -> dict[str, Any]:
     Raises InputError for runs that do not say how many actions their tasks take.
     """
     runs = [_read(path, Path.cwd()) for path in find_runs(named)]
-    lines = [_counted_lines(run.path, _ScoredLine) for run in runs]
+    lines = [_counted_lines(run.path) for run in runs]
     if not any(line.n_actions for found in lines for line in found):
         raise InputError("runs", "runs whose steps.jsonl says n_actions", f"{runs[0].named}; score it again")
     labels = _labels_with_split(runs)
@@ -748,19 +665,19 @@ def _labels_with_split(runs: Sequence[_Run]) -> list[str]:
     return [", ".join(parts) for parts in zip(_labels(runs), *told, strict=True)]
 
 
-def _bands(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, dict[str, Any]]:
+def _bands(run: _Run, lines: Sequence[StepRow]) -> dict[str, dict[str, Any]]:
     return {
         band: _band(run, [line for line in lines if least <= line.n_actions <= (most or line.n_actions)])
         for band, (least, most) in BANDS.items()
     }
 
 
-def _band(run: _Run, lines: Sequence[_ScoredLine]) -> dict[str, Any]:
+def _band(run: _Run, lines: Sequence[StepRow]) -> dict[str, Any]:
     figure = _figure_of(run, lines, "step_success_rate") or {}
     return {"n_tasks": len({line.annotation_id for line in lines}), **figure}
 
 
 def _recall(run: _Run) -> list[float]:
     """For k = 1, 2, ... Steps without a right element count as missed."""
-    ranks = [line.best_rank for line in _counted_lines(run.path, _ScoredLine)]
+    ranks = [line.best_rank for line in _counted_lines(run.path)]
     return [aggregate.recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]

@@ -15,29 +15,11 @@ from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
 from seeact_offline.scoring import aggregate, statistics
 from seeact_offline.scoring.comparison import SIGNIFICANT, Cell, Comparison, Paired, Repeats, Variance
 from seeact_offline.scoring.statistics import Gap
+from seeact_offline.scoring.steps import StepRow
 
 METRICS = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_success_rate": "success"}
 """Each figure, and the field of a step that it averages."""
 _ABOVE = 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredStep:
-    """A line of `steps.jsonl`, as far as it is compared."""
-
-    key: StepKey
-    website: str
-    domain: str
-    op: str
-    """The right one."""
-    outcome: str
-    element: float | None
-    operation_f1: float | None
-    success: float | None
-    n_actions: int = 0
-    """0, here and below: not known, or none."""
-    n_before: int = 0
-    n_candidates: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +28,7 @@ class ScoredRun:
 
     name: str
     protocol: str
-    steps: Mapping[StepKey, ScoredStep]
+    steps: Mapping[StepKey, StepRow]
     """Those that its protocol counts, in data set order."""
     n_not_run: int = 0
     """Of `steps`, those that were never answered and earn 0 for it."""
@@ -64,7 +46,7 @@ class ScoredRun:
 class Breakdown:
     """One way of sorting steps."""
 
-    label: Callable[[ScoredStep], str]
+    label: Callable[[StepRow], str]
     order: Sequence[str] = ()
     """Labels in the order shown; others come after them, by name."""
 
@@ -77,7 +59,7 @@ def _bands(field: str, ends: Sequence[int], *, zero_is_known: bool = False) -> B
     starts = [0 if zero_is_known else 1, *(end + 1 for end in ends)]
     labels = [_span(low, high) for low, high in zip(starts, [*ends, _ABOVE], strict=True)]
 
-    def label(step: ScoredStep) -> str:
+    def label(step: StepRow) -> str:
         value = int(getattr(step, field))
         return UNKNOWN if value < starts[0] else labels[sum(value > end for end in ends)]
 
@@ -93,7 +75,7 @@ def _span(low: int, high: int) -> str:
 BREAKDOWNS = {
     "website": Breakdown(lambda step: step.website or UNKNOWN),
     "domain": Breakdown(lambda step: step.domain or UNKNOWN),
-    "operation": Breakdown(lambda step: step.op or UNKNOWN, OPERATIONS),
+    "operation": Breakdown(lambda step: step.target.op or UNKNOWN, OPERATIONS),
     "difficulty": _bands("n_actions", (4, 9, 18)),
     "history": _bands("n_before", (0, 2, 5, 10), zero_is_known=True),
     "candidates": _bands("n_candidates", (100, 250, 500, 1000)),
@@ -181,7 +163,7 @@ class _Table:
     """Credit of all runs at the steps compared."""
 
     names: tuple[str, ...]
-    steps: Sequence[ScoredStep]
+    steps: Sequence[StepRow]
     """As the first run has them."""
     task_of: np.ndarray
     """Shape (n_steps,): each step's task, numbered by first appearance."""
@@ -221,7 +203,7 @@ class _Table:
     @property
     def clicks(self) -> np.ndarray:
         """Operation F1 of CLICK at every step, shape (n_steps,)."""
-        return np.array([float(step.op == "CLICK") for step in self.steps])
+        return np.array([float(step.target.op == "CLICK") for step in self.steps])
 
     def credit(self, metric: str, name: str) -> np.ndarray:
         return self.credits[metric][name]

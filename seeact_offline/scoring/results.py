@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.budget import budget
 from seeact_offline.scoring.causes import Judged, PersonCause, relabelled
+from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.statistics import wilson
 from seeact_offline.scoring.steps import merge_spread, rows, summarise, summarise_answers
@@ -25,6 +28,41 @@ _PRICES = {
 }
 PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 """Notes of a prediction that `price_of_batching` sums up."""
+
+
+class Results(msgspec.Struct, frozen=True):
+    """The entries of `results.json` that other programs of this project read. Those with a default are missing in files of
+    earlier versions."""
+
+    split: str
+    grounding: str
+    model: str
+    protocol: str
+    n_tasks: int
+    n_steps: int
+    element_accuracy: Metric | None
+    """None, as is `step_success_rate`, for a run that asks for no element."""
+    operation_f1: Metric
+    step_success_rate: Metric | None
+    task_success_rate: dict[str, float | None]
+    usage: dict[str, Any]
+    waterfall: Any = None
+    notes: dict[str, int] = {}
+    reply_failures: dict[str, int] = {}
+    complete: bool = True
+    left_out: int = 0
+    n_not_run: int = 0
+    no_image: bool = False
+    marks: str | None = None
+    mark_position: str | None = None
+    mark_turn1: bool | None = None
+
+    @property
+    def headlines(self) -> dict[str, float]:
+        """Metric -> the average that the protocol quotes, of the metrics that the run has."""
+        figures = {name: getattr(self, name) for name in METRICS}
+        known = {name: asdict(figure) for name, figure in figures.items() if figure is not None}
+        return {name: headline(self.protocol, name, figure)["value"] for name, figure in known.items()}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from seeact_offline.records import MergeRule, Prediction, StepScore, Summary, Truth
+import msgspec
+
+from seeact_offline.records import MergeRule, Operation, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.rules import Protocol
@@ -81,6 +83,45 @@ def summarise_answers(
         known = [score.operation_f1 or 0.0 for score in counted]
         summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(known, seed))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))
+
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class TargetEntry(msgspec.Struct, frozen=True):
+    """The right answer in a line of `steps.jsonl`."""
+
+    op: str = ""
+    value: str = ""
+    element_ids: tuple[str, ...] = ()
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """A line of `steps.jsonl`, as `rows` writes it. Fields with a default are missing in files of earlier versions."""
+
+    annotation_id: str
+    action_uid: str
+    outcome: str
+    operation_f1: Share | None
+    target: TargetEntry
+    element: Share | None = None
+    success: Share | None = None
+    best_rank: int | None = None
+    website: str = ""
+    domain: str = ""
+    n_actions: int = 0
+    """0, here and below: not known, or none."""
+    n_before: int = 0
+    n_candidates: int = 0
+
+    @property
+    def key(self) -> StepKey:
+        return StepKey(self.annotation_id, self.action_uid)
+
+    @property
+    def truth(self) -> Truth:
+        """The fields of the truth that averages use."""
+        return Truth(self.key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
 
 
 def rows(

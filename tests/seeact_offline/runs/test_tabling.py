@@ -221,7 +221,7 @@ def test_difficulty_averages_as_the_protocol_does(tmp_path: Path) -> None:
     """Four steps of two tasks in one band: one task is right in 1 of 3, the other in 1 of 1."""
     run = make_run(tmp_path / "a", protocol="inspect-evals")
     lines = [
-        {"annotation_id": f"t{i == 3:d}", "action_uid": f"s{i}", "outcome": "success", "n_actions": 3, "success": float(i in (0, 3)), "best_rank": 0}
+        {"annotation_id": f"t{i == 3:d}", "action_uid": f"s{i}", "outcome": "success", "n_actions": 3, "success": float(i in (0, 3)), "best_rank": 0, "operation_f1": 1.0, "target": {}}
         for i in range(4)
     ]  # fmt: skip
     (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -316,7 +316,7 @@ def test_results_that_are_none_are_one_sentence(tmp_path: Path, spoilt: str) -> 
 def test_steps_that_are_none_are_one_sentence(tmp_path: Path) -> None:
     run = make_run(tmp_path / "a")
     (run / "steps.jsonl").write_text('{"annotation_id": 1}\n')
-    with pytest.raises(InputError, match=r"^runs: expected a run whose steps\.jsonl can be read"):
+    with pytest.raises(InputError, match=r"^runs: expected annotation_id to be a text, got 1 in line 1"):
         tabulate(2, [run])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.scoring import statistics
-from seeact_offline.scoring.compare import BREAKDOWNS, ScoredRun, ScoredStep, compare_runs, split_variance
+from seeact_offline.scoring.compare import BREAKDOWNS, ScoredRun, compare_runs, split_variance
 from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.steps import StepRow, TargetEntry
 from tests.reference import paired
 
 CREDIT = st.sampled_from([0.0, 0.5, 1.0])
@@ -21,10 +23,9 @@ PAIRS = st.lists(st.lists(st.tuples(CREDIT, CREDIT), min_size=1, max_size=4), mi
 TASKS = [[1.0, 0.0, 1.0], [0.0], [1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
 
 
-def step(task: str, number: int, credit: float | None, **more) -> ScoredStep:
+def step(task: str, number: int, credit: float | None, **more) -> StepRow:
     values = {"element": credit, "operation_f1": credit, "success": credit} | more
-    key = StepKey(task, str(number))
-    return ScoredStep(key, **{"website": "", "domain": "", "op": "CLICK", "outcome": "success"} | values)
+    return StepRow(task, str(number), **{"outcome": "success", "target": TargetEntry("CLICK")} | values)
 
 
 def run_of(name: str, tasks: Sequence[Sequence[float | None]], **more) -> ScoredRun:
@@ -33,7 +34,9 @@ def run_of(name: str, tasks: Sequence[Sequence[float | None]], **more) -> Scored
 
 
 def changed(run: ScoredRun, changes: Mapping[StepKey, Mapping[str, object]]) -> ScoredRun:
-    return replace(run, steps={key: replace(one, **changes.get(key, {})) for key, one in run.steps.items()})
+    return replace(
+        run, steps={key: msgspec.structs.replace(one, **changes.get(key, {})) for key, one in run.steps.items()}
+    )
 
 
 def two(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]], **options) -> Comparison:
@@ -121,7 +124,7 @@ def test_ties_are_counted_and_do_not_move_p() -> None:
 
 def test_a_constant_answer_has_nothing_beyond_itself() -> None:
     constant = run_of("constant", [[1.0, 1.0, 0.0], [1.0, 0.0]])
-    ops = {key: {"op": "CLICK" if one.operation_f1 else "TYPE"} for key, one in constant.steps.items()}
+    ops = {key: {"target": TargetEntry("CLICK" if one.operation_f1 else "TYPE")} for key, one in constant.steps.items()}
     constant, perfect = changed(constant, ops), changed(run_of("perfect", [[1.0] * 3, [1.0] * 2]), ops)
     found = compare_runs([constant, perfect])
     assert found.always_click.macro == pytest.approx((2 / 3 + 1 / 2) / 2)
@@ -207,7 +210,7 @@ def test_bands_end_where_they_say(name: str, field: str, labels: dict[int, str])
 
 def test_a_cell_is_the_comparison_of_its_steps_alone() -> None:
     ours, theirs = run_of("a", TASKS), run_of("b", [[0.0] * len(steps) for steps in TASKS])
-    ops = {key: {"op": "TYPE" if key.action_uid == "0" else "CLICK"} for key in ours.steps}
+    ops = {key: {"target": TargetEntry("TYPE" if key.action_uid == "0" else "CLICK")} for key in ours.steps}
     cells = compare_runs([changed(ours, ops), changed(theirs, ops)], by=["operation"]).breakdowns["operation"]
     assert [(cell.label, cell.n_tasks, cell.n_steps) for cell in cells] == [("CLICK", 3, 6), ("TYPE", 4, 4)]
     alone = two([[steps[0]] for steps in TASKS], [[0.0]] * 4)
