@@ -467,7 +467,7 @@ class Completion:
 class Model(Protocol):
     """The one seam to language models.
 
-    One that is to know the truth, an upper bound, has `complete_told(request, ideal)` as well, which is asked instead: `ideal`
+    One that is to know the truth, an upper bound, has `complete_with_ideal(request, ideal)` as well, which is asked instead: `ideal`
     is what one who knows it would say.
     """
 

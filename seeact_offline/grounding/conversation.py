@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.models.told import ask_told
+from seeact_offline.models.model_call import call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -108,7 +108,7 @@ class Session:
         try:
             for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
                 request = Request(messages(question, texts), self.key, question.index, turn, question.offered)
-                completion = await ask_told(self.model, request, "".join(question.ideal[turn - 1 : turn]))
+                completion = await call_model(self.model, request, "".join(question.ideal[turn - 1 : turn]))
                 self.usage += completion.usage
                 if completion.call is not None:
                     self.calls.append(Call(question.index, turn, completion.call))

@@ -25,6 +25,7 @@ __all__ = [
     "ModelOptions",
     "Price",
     "Provider",
+    "ignored_options",
     "is_free",
     "is_known",
     "is_text_to_text",
@@ -32,7 +33,6 @@ __all__ = [
     "model_name",
     "open_model",
     "reports_cost",
-    "unheeded",
     "usage",
 ]
 
@@ -130,7 +130,7 @@ def is_text_to_text(spec: Any) -> bool:
     return provider in PROVIDERS and PROVIDERS[provider].is_text_to_text(name)
 
 
-def unheeded(spec: Any, options: ModelOptions) -> list[str]:
+def ignored_options(spec: Any, options: ModelOptions) -> list[str]:
     """The options that were given, which the model ignores."""
     provider = PROVIDERS.get(model_name(spec).partition("/")[0])
     heeded, usual = provider.options if provider else (), ModelOptions()

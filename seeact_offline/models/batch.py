@@ -28,7 +28,7 @@ _NOT_CARRIED_OUT = ("batch_expired", "batch_cancelled")
 """Codes of requests that were never begun."""
 
 
-class Wire:
+class BatchCodec:
     """How the `openai/` provider puts a request and reads a reply, with nothing sent."""
 
     def __init__(self, spec: Any, options: ModelOptions, refusals: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -103,7 +103,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class PendingRequest:
     """A request without a reply."""
 
     key: str
@@ -113,10 +113,12 @@ class Missing:
 class BatchModel:
     """A model that is never called: it answers from kept replies alone."""
 
-    def __init__(self, wire: Wire, replies: ReplyStore, failed: Mapping[str, tuple[str, str]] | None = None) -> None:
+    def __init__(
+        self, codec: BatchCodec, replies: ReplyStore, failed: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
         """`failed`: keys of requests that are not to be asked again -> the failure's name and what the server said."""
-        self._replies, self._failed = ReplyCache(replies, wire.identity, wire.by_place), failed or {}
-        self._missing: dict[StepKey, list[Missing]] = {}
+        self._replies, self._failed = ReplyCache(replies, codec.identity, codec.by_place), failed or {}
+        self._missing: dict[StepKey, list[PendingRequest]] = {}
 
     async def complete(self, request: Request) -> Completion:
         """The kept reply. Raises CallError, WAITING for a reply that is still to come; InputError when the file breaks."""
@@ -125,10 +127,10 @@ class BatchModel:
             return found
         if key in self._failed:
             raise CallError(*self._failed[key])
-        self._missing.setdefault(request.key, []).append(Missing(key, request))
+        self._missing.setdefault(request.key, []).append(PendingRequest(key, request))
         raise CallError(WAITING, "its reply is still to come")
 
-    def missing(self, step: StepKey) -> list[Missing]:
+    def missing(self, step: StepKey) -> list[PendingRequest]:
         """What the step has asked in vain since this was last called, in order of asking."""
         return self._missing.pop(step, [])
 
@@ -153,7 +155,7 @@ class Result:
         return CachedReply.of(answer) if isinstance(answer, Completion) or answer.answered else None
 
 
-def read_result(line: bytes, wire: Wire) -> Result:
+def read_result(line: bytes, codec: BatchCodec) -> Result:
     """A line of an output or error file. Raises ValueError for one that is none."""
     try:
         row = json.loads(line)
@@ -161,17 +163,17 @@ def read_result(line: bytes, wire: Wire) -> Result:
         raise ValueError(str(error)) from None
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
         raise ValueError("a line without custom_id")
-    return Result(row["custom_id"], _outcome(row.get("response"), row.get("error"), wire))
+    return Result(row["custom_id"], _outcome(row.get("response"), row.get("error"), codec))
 
 
-def _outcome(response: Any, error: Any, wire: Wire) -> Completion | Failure:
+def _outcome(response: Any, error: Any, codec: BatchCodec) -> Completion | Failure:
     status = response.get("status_code") if isinstance(response, dict) else None
     body = response.get("body") if isinstance(response, dict) else None
     if isinstance(error, str) and error:
         # vLLM's word for whatever it stumbled over, under a status that says little
         return Failure("api_error", failures.scrubbed(error))
     if status == 200 and not error:
-        return wire.read(body)
+        return codec.read(body)
     if isinstance(status, int) and not isinstance(status, bool):
         return failures.of_status(status, {}, json.dumps(body or error).encode())
     return _never_asked(error)

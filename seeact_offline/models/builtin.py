@@ -35,7 +35,7 @@ class OracleModel:
         """Where nobody tells it the truth."""
         return Completion("There is nothing to be said here.", _FREE)
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         return Completion(ideal, _FREE) if ideal else await self.complete(request)
 
     async def aclose(self) -> None:

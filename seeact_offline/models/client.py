@@ -12,10 +12,10 @@ from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.gate import Gate
+from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
-from seeact_offline.models.retrying import Patience, Retrying
-from seeact_offline.models.told import ask_told
+from seeact_offline.models.retrying import Retrying, RetryPolicy
 from seeact_offline.records import CallRecord, Completion, Request
 
 _CHARS_PER_TOKEN = 4
@@ -44,12 +44,12 @@ class ModelClient:
         self._calls = Retrying(
             Gate(options.concurrency, options.rpm, options.tpm),
             Breaker(getattr(model, "server", "the model"), options.fail_on_error),
-            Patience(options.max_wait_s, options.max_retries),
+            RetryPolicy(options.max_wait_s, options.max_retries),
         )
         self._store = self._kept = None
         if options.cache is not None:
             self._store = ReplyStore(options.cache, str(self.identity.get("model", "")), options.run)
-            told = hasattr(model, "complete_told")
+            told = hasattr(model, "complete_with_ideal")
             self._kept = ReplyCache(self._store, self.identity, options.asks_each, told)
 
     @cached_property
@@ -58,9 +58,9 @@ class ModelClient:
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets through."""
-        return await self.complete_told(request, "")
+        return await self.complete_with_ideal(request, "")
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """As `complete`; whether the model is told is its own affair."""
         if self._kept is None:
             return await self._ask(request, ideal)
@@ -99,5 +99,5 @@ class ModelClient:
 
     async def _timed(self, request: Request, ideal: str) -> Completion:
         began = time.monotonic()
-        completion = await ask_told(self._model, request, ideal)
+        completion = await call_model(self._model, request, ideal)
         return replace(completion, call=completion.call or CallRecord(seconds=time.monotonic() - began))

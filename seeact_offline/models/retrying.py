@@ -28,7 +28,7 @@ FIRST_CONTACT_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long a call is asked again."""
 
     max_wait_s: float = 600.0
@@ -58,7 +58,7 @@ class Retrying:
         self,
         gate: Gate,
         breaker: Breaker,
-        patience: Patience,
+        patience: RetryPolicy,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._gate, self._breaker, self._patience, self._sleep = gate, breaker, patience, sleep

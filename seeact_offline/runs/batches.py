@@ -24,7 +24,7 @@ from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import model_name
-from seeact_offline.models.batch import BatchModel, Missing, Wire, read_result
+from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
 from seeact_offline.models.batch_api import BatchApi, BatchState
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
@@ -152,7 +152,7 @@ def run_batch(
             raise InputError(name, f"{usual or 'none'} with batch", str(getattr(config, name)))
     batches = BatchFolder(folder)
     # before a folder is made: a mistyped model must not claim one
-    Wire(config.model, model_options(config))
+    BatchCodec(config.model, model_options(config))
     with batches.alone():
         if action == "export":
             return _export(config, batches, watch, limits or ShardLimits())
@@ -161,9 +161,9 @@ def run_batch(
         return _submit(config, batches, watch, limits or ShardLimits(), sleep)
 
 
-def _wire(config: EvalConfig, batches: BatchFolder) -> Wire:
+def _codec(config: EvalConfig, batches: BatchFolder) -> BatchCodec:
     closings = batches.closings()
-    return Wire(config.model, model_options(config), closings[-1].refusals if closings else ())
+    return BatchCodec(config.model, model_options(config), closings[-1].refusals if closings else ())
 
 
 def _out(config: EvalConfig) -> RunDirectory:
@@ -179,7 +179,7 @@ class _Asked:
 
     step: Step
     prediction: Prediction
-    lines: tuple[tuple[Missing, bytes], ...]
+    lines: tuple[tuple[PendingRequest, bytes], ...]
     """Its requests without a reply."""
 
 
@@ -187,18 +187,18 @@ def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: Shar
     job = open_job(config, watch)
     out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
     out.check(job.identity)
-    wire = _wire(config, batches)
+    codec = _codec(config, batches)
     with out.alone():
         # as a live run names them, and those that a live run has named in this folder
-        job = with_dropped(job, [*out.settings().get("dropped_parameters", ()), *wire.dropped])
+        job = with_dropped(job, [*out.settings().get("dropped_parameters", ()), *codec.dropped])
         out.claim(job.identity, job.settings, job.made)
-        replies = ReplyStore(reply_store(config, out), str(wire.identity["model"]), run_id(job, out))
+        replies = ReplyStore(reply_store(config, out), str(codec.identity["model"]), run_id(job, out))
         for remark in replies.remarks:
             watch.note(remark)
         writer = batches.writer(_next(batches), limits)
         try:
-            state, waiting = _pass(config, job, out, wire, replies, _given_up(batches), writer, watch)
-            wave = writer.finish(wire.url, wire.identity)
+            state, waiting = _pass(config, job, out, codec, replies, _given_up(batches), writer, watch)
+            wave = writer.finish(codec.url, codec.identity)
         finally:
             writer.close()
             replies.close()
@@ -241,7 +241,7 @@ def _pass(
     config: EvalConfig,
     job: Job,
     out: RunDirectory,
-    wire: Wire,
+    codec: BatchCodec,
     replies: ReplyStore,
     given_up: Mapping[str, tuple[str, str]],
     writer: WaveWriter,
@@ -252,10 +252,10 @@ def _pass(
     asked = asked_of(config, job.split, state.done)
     state.done = {key: prediction for key, prediction in state.done.items() if key not in asked}
     watch.begun(config.dataset)
-    model = BatchModel(wire, replies, given_up)
+    model = BatchModel(codec, replies, given_up)
     scores = None if job.ranking is None else job.ranking.scores()
     with rare_collections():
-        waiting = run_coroutine(_ask(config, job, scores, model, wire, out, state, asked, writer, watch))
+        waiting = run_coroutine(_ask(config, job, scores, model, codec, out, state, asked, writer, watch))
     return state, waiting
 
 
@@ -264,7 +264,7 @@ async def _ask(
     job: Job,
     scores: Scores | None,
     model: BatchModel,
-    wire: Wire,
+    codec: BatchCodec,
     out: RunDirectory,
     state: State,
     asked_for: Collection[StepKey],
@@ -277,7 +277,7 @@ async def _ask(
         ready = preparing(step, scores, config.top_k, job.grounding)
         prediction = await answer(step, ready, job.grounding, model)
         state.truths[step.key] = await in_thread(target_of, step, lambda: ready().page)
-        return await _with_lines(step, prediction, model.missing(step.key), wire)
+        return await _with_lines(step, prediction, model.missing(step.key), codec)
 
     waiting = 0
     with out, watch.steps(len(job.split.keys), str(job.settings["split"])) as progress:
@@ -293,13 +293,15 @@ async def _ask(
     return waiting
 
 
-async def _with_lines(step: Step, prediction: Prediction, missing: Iterable[Missing], wire: Wire) -> _Asked:
+async def _with_lines(
+    step: Step, prediction: Prediction, missing: Iterable[PendingRequest], codec: BatchCodec
+) -> _Asked:
     """The step with its requests. One whose picture cannot be encoded is in no wave: the step fails as in a live run, once the
     others are answered."""
     lines, fault = [], None
     for one in missing:
         try:
-            lines.append((one, await wire.line(one.key, one.request)))
+            lines.append((one, await codec.line(one.key, one.request)))
         except RowError as error:
             fault = fault or error
     if fault is not None:
@@ -349,7 +351,7 @@ class _Reader:
     """Of all requests that were ever written."""
     replies: ReplyStore
     budget: Budget
-    wire: Wire
+    codec: BatchCodec
     sent: tuple[str, ...]
     """Names of the parameters that the requests may have held."""
     new: int = 0
@@ -378,7 +380,7 @@ class _Reader:
         try:
             if line is None:
                 raise ValueError("longer than any reply may be")
-            result = read_result(line, self.wire)
+            result = read_result(line, self.codec)
         except ValueError as error:
             cut = "" if line is None or line.endswith(b"\n") else ", cut short"
             self._count_odd("malformed", f"{where}{cut}: {error}")
@@ -408,7 +410,7 @@ class _Reader:
             self._describe(f"{failure.name}: {where}: {failure.detail}")
         self.failed[key] = failure.name, failure.detail
         # asked without that parameter, it may well be answered
-        gives_way = self.wire.give_way(self.sent, failure)
+        gives_way = self.codec.give_way(self.sent, failure)
         refused = failure.name == "bad_request" and not failure.hopeless and not gives_way
         (self.lasting.add if refused else self.lasting.discard)(key)
 
@@ -423,16 +425,16 @@ class _Reader:
 
 def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
     """Reads every file that came back, those of earlier waves too: what is known already is counted, and left as it is."""
-    waves, wire = batches.waves(), _wire(config, batches)
+    waves, codec = batches.waves(), _codec(config, batches)
     if not waves:
         raise InputError("batch", "a folder with an exported wave", str(batches.path))
-    last, dropped_before = waves[-1], wire.dropped
-    _check_identity(wire, last)
+    last, dropped_before = waves[-1], codec.dropped
+    _check_identity(codec, last)
     keys, out = frozenset(key for wave in waves for key in wave.request_keys()), _out(config)
-    replies = ReplyStore(reply_store(config, out), str(wire.identity["model"]), str(out.made().get("run", "")))
+    replies = ReplyStore(reply_store(config, out), str(codec.identity["model"]), str(out.made().get("run", "")))
     try:
         with spending(config, out) as budget:
-            reader = _Reader(keys, replies, budget, wire, wire.ever_sent)
+            reader = _Reader(keys, replies, budget, codec, codec.ever_sent)
             for path in batches.results(waves):
                 reader.read(path)
         left = [key for key in last.request_keys() if key not in reader.answered and replies.get(key) is None]
@@ -442,7 +444,7 @@ def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
     given_up = {key: said for key, said in failed.items() if key in reader.lasting}
     lost = len(left) - len(failed)
     counts = {"read": reader.new, "known": reader.known, "failed": len(failed), "lost": lost}
-    last.close(Closing(given_up, [dict(refusal) for refusal in wire.refusals], counts))
+    last.close(Closing(given_up, [dict(refusal) for refusal in codec.refusals], counts))
     return BatchReport(
         batches.path,
         last.number,
@@ -454,12 +456,12 @@ def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
         given_up=len(given_up),
         odd=dict(reader.odd),
         problems=tuple(reader.problems),
-        dropped=wire.dropped[len(dropped_before) :],
+        dropped=codec.dropped[len(dropped_before) :],
     )
 
 
-def _check_identity(wire: Wire, wave: Wave) -> None:
-    now = json.loads(json.dumps(redact_values(dict(wire.identity))))
+def _check_identity(codec: BatchCodec, wave: Wave) -> None:
+    now = json.loads(json.dumps(redact_values(dict(codec.identity))))
     differing = sorted(name for name in {*now, *wave.file.identity} if now.get(name) != wave.file.identity.get(name))
     if differing:
         name = differing[0]
@@ -485,7 +487,7 @@ def _submit(
                     return report
                 watch.note(report.text)
             last = batches.waves()[-1]
-            _check_identity(_wire(config, batches), last)
+            _check_identity(_codec(config, batches), last)
             _drive(last, api, watch)
             report = _import(config, batches)
             if not report.progress:

@@ -277,9 +277,9 @@ class _Counting:
     """Keys of its requests that were counted."""
 
     async def complete(self, request: Request) -> Completion:
-        return await self.complete_told(request, "")
+        return await self.complete_with_ideal(request, "")
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
         found = await self._found(request)
         if found is not None:

@@ -24,13 +24,13 @@ from seeact_offline.grounding.strategies import notes
 from seeact_offline.models import (
     ModelOptions,
     Price,
+    ignored_options,
     is_free,
     is_known,
     model_identity,
     model_name,
     open_model,
     reports_cost,
-    unheeded,
 )
 from seeact_offline.models.breaker import ENOUGH
 from seeact_offline.models.budget import Budget, Ledger, priced
@@ -61,7 +61,7 @@ from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.scores import RankingStage, ranking_stage
 from seeact_offline.runs.selection import asked_of, extent
 from seeact_offline.runs.targets import target_of
-from seeact_offline.runs.turn1 import Author
+from seeact_offline.runs.turn1 import ReplySource
 from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import counted, replies_in_words, report
@@ -109,7 +109,7 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, budget: Budget, w
     remarks = getattr(model, "remarks", ())
     for remark in remarks:
         watch.note(remark)
-    for name in unheeded(config.model, model_options(config)):
+    for name in ignored_options(config.model, model_options(config)):
         watch.note(f"{job.settings['model']} ignores {name}")
     scores = None if job.ranking is None else job.ranking.scores()
     with rare_collections():
@@ -208,8 +208,10 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     flagged = None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & frozenset(split.keys)
     ranked = {} if ranking is None else {"scores_digest": ranking.digest, "top_k": config.top_k}
     selected = {} if config.task_ids is None else {"tasks": list(config.task_ids)}
-    author = opened.author or Author(model_name(config.model), str(config.prompts))
-    asked = {"model": author.model} if opened.author else model_identity(config.model, model_options(config))
+    reply_source = opened.reply_source or ReplySource(model_name(config.model), str(config.prompts))
+    asked = (
+        {"model": reply_source.model} if opened.reply_source else model_identity(config.model, model_options(config))
+    )
     identity = {
         "split": split.name, "dataset_fingerprint": split.fingerprint, "data_digest": split.content_digest, **ranked,
         **opened.identity, **asked, "seed": config.seed,
@@ -217,8 +219,8 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     }  # fmt: skip
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     settings = {
-        "split": split.name, "grounding": name_of(config), "model": author.model,
-        "ranker": None if ranking is None else _ranker_named(config), "protocol": protocol.name, "prompts": author.prompts,
+        "split": split.name, "grounding": name_of(config), "model": reply_source.model,
+        "ranker": None if ranking is None else _ranker_named(config), "protocol": protocol.name, "prompts": reply_source.prompts,
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint, **selected, **opened.shown, **_own_words(config),

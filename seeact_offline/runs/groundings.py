@@ -11,7 +11,7 @@ from seeact_offline.grounding.strategy import Strategy, StrategyInputs
 from seeact_offline.prompting import PromptPack, only_with
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import BATCHINGS, UNGROUNDED, EvalConfig
-from seeact_offline.runs.turn1 import Author, author_of
+from seeact_offline.runs.turn1 import ReplySource, reply_source_of
 
 GROUPING: dict[str, Any] = {
     field.name: field.default for field in fields(EvalConfig) if field.name in ("top_k", "group_size", "merge")
@@ -28,7 +28,7 @@ class OpenedStrategy:
     """For the manifest: all that its questions depend on; what was not asked for differently is left out."""
     shown: dict[str, Any]
     """The options beyond the usual ones, as results name them."""
-    author: Author | None = None
+    reply_source: ReplySource | None = None
     """Whose turn-1 texts it grounds, where those of a finished run are taken and no model is asked."""
 
 
@@ -79,10 +79,10 @@ def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
     pack = pack_of(strategy.name)
     opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
     extra = _beyond_the_usual(config) | dict(opened.identity)
-    author = None if opened.replayed is None else author_of(opened.replayed, config)
-    prompts = {"prompts_digest": pack.digest} if author is None else {}
+    reply_source = None if opened.replayed is None else reply_source_of(opened.replayed, config)
+    prompts = {"prompts_digest": pack.digest} if reply_source is None else {}
     identity = {"grounding": strategy.name, **_groups(config, opened.grounding), **prompts, **extra}
-    return OpenedStrategy(opened.grounding, identity, extra, author)
+    return OpenedStrategy(opened.grounding, identity, extra, reply_source)
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:

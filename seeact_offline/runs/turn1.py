@@ -16,7 +16,7 @@ OF_REQUESTS = ("model", "prompts", "no_image", "max_image_side")
 """Fields that say who is asked and what; a model's own options have no effect and are remarked on as with any model."""
 
 
-class Author(msgspec.Struct, frozen=True):
+class ReplySource(msgspec.Struct, frozen=True):
     """What a run's manifest says of the texts."""
 
     model: str
@@ -24,7 +24,7 @@ class Author(msgspec.Struct, frozen=True):
     turns: int = 2
 
 
-def author_of(run: Path, config: EvalConfig) -> Author:
+def reply_source_of(run: Path, config: EvalConfig) -> ReplySource:
     """Raises InputError: no finished run, one whose turn 1 has no reply of its own, or a request that would not be made."""
     usual = EvalConfig()
     for name in OF_REQUESTS:
@@ -33,11 +33,11 @@ def author_of(run: Path, config: EvalConfig) -> Author:
             got = model_name(given) if name == "model" else str(given)
             raise InputError(name, "none with the turn-1 texts of a finished run, for which no model is asked", got)
     try:
-        author = typed(load_run(run).manifest["settings"], Author)
+        reply_source = typed(load_run(run).manifest["settings"], ReplySource)
     except InputError as error:
         raise InputError("replay_turn1", error.expected, error.got) from None
     except FormatError as error:
         raise InputError("replay_turn1", error.expected, f"{error.got} in the manifest of {run}") from None
-    if author.turns != 2:
+    if reply_source.turns != 2:
         raise InputError("replay_turn1", "a run that asked two turns", f"{run}, which asked both in one message")
-    return author
+    return reply_source

@@ -24,7 +24,7 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.batch import Missing
+from seeact_offline.models.batch import PendingRequest
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
 from seeact_offline.records import InputError
 
@@ -69,7 +69,7 @@ class Closing(msgspec.Struct, frozen=True):
     failed: dict[str, tuple[str, str]]
     """Requests that are not asked again: key -> the failure's name, what the server said."""
     refusals: list[dict[str, Any]]
-    """As `Wire.refusals`, of this wave and those before."""
+    """As `BatchCodec.refusals`, of this wave and those before."""
     counts: dict[str, int]
     schema: int = 1
 
@@ -193,7 +193,7 @@ class WaveWriter:
     def requests(self) -> int:
         return len(self._seen)
 
-    def add(self, missing: Missing, line: bytes) -> None:
+    def add(self, missing: PendingRequest, line: bytes) -> None:
         """A request that is there already is left out."""
         if missing.key in self._seen:
             return

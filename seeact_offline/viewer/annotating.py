@@ -27,7 +27,7 @@ from seeact_offline.records import OPERATIONS, CropBox, InputError, RowError, St
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import read_manifest
-from seeact_offline.runs.turn1 import author_of
+from seeact_offline.runs.turn1 import reply_source_of
 from seeact_offline.scoring.agreement import Kappa, Meant, agreement, differ
 from seeact_offline.viewer.data import open_data
 from seeact_offline.viewer.durable import DurableLines
@@ -326,7 +326,7 @@ class Annotating:
 def _texts(run: Path) -> dict[StepKey, str]:
     """Step -> the one turn-1 text, in the run's order; steps where the model declined have none. Raises InputError."""
     try:
-        author_of(run, EvalConfig())
+        reply_source_of(run, EvalConfig())
         talks = read_turn1(run)
     except InputError as error:
         raise InputError("annotate", error.expected, error.got) from None

@@ -63,7 +63,7 @@ class InTurn2(Scripted):
 class Ideal(Scripted):
     """Answers what one who knows the truth would."""
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         self.requests.append(request)
         return Completion(ideal, Usage(calls=1))
 

@@ -30,7 +30,7 @@ class Knowing(Scripted):
     def __init__(self) -> None:
         super().__init__([])
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         self.answers = [ideal]
         return await super().complete(request)
 

@@ -53,7 +53,7 @@ class White:
 class Ideal(Scripted):
     """A model that gives the answer that the request itself calls ideal."""
 
-    async def complete_told(self, request: Request, ideal: str) -> Completion:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         return Completion(ideal, Usage(calls=1))
 
 

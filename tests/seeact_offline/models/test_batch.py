@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
-from seeact_offline.models.batch import WAITING, BatchModel, Wire, read_result
+from seeact_offline.models.batch import WAITING, BatchCodec, BatchModel, read_result
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, Request, StepKey, Usage
 from tests.chat_server import Answer, ChatServer, rendered, script
@@ -31,8 +31,8 @@ class Dot:
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire("openai/m", OPTIONS)
+def codec() -> BatchCodec:
+    return BatchCodec("openai/m", OPTIONS)
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def replies(tmp_path: Path) -> Iterator[ReplyStore]:
     replies.close()
 
 
-def key_of(wire: Wire, request: Request = HELLO) -> str:
-    return ReplyCache(cast("ReplyStore", None), wire.identity, wire.by_place).keys(request)[0]
+def key_of(codec: BatchCodec, request: Request = HELLO) -> str:
+    return ReplyCache(cast("ReplyStore", None), codec.identity, codec.by_place).keys(request)[0]
 
 
 def failure_of(model: BatchModel, request: Request = HELLO) -> CallError:
@@ -52,10 +52,10 @@ def failure_of(model: BatchModel, request: Request = HELLO) -> CallError:
     return caught.value
 
 
-def result(answer: Answer, wire: Wire, **changes: Any) -> Any:
+def result(answer: Answer, codec: BatchCodec, **changes: Any) -> Any:
     body = json.loads(rendered(answer, {"model": "m", "messages": []}))
     row = {"custom_id": "k", "response": {"status_code": answer.status, "body": body}, "error": None, **changes}
-    return read_result(json.dumps(row).encode(), wire).outcome
+    return read_result(json.dumps(row).encode(), codec).outcome
 
 
 def live(answer: Answer) -> Completion | CallError:
@@ -77,36 +77,38 @@ def live(answer: Answer) -> Completion | CallError:
 # --- asking ---
 
 
-def test_what_has_no_reply_is_taken_down_once_with_its_key(wire: Wire, replies: ReplyStore) -> None:
-    model = BatchModel(wire, replies)
+def test_what_has_no_reply_is_taken_down_once_with_its_key(codec: BatchCodec, replies: ReplyStore) -> None:
+    model = BatchModel(codec, replies)
     assert failure_of(model).name == WAITING
     missing = model.missing(HELLO.key)
-    assert [(one.key, one.request) for one in missing] == [(key_of(wire), HELLO)]
+    assert [(one.key, one.request) for one in missing] == [(key_of(codec), HELLO)]
     assert model.missing(HELLO.key) == []
 
 
-def test_what_has_a_reply_is_answered(wire: Wire, replies: ReplyStore) -> None:
+def test_what_has_a_reply_is_answered(codec: BatchCodec, replies: ReplyStore) -> None:
     usage = Usage(1, 2, 3, 0, 0.5)
-    replies.put(key_of(wire), CachedReply("Hi.", usage))
-    model = BatchModel(wire, replies)
+    replies.put(key_of(codec), CachedReply("Hi.", usage))
+    model = BatchModel(codec, replies)
     assert replace(asyncio.run(model.complete(HELLO)), call=None) == Completion("Hi.", usage)
     assert model.missing(HELLO.key) == []
 
 
-def test_a_model_that_declined_declines_again(wire: Wire, replies: ReplyStore) -> None:
-    replies.put(key_of(wire), CachedReply("", Usage(1), "refused", "No."))
-    error = failure_of(BatchModel(wire, replies))
+def test_a_model_that_declined_declines_again(codec: BatchCodec, replies: ReplyStore) -> None:
+    replies.put(key_of(codec), CachedReply("", Usage(1), "refused", "No."))
+    error = failure_of(BatchModel(codec, replies))
     assert (error.name, error.detail, error.usage, error.answered) == ("refused", "No.", Usage(1), True)
 
 
-def test_what_is_not_to_be_asked_again_fails_by_its_name(wire: Wire, replies: ReplyStore) -> None:
-    model = BatchModel(wire, replies, {key_of(wire): ("bad_request", "too long")})
+def test_what_is_not_to_be_asked_again_fails_by_its_name(codec: BatchCodec, replies: ReplyStore) -> None:
+    model = BatchModel(codec, replies, {key_of(codec): ("bad_request", "too long")})
     assert str(failure_of(model)) == "bad_request: too long"
     assert model.missing(HELLO.key) == []
 
 
-def test_a_reply_is_kept_where_the_live_model_looks_for_it(tmp_path: Path, wire: Wire, replies: ReplyStore) -> None:
-    replies.put(key_of(wire), CachedReply("Hi.", Usage(1)))
+def test_a_reply_is_kept_where_the_live_model_looks_for_it(
+    tmp_path: Path, codec: BatchCodec, replies: ReplyStore
+) -> None:
+    replies.put(key_of(codec), CachedReply("Hi.", Usage(1)))
     model = open_model("openai/m", replace(OPTIONS, cache=tmp_path / "replies.sqlite"))
 
     async def ask() -> Completion:
@@ -131,7 +133,7 @@ def test_a_line_holds_the_body_that_the_live_model_sends(api: str) -> None:
 
     with ChatServer(script("Hi.")) as server:
         asyncio.run(ask(server.base_url))
-    line = asyncio.run(Wire("openai/m", options).line("k", request))
+    line = asyncio.run(BatchCodec("openai/m", options).line("k", request))
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
     row = json.loads(line)
@@ -142,7 +144,7 @@ def test_a_line_holds_the_body_that_the_live_model_sends(api: str) -> None:
 @pytest.mark.parametrize("spec", ["builtin/lexical", "openai/", "hf/x", len])
 def test_other_models_are_refused(spec: Any) -> None:
     with pytest.raises(ModelSpecError, match="openai/NAME with batch"):
-        Wire(spec, OPTIONS)
+        BatchCodec(spec, OPTIONS)
 
 
 # --- reading ---
@@ -165,8 +167,8 @@ def test_other_models_are_refused(spec: Any) -> None:
         ),
     ],
 )
-def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, wire: Wire) -> None:
-    found, asked = result(answer, wire), live(answer)
+def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, codec: BatchCodec) -> None:
+    found, asked = result(answer, codec), live(answer)
     if isinstance(asked, Completion):
         assert replace(found, call=None) == asked
     else:
@@ -174,11 +176,11 @@ def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, wire: Wire) 
         assert found.detail.split(" answered ")[-1] == asked.detail.split(" answered ")[-1]
 
 
-def test_what_counts_as_the_models_answer_is_kept_and_nothing_else(wire: Wire) -> None:
+def test_what_counts_as_the_models_answer_is_kept_and_nothing_else(codec: BatchCodec) -> None:
     def kept(answer: Answer) -> CachedReply | None:
         body = json.loads(rendered(answer, {"model": "m", "messages": []}))
         row = {"custom_id": "k", "response": {"status_code": answer.status, "body": body}, "error": None}
-        return read_result(json.dumps(row).encode(), wire).kept
+        return read_result(json.dumps(row).encode(), codec).kept
 
     declined = kept(Answer(refusal="No."))
     assert declined is not None
@@ -200,24 +202,24 @@ def test_what_counts_as_the_models_answer_is_kept_and_nothing_else(wire: Wire) -
         ({"response": "x"}, "api_error: neither a response nor an error"),
     ],
 )
-def test_a_line_without_a_reply_says_why(row: dict[str, Any], named: str, wire: Wire) -> None:
-    outcome = read_result(json.dumps({"custom_id": "k", **row}).encode(), wire).outcome
+def test_a_line_without_a_reply_says_why(row: dict[str, Any], named: str, codec: BatchCodec) -> None:
+    outcome = read_result(json.dumps({"custom_id": "k", **row}).encode(), codec).outcome
     assert f"{outcome.name}: {outcome.detail}" == named  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"1", b'{"custom_id": 3}', b"\xff\xfe\x00", b"[" * 100_000])
-def test_what_is_no_result_is_refused(line: bytes, wire: Wire) -> None:
+def test_what_is_no_result_is_refused(line: bytes, codec: BatchCodec) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        read_result(line, wire)
+        read_result(line, codec)
 
 
-def test_a_refused_parameter_stays_away_in_later_waves(wire: Wire) -> None:
+def test_a_refused_parameter_stays_away_in_later_waves(codec: BatchCodec) -> None:
     said = Answer("Unsupported parameter: 'seed'", status=400, param="seed", code="unsupported_parameter")
-    sent = wire.parameters
+    sent = codec.parameters
     # as each of thousands of lines says so
-    assert [wire.give_way(sent, result(said, wire)) for _ in range(2)] == [True, True]
-    assert len(wire.refusals) == 1
-    later = Wire("openai/m", OPTIONS, json.loads(json.dumps(wire.refusals)))
+    assert [codec.give_way(sent, result(said, codec)) for _ in range(2)] == [True, True]
+    assert len(codec.refusals) == 1
+    later = BatchCodec("openai/m", OPTIONS, json.loads(json.dumps(codec.refusals)))
     assert later.dropped == ("seed",)
-    assert set(wire.parameters) == set(later.parameters) == set(sent) - {"seed"}
-    assert later.identity == wire.identity
+    assert set(codec.parameters) == set(later.parameters) == set(sent) - {"seed"}
+    assert later.identity == codec.identity

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.models.told import ask_told
+from seeact_offline.models.model_call import call_model
 from seeact_offline.records import (
     Candidate,
     Completion,
@@ -203,7 +203,7 @@ def test_a_published_prompt_is_understood(shared_step: Path) -> None:
 
 def test_the_oracle_says_what_the_strategy_expects_of_one_who_knows() -> None:
     told = asyncio.run(
-        ask_told(open_model("builtin/oracle", ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12")
+        call_model(open_model("builtin/oracle", ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12")
     )
     assert told.text == "ELEMENT: 12"
 
@@ -271,11 +271,11 @@ def test_no_other_model_is_told_the_truth() -> None:
             seen.append(request)
             return Completion("ELEMENT: A")
 
-        async def complete_told(self, request: Request, ideal: str) -> Completion:
+        async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
             raise AssertionError("told the truth")
 
         async def aclose(self) -> None:
             pass
 
-    asyncio.run(ask_told(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
+    asyncio.run(call_model(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
     assert {field.name for field in dataclasses.fields(seen[0])} == {"messages", "key", "group", "turn", "offered"}

@@ -16,7 +16,7 @@ from seeact_offline.models import retrying
 from seeact_offline.models.breaker import FIRST_IN_A_ROW, MOST_IN_A_ROW, Breaker
 from seeact_offline.models.failures import BLANK_RETRIES, MALFORMED_RETRIES, Failure
 from seeact_offline.models.gate import Gate
-from seeact_offline.models.retrying import PERSISTENT, Patience, Retrying
+from seeact_offline.models.retrying import PERSISTENT, Retrying, RetryPolicy
 from seeact_offline.records import CallError, Completion, Message, ModelStopped
 from tests.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.models.asking import (
@@ -222,7 +222,7 @@ def test_pauses_grow_and_are_drawn_from_the_requests_own_seed(monkeypatch: pytes
         return left.pop(0)
 
     async def run() -> Completion:
-        return await Retrying(Gate(1), Breaker("here"), Patience(), sleep).call("seed", 0, attempt)
+        return await Retrying(Gate(1), Breaker("here"), RetryPolicy(), sleep).call("seed", 0, attempt)
 
     assert asyncio.run(run()).text == "Hi."
     draws = Random("seed")

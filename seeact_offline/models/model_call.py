@@ -6,13 +6,13 @@ from seeact_offline.models.failures import scrubbed
 from seeact_offline.records import CallError, Completion, Model, Request, SeeActError
 
 
-async def ask_told(model: Model, request: Request, ideal: str) -> Completion:
-    """The model's reply. One that has `complete_told` is told `ideal`, the answer of one who knows the truth.
+async def call_model(model: Model, request: Request, ideal: str) -> Completion:
+    """The model's reply. One that has `complete_with_ideal` is told `ideal`, the answer of one who knows the truth.
 
     Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a return
     value that is no `Completion` with a text CallError `api_error`: models are other people's code.
     """
-    told = getattr(model, "complete_told", None)
+    told = getattr(model, "complete_with_ideal", None)
     try:
         completion: object = await (model.complete(request) if told is None else told(request, ideal))
     except SeeActError:
