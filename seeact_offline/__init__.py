@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seeact_offline.dataset import load_steps
-    from seeact_offline.runs.comparing import compare
     from seeact_offline.runs.config import EvalConfig
     from seeact_offline.runs.evaluation import evaluate
+    from seeact_offline.runs.finished import compare
     from seeact_offline.runs.questions import questions
     from seeact_offline.runs.ranking import rank
     from seeact_offline.runs.run import Run, load_run
@@ -27,7 +27,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "EvalConfig": "runs.config",
     "Run": "runs.run",
-    "compare": "runs.comparing",
+    "compare": "runs.finished",
     "evaluate": "runs.evaluation",
     "load_run": "runs.run",
     "load_steps": "dataset",

@@ -589,7 +589,7 @@ class StepScore:
     reachable: bool | None = None
     """Whether a perfect model could have got the element right; None where that is not known."""
     person_cause: str | None = None
-    """What a person says that the step was lost to (`scoring.causes`); None where nobody said."""
+    """What a person says that the step was lost to (`scoring.human_causes`); None where nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

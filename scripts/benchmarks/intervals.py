@@ -78,17 +78,17 @@ def _print_table(found: list[Covered]) -> None:
 
 
 def _paired() -> list[Line]:
-    from seeact_offline.scoring import statistics
+    from seeact_offline.scoring import inference
 
     held = contradictions = 0
     for shift, differences in _comparisons():
-        gap = statistics.gap(differences, SEED)
+        gap = inference.gap(differences, SEED)
         assert gap.ci95 is not None
         low, high = gap.ci95
         contradictions += (gap.p < 0.05) != (low > 0 or high < 0)
         held += low <= shift <= high
     typical = np.random.default_rng(SEED).normal(0.1, 0.4, TYPICAL_TASKS)
-    took = min(timed(lambda: statistics.sign_flip_interval(typical, SEED)).wall_s for _ in range(10))
+    took = min(timed(lambda: inference.sign_flip_interval(typical, SEED)).wall_s for _ in range(10))
     return [
         Line(f"contradictions of p and interval in {COMPARISONS}", contradictions, "", at_most=1),
         Line(f"paired intervals that hold the truth, of {COMPARISONS}", 100 * held / COMPARISONS, "%", 92.5, 98.5),

@@ -10,9 +10,9 @@ from seeact_offline.cli.output import say
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
-from seeact_offline.runs.comparing import compare
-from seeact_offline.scoring.compare import BREAKDOWNS
+from seeact_offline.runs.finished import compare
 from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.paired import BREAKDOWNS
 
 ENDINGS = (".json", ".md")
 

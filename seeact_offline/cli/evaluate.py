@@ -17,14 +17,14 @@ from seeact_offline.models import IMAGE_DETAILS, usage
 from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import JPEG_95, InputError, Prediction
 from seeact_offline.runs.batches import BATCH_ACTIONS, run_batch
-from seeact_offline.runs.comparing import compare, read_scored
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.dry_run import dry_run
 from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.finished import compare, read_scored
 from seeact_offline.runs.grid import evaluate_grid
-from seeact_offline.runs.reporting import REPORTERS, open_reporters
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.tabling import tabulate
+from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import counted, none_answered, short
 from seeact_offline.scoring.results import unanswered

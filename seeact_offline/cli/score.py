@@ -14,7 +14,7 @@ from seeact_offline.cli.watching import Told
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
 from seeact_offline.scoring.importers import IMPORTERS
-from seeact_offline.scoring.importers.table import UNITS
+from seeact_offline.scoring.importers.answer_table import UNITS
 from seeact_offline.scoring.protocols import PROTOCOLS
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def _check(args: argparse.Namespace) -> int:
     return 1 if any(found) else 0
 
 
-def _checked(one: checking.Written, base: Path, dataset: str | None) -> bool:
+def _checked(one: checking.TableText, base: Path, dataset: str | None) -> bool:
     """Whether this table is another now. Opens no data set but `dataset`, whatever the file names."""
     if one.dataset is not None and dataset is None:
         wanted = f"the data set that Table {one.table} counts, which --check does not open by itself"
@@ -137,7 +137,7 @@ def _checked(one: checking.Written, base: Path, dataset: str | None) -> bool:
     return bool(found)
 
 
-def _note_new_results(one: checking.Written, now: dict[str, Any]) -> None:
+def _note_new_results(one: checking.TableText, now: dict[str, Any]) -> None:
     for run in now["runs"]:
         if one.hashes.get(run["run"], run["results_sha256"]) != run["results_sha256"]:
             note(f"{run['run']} has other results than when Table {one.table} was made")

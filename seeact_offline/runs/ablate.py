@@ -36,7 +36,7 @@ from seeact_offline.runs.evaluation import (
     write_results,
 )
 from seeact_offline.runs.groundings import open_strategy
-from seeact_offline.runs.markup_ablation import Cell, cell_result, check_cells, markup_table
+from seeact_offline.runs.markup_ablation import Marking, cell_result, check_cells, markup_table
 from seeact_offline.runs.runner import answer, preparing
 from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.selection import extent
@@ -65,7 +65,7 @@ class Ablation:
 class _CellRun:
     """One cell: its own run folder, and what is known of it."""
 
-    cell: Cell
+    cell: Marking
     job: Job
     folder: RunDirectory
     state: State
@@ -82,7 +82,7 @@ class _CellRun:
         progress.add(prediction, score(self.job, self.state, prediction), resumed)
 
 
-def ablate_markup(config: EvalConfig, cells: Sequence[Cell], watch: Watch | None = None) -> Ablation:
+def ablate_markup(config: EvalConfig, cells: Sequence[Marking], watch: Watch | None = None) -> Ablation:
     """Asks the same steps in every cell. `config`: what the cells have in common. A killed run goes on from its folder.
 
     Raises InputError.
@@ -97,7 +97,7 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Cell], watch: Watch | None
 
 
 def _ablate(
-    config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory, budget: Budget, watch: Watch
+    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunDirectory, budget: Budget, watch: Watch
 ) -> Ablation:
     """In a folder in which no other is at work."""
     runs, model = _opened(config, cells, first, out, budget)
@@ -135,7 +135,7 @@ def _claim(first: Job, out: RunDirectory, replies: Mapping[str, Any] | None = No
 
 
 def _opened(
-    config: EvalConfig, cells: Sequence[Cell], first: Job, out: RunDirectory, budget: Budget
+    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunDirectory, budget: Budget
 ) -> tuple[list[_CellRun], Model]:
     """The cells in their folders, and the model; no folder is claimed before all is known to be usable."""
     truths: dict[StepKey, Truth] = {}
@@ -151,13 +151,15 @@ def _opened(
     return runs, model
 
 
-def _of_cell(config: EvalConfig, cell: Cell) -> EvalConfig:
+def _of_cell(config: EvalConfig, cell: Marking) -> EvalConfig:
     return replace(
         config, grounding="annotation", marks=cell.kind, mark_position=cell.position, mark_turn1=cell.in_turn1 or None
     )
 
 
-def _cell_run(config: EvalConfig, first: Job, cell: Cell, out: RunDirectory, truths: dict[StepKey, Truth]) -> _CellRun:
+def _cell_run(
+    config: EvalConfig, first: Job, cell: Marking, out: RunDirectory, truths: dict[StepKey, Truth]
+) -> _CellRun:
     """One cell with what it has done; `truths` is the same for all."""
     opened = open_strategy(_of_cell(config, cell))
     identity = first.identity | opened.identity | {"ablation": NAME}

@@ -29,7 +29,7 @@ from seeact_offline.records import Call, CallRecord, InputError, Prediction, Rep
 from seeact_offline.runs.targets import read_target, target_line
 from seeact_offline.scoring.report import how_it_was_run
 from seeact_offline.scoring.results import Results
-from seeact_offline.scoring.steps import StepRow
+from seeact_offline.scoring.step_scores import StepRow
 
 FLAGGED = "flagged.jsonl"
 LOCK = ".lock"

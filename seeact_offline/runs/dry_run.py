@@ -61,7 +61,7 @@ from seeact_offline.runs.pricing import quote_of
 from seeact_offline.runs.runner import answer, preparing
 from seeact_offline.runs.selection import asked_of
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring import statistics
+from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words
 
 STAND_IN = "\0the reply that nobody knows yet\0"
@@ -131,7 +131,7 @@ def detectable(steps_of_tasks: Sequence[int], assumed: Assumed) -> float | None:
     rho = assumed.correlation
     variances = [assumed.disagreement * ((1 - rho) / m + rho) for m in steps_of_tasks]
     sd = sqrt(sum(variances) / len(variances)) if variances else 0.0
-    return statistics.detectable(sd, len(steps_of_tasks))
+    return inference.detectable(sd, len(steps_of_tasks))
 
 
 def local_tokenizer(has_markup: bool = False) -> Tokenizer:

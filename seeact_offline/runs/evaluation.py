@@ -66,7 +66,7 @@ from seeact_offline.runs.watch import Steps, Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
-from seeact_offline.scoring.steps import score_step
+from seeact_offline.scoring.step_scores import score_step
 from seeact_offline.scoring.waterfall import DATA_FAULTS
 
 REPLIES = "replies.sqlite"

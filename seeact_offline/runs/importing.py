@@ -26,8 +26,8 @@ from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.importers import IMPORTERS, check_exists, looks_like, read
 from seeact_offline.scoring.importers import notes as meanings
-from seeact_offline.scoring.importers.importer import Found, Importer, Problem, Source
-from seeact_offline.scoring.importers.table import doubt
+from seeact_offline.scoring.importers.answer_table import doubt
+from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.report import counted
 
@@ -198,13 +198,13 @@ class _Joined:
     fingerprint: str = ""
 
 
-def _from_files(found: Found) -> _Joined:
+def _from_files(found: ImportedAnswers) -> _Joined:
     truths = found.truths or ()
     predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in truths]
     return _Joined(predictions, truths, (), split=str(found.settings.get("split", "")))
 
 
-def _from_data(found: Found, split: Split, answered_only: bool) -> _Joined:
+def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Joined:
     """The steps of the data set in its order."""
     known = {str(key) for key in split.keys}
     unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
@@ -220,7 +220,7 @@ def _from_data(found: Found, split: Split, answered_only: bool) -> _Joined:
     )
 
 
-def _answered(found: Found, split: Split) -> Iterator[tuple[Prediction, Truth]]:
+def _answered(found: ImportedAnswers, split: Split) -> Iterator[tuple[Prediction, Truth]]:
     is_described = found.settings.get("strategy") == "attributes"
     for step in split.steps():
         page = cache(partial(Page, step.cleaned_html))

@@ -17,8 +17,8 @@ import numpy as np
 from seeact_offline.grounding.groups import split_groups
 from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_capacity
 from seeact_offline.records import InputError, MergeRule, Metric, Prediction, StepScore, Summary, Truth, Usage
-from seeact_offline.scoring import aggregate, statistics
-from seeact_offline.scoring import steps as scoring
+from seeact_offline.scoring import aggregate, inference
+from seeact_offline.scoring import step_scores as scoring
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 
@@ -29,7 +29,7 @@ _VALUES = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Marking:
     """One way of marking."""
 
     kind: MarkKind
@@ -52,23 +52,23 @@ class Cell:
 class CellResult:
     """One cell over the steps that all cells have."""
 
-    cell: Cell
+    cell: Marking
     scores: Sequence[StepScore]
     summary: Summary
     failed: int
     """Steps that failed to run."""
 
 
-def cells_of(kinds: Sequence[MarkKind], positions: Sequence[MarkPosition], turn1: Turn1) -> list[Cell]:
+def cells_of(kinds: Sequence[MarkKind], positions: Sequence[MarkPosition], turn1: Turn1) -> list[Marking]:
     """Every combination, those with a plain turn 1 first. `paper`: marked in turn 1 where the paper's Table 5 is."""
-    plain = [Cell(kind, position) for kind in kinds for position in positions]
-    marked = [Cell(cell.kind, cell.position, in_turn1=True) for cell in plain]
+    plain = [Marking(kind, position) for kind in kinds for position in positions]
+    marked = [Marking(cell.kind, cell.position, in_turn1=True) for cell in plain]
     if turn1 == "paper":
         marked = [cell for cell in marked if cell in paper_table5()]
     return [*(plain if turn1 != "marked" else ()), *(marked if turn1 != "plain" else ())]
 
 
-def check_cells(cells: Sequence[Cell], group_size: int, merge: MergeRule, top_k: int) -> None:
+def check_cells(cells: Sequence[Marking], group_size: int, merge: MergeRule, top_k: int) -> None:
     """Raises InputError for a kind with fewer labels than one picture may need, saying what to use instead."""
     most, why = _most_in_a_picture(group_size, merge, top_k)
     for kind in dict.fromkeys(cell.kind for cell in cells):
@@ -93,11 +93,11 @@ def _most_in_a_picture(group_size: int, merge: MergeRule, top_k: int) -> tuple[i
 
 
 @cache
-def paper_table5() -> Mapping[Cell, Mapping[str, float]]:
+def paper_table5() -> Mapping[Marking, Mapping[str, float]]:
     """The paper's figures by cell and metric, as fractions. Source: SeeAct, arXiv 2401.01614v2, Table 5."""
     table = json.loads((files("seeact_offline") / "paper" / "table5.json").read_text(encoding="utf-8"))
     return {
-        Cell(row["kind"], row["position"], row["turn1"] == "marked"): {
+        Marking(row["kind"], row["position"], row["turn1"] == "marked"): {
             name: round(figure / 100, 4) for name, figure in zip(table["columns"], row["figures"], strict=True)
         }
         for row in table["rows"]
@@ -105,7 +105,7 @@ def paper_table5() -> Mapping[Cell, Mapping[str, float]]:
 
 
 def cell_result(
-    cell: Cell, predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int, seed: int
+    cell: Marking, predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int, seed: int
 ) -> CellResult:
     """Scores one cell. Every cell must be given the same steps, in the same order."""
     scores, summary = scoring.summarise(predictions, truths, protocol, top_k, seed)
@@ -165,9 +165,7 @@ def _row(result: CellResult, best: CellResult, seed: int) -> dict[str, Any]:
 
 def difference(result: CellResult, other: CellResult, seed: int) -> dict[str, Any]:
     """Metric -> the difference of its macro averages, paired by step, clustered by task."""
-    return {
-        name: asdict(statistics.gap(_task_means(result, name) - _task_means(other, name), seed)) for name in METRICS
-    }
+    return {name: asdict(inference.gap(_task_means(result, name) - _task_means(other, name), seed)) for name in METRICS}
 
 
 def _task_means(result: CellResult, name: str) -> np.ndarray:

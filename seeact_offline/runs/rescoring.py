@@ -19,20 +19,20 @@ from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.comparing import read_scored
 from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.directory import RunDirectory, read_manifest
+from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.orders import finished_repeats
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.answers import Answers
-from seeact_offline.scoring.causes import Judged, PersonCause, read_causes
 from seeact_offline.scoring.delta import delta, delta_tables
+from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import report
-from seeact_offline.scoring.results import Assembled, assemble
+from seeact_offline.scoring.results import ScoringOutput, assemble
 
 IMPORT_NOTES = "import_notes"
 """The setting of an imported run that counts what was left out of it; results have it among their notes."""
@@ -66,7 +66,7 @@ class Finished:
     orders: Sequence[Sequence[Prediction]] = ()
     oracle: Mapping[StepKey, bool] | None = None
     """Whether the oracle grounding gets each step's element right, where a run of it was named."""
-    causes: Mapping[Judged, PersonCause] | None = None
+    causes: Mapping[AnswerId, HumanCause] | None = None
     """What a person says that steps were lost to, where a file of it was named."""
 
     @cached_property
@@ -77,7 +77,7 @@ class Finished:
         """The run's own for None. Raises InputError."""
         return find_protocol(name or self.settings["protocol"], grounded=self.settings.get("grounding") != UNGROUNDED)
 
-    def score(self, protocol: Protocol) -> Assembled:
+    def score(self, protocol: Protocol) -> ScoringOutput:
         settings = {name: value for name, value in self.settings.items() if name != IMPORT_NOTES}
         made = assemble(
             self.predictions,
@@ -101,7 +101,7 @@ def meanings() -> dict[str, str]:
     return notes_of_imports() | notes_of_strategies()
 
 
-def report_of(made: Assembled) -> str:
+def report_of(made: ScoringOutput) -> str:
     """The text of `report.md`."""
     return printable(report(made.results, made.rows, meanings()))
 
@@ -163,7 +163,7 @@ def _several(finished: Finished, protocols: Sequence[str], out: Path | None) -> 
     return Several(found, tables, finished.complete and all_ran, runs)
 
 
-def _write(folder: Path, made: Assembled) -> Run:
+def _write(folder: Path, made: ScoringOutput) -> Run:
     folder.mkdir(parents=True, exist_ok=True)
     RunDirectory(folder).write_scores(made.rows, made.results, report_of(made))
     return Run(folder)

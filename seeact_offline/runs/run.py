@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
-    from seeact_offline.runs.exports import Exported
+    from seeact_offline.runs.publishing import ExportFiles
 
 TOOK = ("attempts", "seconds", "request_id")
 """Of a call; None of a reply that was kept."""
@@ -82,9 +82,9 @@ class Run:
 
         return Dataset.from_pandas(self.to_pandas("steps"), preserve_index=False)
 
-    def export(self, out: str | Path, dataset_id: str | None = None) -> Exported:
+    def export(self, out: str | Path, dataset_id: str | None = None) -> ExportFiles:
         """Writes what may be published of this run into a folder: see `exports.export`."""
-        from seeact_offline.runs.exports import export
+        from seeact_offline.runs.publishing import export
 
         return export(self.path, Path(out), dataset_id)
 

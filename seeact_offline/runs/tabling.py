@@ -24,15 +24,15 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import DatasetError, InputError
-from seeact_offline.runs.comparing import NOT_RUN
 from seeact_offline.runs.directory import read_manifest, read_results, read_steps
+from seeact_offline.runs.finished import NOT_RUN
 from seeact_offline.scoring import aggregate
-from seeact_offline.scoring.compare import METRICS as SCORES
-from seeact_offline.scoring.compare import UNKNOWN
+from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.paired import METRICS as SCORES
+from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.results import Results
-from seeact_offline.scoring.statistics import wilson
-from seeact_offline.scoring.steps import StepRow
+from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NUMBERS = (1, 2, 3, 4, 5)
@@ -459,7 +459,7 @@ def _ablation(folder: Path, base: Path) -> dict[str, Any]:
 
 def _markup(runs: Sequence[_Run]) -> dict[str, Any]:
     """Runs by annotation as rows of the ablation's table. Raises InputError for runs that cannot be its rows."""
-    from seeact_offline.runs.markup_ablation import Cell, paper_table5
+    from seeact_offline.runs.markup_ablation import Marking, paper_table5
 
     for run in runs:
         if run.results.marks is None:
@@ -475,7 +475,7 @@ def _markup(runs: Sequence[_Run]) -> dict[str, Any]:
     if len({run.steps_digest for run in runs}) > 1:
         sizes = ", ".join(f"{run.named} ({run.results.n_steps})" for run in runs)
         raise InputError("runs", "runs over the same steps", sizes)
-    cells = [Cell(run.results.marks, run.results.mark_position, bool(run.results.mark_turn1)) for run in runs]  # type: ignore[arg-type]
+    cells = [Marking(run.results.marks, run.results.mark_position, bool(run.results.mark_turn1)) for run in runs]  # type: ignore[arg-type]
     rows = [_markup_row(run, cell.turn1, paper_table5().get(cell)) for run, cell in zip(runs, cells, strict=True)]
     best = max(runs, key=lambda run: (_figure(run, "step_success_rate") or {"value": 0.0})["value"])
     usage = {name: [run.results.usage[name] for run in runs] for name in first.results.usage}

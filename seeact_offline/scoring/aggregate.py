@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
-from seeact_offline.scoring import statistics
+from seeact_offline.scoring import inference
 
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
@@ -96,19 +96,19 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
     means, micro = task_means(tasks), sum(map(sum, tasks)) / sum(map(len, tasks))
     macro = float(means.mean())
     spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
-    return Metric(macro, micro, **asdict(statistics.interval(macro, means, spread, tasks, seed)))
+    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, tasks, seed)))
 
 
-def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> statistics.Interval:
+def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> inference.Interval:
     """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its steps."""
     tasks = list(values.values())
     steps = np.concatenate([np.asarray(one, dtype=float) for one in tasks]) if tasks else np.zeros(0)
     if not len(steps):
-        return statistics.Interval((0.0, 1.0))
+        return inference.Interval((0.0, 1.0))
     micro = float(steps.mean())
     added = np.array([sum(one) - micro * len(one) for one in tasks]) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
-    return statistics.interval(micro, statistics.linearised(micro, added), spread, tasks, seed)
+    return inference.interval(micro, inference.linearised(micro, added), spread, tasks, seed)
 
 
 def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:

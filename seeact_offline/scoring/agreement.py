@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from seeact_offline.records import StepKey
-from seeact_offline.scoring.statistics import LEVEL, PLACES, SAME, resampled
+from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, resampled
 
 NONE = "none"
 """The label of a text that means no element of the page."""
 
 
-class Meant(NamedTuple):
+class ElementLabel(NamedTuple):
     """What a person says that a text means."""
 
     element_id: str | None
@@ -58,7 +58,9 @@ class Agreement:
     """Steps where element, operation or value differ, in the first's order."""
 
 
-def agreement(first: Mapping[StepKey, Meant], second: Mapping[StepKey, Meant], seed: int = 0) -> Agreement:
+def agreement(
+    first: Mapping[StepKey, ElementLabel], second: Mapping[StepKey, ElementLabel], seed: int = 0
+) -> Agreement:
     """Over the steps that both hold."""
     both = [key for key in first if key in second]
     kappa = partial(_kappa, [(key, first[key], second[key]) for key in both], seed=seed)
@@ -72,23 +74,23 @@ def agreement(first: Mapping[StepKey, Meant], second: Mapping[StepKey, Meant], s
     )
 
 
-def differ(one: Meant, other: Meant) -> bool:
+def differ(one: ElementLabel, other: ElementLabel) -> bool:
     """Whether two answers mean different things. Capitals and the space around a value do not matter."""
     return _folded(one) != _folded(other)
 
 
-def _folded(meant: Meant) -> Meant:
+def _folded(meant: ElementLabel) -> ElementLabel:
     return meant._replace(value=" ".join(meant.value.split()).casefold())
 
 
-def _element(key: StepKey, meant: Meant) -> Hashable:
+def _element(key: StepKey, meant: ElementLabel) -> Hashable:
     return NONE if meant.element_id is None else (key, meant.element_id)
 
 
-Label = Callable[[StepKey, Meant], Hashable]
+Label = Callable[[StepKey, ElementLabel], Hashable]
 
 
-def _kappa(pairs: Sequence[tuple[StepKey, Meant, Meant]], label: Label, seed: int) -> Kappa:
+def _kappa(pairs: Sequence[tuple[StepKey, ElementLabel, ElementLabel]], label: Label, seed: int) -> Kappa:
     labels = [(key.annotation_id, label(key, one), label(key, other)) for key, one, other in pairs]
     columns = _columns(labels)
     whole = columns.sum(axis=0)[None]

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class StepCredits:
     """What steps earn under a protocol, each field of shape (n_steps,). Where a step is left out, all is 0."""
 
     element: np.ndarray
@@ -50,7 +50,7 @@ class Answers:
             ("remerged", rule), lambda: Answers([_remerged(p, rule) for p in self.predictions], self.truths)
         )
 
-    def scored(self, protocol: Protocol) -> Scored:
+    def scored(self, protocol: Protocol) -> StepCredits:
         """Every step under the protocol. A step that did not run earns nothing, and may be left out all the same."""
         cases = tuple((name, getattr(protocol, name)) for name in CASES)
         rules = (protocol.element, _of_operation(protocol), cases, protocol.success)
@@ -61,7 +61,7 @@ class Answers:
         """Of each step the best rank of a positive; None where none was ranked."""
         return [metrics.best_rank(p.ranked, t.positives) for p, t in self._steps]
 
-    def _score(self, protocol: Protocol) -> Scored:
+    def _score(self, protocol: Protocol) -> StepCredits:
         element = list(self._elements(protocol.element))
         f1 = list(self._f1(protocol))
         counted = [True] * len(self._steps)
@@ -76,7 +76,7 @@ class Answers:
             is_right and protocol.success(prediction, truth, f)
             for (prediction, truth), is_right, f in zip(self._steps, element, f1, strict=True)
         ]
-        return Scored(
+        return StepCredits(
             *(
                 np.array(column, dtype=kind)
                 for column, kind in zip((element, f1, success, counted), (bool, float, bool, bool), strict=True)

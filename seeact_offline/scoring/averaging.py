@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from seeact_offline.records import Metric, Truth
-from seeact_offline.scoring import aggregate, statistics
+from seeact_offline.scoring import aggregate, inference
 
 
-class Points(NamedTuple):
+class Averages(NamedTuple):
     """One figure without its interval."""
 
     macro: float
@@ -46,13 +46,13 @@ class Averaging:
         """Whether the groups are the tasks."""
         return np.array_equal(self._groups, self._tasks)
 
-    def points(self, values: Sequence[float] | np.ndarray) -> Points:
+    def points(self, values: Sequence[float] | np.ndarray) -> Averages:
         """The figure alone, which is linear in the values."""
         padded = self._with_missing(values)
         if not len(padded):
-            return Points(0.0, 0.0)
+            return Averages(0.0, 0.0)
         means = self._means(padded)
-        return Points(float(means.mean()) if len(means) else 0.0, float(padded.sum() / len(padded)))
+        return Averages(float(means.mean()) if len(means) else 0.0, float(padded.sum() / len(padded)))
 
     def metric(self, values: Sequence[float] | np.ndarray, seed: int) -> Metric:
         """The figure with the intervals of both its averages, clustered by task whatever the groups."""
@@ -64,7 +64,7 @@ class Averaging:
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
         by_task = self._linearised(padded, points.macro)
-        of_macro = statistics.interval(points.macro, by_task, spread, list(tasks.values()), seed)
+        of_macro = inference.interval(points.macro, by_task, spread, list(tasks.values()), seed)
         return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
 
     def _split(self, padded: np.ndarray) -> dict[str, list[float]]:
@@ -74,11 +74,11 @@ class Averaging:
         return {name: ordered[begin:end] for name, begin, end in zip(self._names, [0, *ends], ends, strict=False)}
 
     def _linearised(self, padded: np.ndarray, figure: float) -> np.ndarray:
-        """Shape (n_tasks,): see `statistics.linearised`."""
+        """Shape (n_tasks,): see `inference.linearised`."""
         grouped = self._groups >= 0
         group = self._groups[grouped]
         gaps = (padded[grouped] - self._means(padded)[group]) / (self._sizes[group] * max(self._n_groups, 1))
-        return statistics.linearised(figure, _sums(self._tasks[grouped], gaps, self._n_tasks))
+        return inference.linearised(figure, _sums(self._tasks[grouped], gaps, self._n_tasks))
 
     def _means(self, padded: np.ndarray) -> np.ndarray:
         """Each group's mean, shape (n_groups,)."""

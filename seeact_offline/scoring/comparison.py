@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
-from seeact_offline.scoring.statistics import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
+from seeact_offline.scoring.inference import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ ALWAYS_CLICK = "always CLICK, no element"
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedDifference:
     """Two runs under one metric."""
 
     metric: str
@@ -65,7 +65,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BreakdownRow:
     """The steps of one kind."""
 
     label: str
@@ -101,7 +101,7 @@ class Comparison:
     """Metric -> the run with the highest macro average."""
     tied: Mapping[str, tuple[str, ...]]
     """Metric -> runs not told apart from the best: p, adjusted for all pairs of runs, is not below 0.05."""
-    pairs: tuple[Paired, ...]
+    pairs: tuple[PairedDifference, ...]
     """The baseline against each other run, metric by metric."""
     always_click: Metric
     """Operation F1 of a run that says CLICK at every step, whatever it sees."""
@@ -109,7 +109,7 @@ class Comparison:
     """Run -> its Operation F1 minus that."""
     repeats: tuple[Repeats, ...]
     """Empty where no two runs differ by seed or order alone."""
-    breakdowns: Mapping[str, tuple[Cell, ...]]
+    breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
     """Name of a breakdown -> its cells."""
     detect: float
     """Points of a difference for which `tasks_needed` is asked."""
@@ -315,7 +315,7 @@ def _shares(parts: Sequence[float]) -> list[str]:
     return [percent(part / whole if whole else None) for part in parts]
 
 
-def _breakdown(comparison: Comparison, name: str, cells: Sequence[Cell]) -> Table:
+def _breakdown(comparison: Comparison, name: str, cells: Sequence[BreakdownRow]) -> Table:
     base, others = comparison.runs[0], comparison.runs[1:]
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
     differences = [text for other in others for text in (f"{base} - {other}", "95 % interval")]

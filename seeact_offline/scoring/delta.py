@@ -13,7 +13,7 @@ from typing import Any
 
 from seeact_offline.files.table import Table
 from seeact_offline.records import Prediction, Truth
-from seeact_offline.scoring.answers import Answers, Scored
+from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
 from seeact_offline.scoring.rules import RULES, GroupRule, LengthRule, Protocol, sentence
 
@@ -66,10 +66,10 @@ class _Figures:
     def headlines(self, protocol: Protocol) -> dict[str, float | None]:
         return {metric: figure and figure["headline"] for metric, figure in self.of(protocol)["figures"].items()}
 
-    def scored(self, protocol: Protocol) -> Scored:
+    def scored(self, protocol: Protocol) -> StepCredits:
         return self._answers.scored(protocol)
 
-    def _averaging(self, group: GroupRule, length: LengthRule, scored: Scored) -> Averaging:
+    def _averaging(self, group: GroupRule, length: LengthRule, scored: StepCredits) -> Averaging:
         key = (group, length, scored.counted.tobytes())
         if key not in self._averagings:
             counted = [t for t, counts in zip(self._answers.truths, scored.counted.tolist(), strict=True) if counts]
@@ -95,7 +95,7 @@ def _path(first: Protocol, last: Protocol, figures: _Figures) -> dict[str, Any]:
     return {"from": first.name, "to": last.name, "difference": _differences(begin, end), "rules": rules}
 
 
-def _moved(before: Scored, after: Scored) -> int:
+def _moved(before: StepCredits, after: StepCredits) -> int:
     """How many steps earn otherwise, or count otherwise."""
     if before is after:
         return 0

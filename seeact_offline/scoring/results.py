@@ -11,12 +11,12 @@ import msgspec
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
-from seeact_offline.scoring.budget import budget
-from seeact_offline.scoring.causes import Judged, PersonCause, relabelled
+from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
+from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
-from seeact_offline.scoring.statistics import wilson
-from seeact_offline.scoring.steps import merge_spread, rows, summarise, summarise_answers
+from seeact_offline.scoring.smaller_k import budget
+from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
 METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
@@ -66,7 +66,7 @@ class Results(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Assembled:
+class ScoringOutput:
     """Everything that scoring writes of a run."""
 
     results: dict[str, Any]
@@ -86,8 +86,8 @@ def assemble(
     orders: Sequence[Sequence[Prediction]] = (),
     oracle: Mapping[StepKey, bool] | None = None,
     answers: Answers | None = None,
-    causes: Mapping[Judged, PersonCause] | None = None,
-) -> Assembled:
+    causes: Mapping[AnswerId, HumanCause] | None = None,
+) -> ScoringOutput:
     """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`. `complete`: whether all
     steps are there; a run in which none was answered is not complete all the same.
 
@@ -115,7 +115,7 @@ def assemble(
         _, summary = summarise(*others, protocol, settings["top_k"] or 0, settings["seed"])
         rest = results_json(summary, {}, {})
         results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | {name: rest[name] for name in FIGURES}
-    return Assembled(results, rows(scores, predictions, truths))
+    return ScoringOutput(results, rows(scores, predictions, truths))
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
@@ -146,7 +146,7 @@ def _scored(
     answers: Answers,
     protocol: Protocol,
     settings: Mapping[str, Any],
-    causes: Mapping[Judged, PersonCause] | None,
+    causes: Mapping[AnswerId, HumanCause] | None,
 ) -> tuple[list[StepScore], dict[str, Any]]:
     predictions, truths = answers.predictions, answers.truths
     scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seeact_offline.records import Kinship, Prediction, Reply, StepKey, StepScore, Truth
-from seeact_offline.scoring.averaging import Points
+from seeact_offline.scoring.averaging import Averages
 
 SUCCESS = "success"
 LEFT_OUT = "left_out"
@@ -36,8 +36,8 @@ BY_EYE: Mapping[str, str] = {
     "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
 }
 """Causes that nothing but a person can see."""
-PERSONS_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
-"""What a person may say that a step was lost to (`scoring.causes`)."""
+HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
+"""What a person may say that a step was lost to (`scoring.human_causes`)."""
 DATA_FAULTS = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
     "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
@@ -50,7 +50,7 @@ VALUELESS = "missing_value"
 NO_VALUE = frozenset({"", "none"})
 """What stands for no value, in lower case: evaluators that read it as a token hold a lost value against the model too."""
 
-Average = Callable[[Sequence[float]], Points]
+Average = Callable[[Sequence[float]], Averages]
 """One figure from its values, one a step: that of the protocol's Step SR, which is linear in the values."""
 
 

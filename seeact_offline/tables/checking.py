@@ -34,7 +34,7 @@ UNCOMPARED = frozenset({ORIGIN, HASH})
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TableText:
     """One table in a file."""
 
     form: Form
@@ -51,7 +51,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class CellChange:
     """One cell that is another now."""
 
     place: str
@@ -64,7 +64,7 @@ class Moved:
 class Changes:
     """How a table in a file differs from the one that its runs give."""
 
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[CellChange, ...] = ()
     missing: tuple[str, ...] = ()
     """Rows and columns that the file lacks."""
     unknown: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class _Block(msgspec.Struct):
     stderr: bool = False
 
 
-def written(text: str, name: str) -> list[Written]:
+def written(text: str, name: str) -> list[TableText]:
     """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than MOST."""
     starts = [found.start() for found in re.finditer(rf"^(<!--|%) {re.escape(BLOCK)}\{{", text, re.MULTILINE)]
     if len(starts) > MOST:
@@ -139,7 +139,7 @@ def _changes(before: Grid, after: Grid) -> Changes:
     rows = _matched(old, new)
     compared = [(i, j) for i, j in columns.both if header[j] not in UNCOMPARED]
     cells = [
-        Moved(f"{_label(new[to])}, {header[j]}", "".join(old[of].cells[i : i + 1]), new[to].cells[j])
+        CellChange(f"{_label(new[to])}, {header[j]}", "".join(old[of].cells[i : i + 1]), new[to].cells[j])
         for of, to in rows.both
         for i, j in compared
     ]
@@ -168,7 +168,7 @@ def _label(line: _Line) -> str:
     return ", ".join([first, *takewhile(lambda cell: not re.match(r"[-+]?\d|-?$", cell), others)])
 
 
-class _Matched(NamedTuple):
+class _Pairing(NamedTuple):
     """Places in two lists of what belongs together."""
 
     both: list[tuple[int, int]]
@@ -179,7 +179,7 @@ class _Matched(NamedTuple):
     """The reverse."""
 
 
-def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Matched:
+def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Pairing:
     """Pairs lines of one origin first, and first those that share the most cells from the left.
 
     The first cell may be rewritten where the origin or half of the line is the same.
@@ -197,17 +197,17 @@ def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Matched:
                 if found := places.get((line.origin if by_origin else "", *line.cells[start:end])):
                     both.append((found[0], j))
                     del left[found.popleft()], wanted[j]
-    return _Matched(sorted(both, key=lambda pair: pair[1]), list(wanted), list(left))
+    return _Pairing(sorted(both, key=lambda pair: pair[1]), list(wanted), list(left))
 
 
-def _of_block(text: str) -> Written:
+def _of_block(text: str) -> TableText:
     line = text.partition("\n")[0]
     block = read_json(line[line.index("{") :].removesuffix("-->"))
     form: Form = "latex" if line.startswith("%") else "html" if "<table>" in text else "markdown"
     return _written(form, typed(block, _Block), text)
 
 
-def _of_csv(text: str) -> Written:
+def _of_csv(text: str) -> TableText:
     lines = list(csv.DictReader(io.StringIO(text, newline=""), restval=""))
     first = next(iter(lines))
     pairs = [pair for line in lines for pair in zip(line["run"].split(";"), line[HASH].split(";"), strict=False)]
@@ -216,10 +216,10 @@ def _of_csv(text: str) -> Written:
     return _written("csv", typed(block, _Block), text)
 
 
-def _written(form: Form, block: _Block, text: str) -> Written:
+def _written(form: Form, block: _Block, text: str) -> TableText:
     hashes = {run.run: run.results_sha256 for run in block.runs}
     dataset = block.dataset if block.table == 1 else None
-    return Written(form, block.table, block.inputs, dataset, block.by, block.stderr, hashes, text)
+    return TableText(form, block.table, block.inputs, dataset, block.by, block.stderr, hashes, text)
 
 
 # --- cells as they are written, without emphasis ---

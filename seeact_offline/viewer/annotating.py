@@ -28,7 +28,7 @@ from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.directory import read_manifest
 from seeact_offline.runs.turn1 import reply_source_of
-from seeact_offline.scoring.agreement import Kappa, Meant, agreement, differ
+from seeact_offline.scoring.agreement import ElementLabel, Kappa, agreement, differ
 from seeact_offline.viewer.data import open_data
 from seeact_offline.viewer.durable import DurableLines
 from seeact_offline.viewer.index import step_name
@@ -363,8 +363,8 @@ def _parts(key: StepKey, picture: PagePicture) -> dict[str, CropBox]:
     return {f"{step_name(key)}-{picture.digest[:12]}-{number}.webp": box for number, box in enumerate(boxes)}
 
 
-def _meant(answer: PersonAnswer) -> Meant:
-    return Meant(answer.element_id, answer.op, answer.value)
+def _meant(answer: PersonAnswer) -> ElementLabel:
+    return ElementLabel(answer.element_id, answer.op, answer.value)
 
 
 def _elements(page: OpenedPage) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.scoring.causes import (
-    Judged,
-    PersonCause,
+from seeact_offline.scoring.human_causes import (
+    AnswerId,
+    HumanCause,
     answer_digest,
     cause_line,
     check_cause,
@@ -40,7 +40,7 @@ class Causes:
     def __init__(self, path: Path, annotator: str = "") -> None:
         """Raises InputError for a file that cannot be read or written, or that another program is writing."""
         self._annotator, self._lock = annotator, threading.Lock()
-        self._file: DurableLines[Judged] = DurableLines(path, "causes")
+        self._file: DurableLines[AnswerId] = DurableLines(path, "causes")
         try:
             self._causes = read_causes(path) if path.exists() else {}
         except InputError:
@@ -58,7 +58,7 @@ class Causes:
 
     def of(self, key: StepKey, prediction: Prediction) -> dict[str, str] | None:
         """`cause`, `note` and `annotator` of this answer; None where nobody said anything."""
-        said = self._causes.get(Judged(key, answer_digest(prediction)))
+        said = self._causes.get(AnswerId(key, answer_digest(prediction)))
         return None if said is None else {"cause": said.cause, "note": said.note, "annotator": said.annotator}
 
     def post(self, key: StepKey, prediction: Prediction, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -67,16 +67,16 @@ class Causes:
         try:
             said = typed(body, _Said)
             with self._lock:
-                self._keep(Judged(key, answer_digest(prediction)), said)
+                self._keep(AnswerId(key, answer_digest(prediction)), said)
         except FormatError as error:
             return 400, {"error": f"expected {error.expected}, got {error.got}"}
         except OSError as error:
             return 500, {"error": f"nothing was saved: {self._file.path.name} cannot be written: {error.strerror}"}
         return 200, {"saved": True, "relabelled": self.of(key, prediction)}
 
-    def _keep(self, judged: Judged, said: _Said) -> None:
+    def _keep(self, judged: AnswerId, said: _Said) -> None:
         if said.cause is not None:
-            kept = PersonCause(said.cause, said.note, self._annotator)
+            kept = HumanCause(said.cause, said.note, self._annotator)
             self._file.put(judged, cause_line(judged, kept))
             self._causes[judged] = kept
         elif judged in self._causes:

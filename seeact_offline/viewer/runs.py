@@ -20,7 +20,7 @@ from seeact_offline.runs.directory import RunDirectory, read_prediction
 from seeact_offline.runs.targets import read_target
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import Protocol, find_protocol
-from seeact_offline.scoring.steps import rows, score_steps
+from seeact_offline.scoring.step_scores import rows, score_steps
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 FILES = ("manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "steps.jsonl", "results.json")

@@ -17,7 +17,7 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError
 from seeact_offline.records import InputError, Prediction, RowError, StepKey
-from seeact_offline.scoring.waterfall import PERSONS_CAUSES
+from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.causes import Causes
 from seeact_offline.viewer.data import Data, open_data
 from seeact_offline.viewer.index import Tasks, compared, index_json, keys_of, step_name
@@ -254,7 +254,7 @@ class Site:
             comparison=comparison,
             persons=[self._persons(run) for run in runs],
         )
-        index["causes"] = None if self._causes is None else dict(PERSONS_CAUSES)
+        index["causes"] = None if self._causes is None else dict(HUMAN_CAUSES)
         file = json_file(index if self.with_data else index_without_data(index))
         return _State(stamps, shown, file, comparison, {step_name(key): key for key in keys_of(runs)}, texts)
 

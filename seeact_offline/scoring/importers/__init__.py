@@ -12,14 +12,14 @@ from typing import Any
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import UTF_16, open_regular
 from seeact_offline.records import InputError
-from seeact_offline.scoring.importers import mindact, seeact, table, uground
-from seeact_offline.scoring.importers.importer import NOTES, Found, Importer, NotThisFormat, Source
+from seeact_offline.scoring.importers import answer_table, mindact_outputs, seeact, uground
+from seeact_offline.scoring.importers.importer import NOTES, ImportedAnswers, Importer, Source, WrongFormat
 
 IMPORTERS: dict[str, Importer] = {
     "seeact": seeact.IMPORTER,
-    "mindact": mindact.IMPORTER,
+    "mindact": mindact_outputs.IMPORTER,
     "uground": uground.IMPORTER,
-    "table": table.IMPORTER,
+    "table": answer_table.IMPORTER,
 }
 BEGINNING = 4_000_000
 """Bytes of a file that are looked at to tell its format."""
@@ -33,13 +33,13 @@ def notes() -> dict[str, str]:
     return meanings
 
 
-def read(importer: Importer, sources: Mapping[str, Source], **options: str) -> Found:
+def read(importer: Importer, sources: Mapping[str, Source], **options: str) -> ImportedAnswers:
     """Reads the files. Raises InputError; for a file of another format it names the one that it looks like."""
     for source in sources.values():
         check_exists(source)
     try:
         return importer.read(sources, **options)
-    except NotThisFormat as error:
+    except WrongFormat as error:
         looks, got = looks_like(error.source.path), f"{error.source.path} {error.found}".strip()
         if not error.found or looks not in (None, importer):
             got += f", which looks like {f'{looks.what} (--format {looks.name})' if looks else 'no format known here'}"
@@ -56,7 +56,7 @@ def looks_like(path: Path) -> Importer | None:
     """Finds the format of a file or folder by its beginning, else by the ending of a table's name; None if none is known."""
     first = _beginning(path)
     found = next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
-    return found or (table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
+    return found or (answer_table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
 
 
 def _beginning(path: Path) -> Any:

@@ -48,7 +48,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImportedAnswers:
     """What is in the files of one import."""
 
     answers: Mapping[str, Answer]
@@ -71,8 +71,8 @@ class Importer:
     """In words, as in "expected ..., got ..."."""
     protocol: str
     """By which it is scored unless another is named."""
-    read: Callable[..., Found]
-    """From the sources by argument, and `options` by name. Raises InputError for a file that cannot be read, NotThisFormat for
+    read: Callable[..., ImportedAnswers]
+    """From the sources by argument, and `options` by name. Raises InputError for a file that cannot be read, WrongFormat for
     one of another kind."""
     looks: Callable[[Any], bool]
     """Whether a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
@@ -86,7 +86,7 @@ class Importer:
     """What it counts beside NOTES, and what each count means."""
 
 
-class NotThisFormat(Exception):
+class WrongFormat(Exception):
     """A file that has nothing of what the format is read for."""
 
     def __init__(self, source: Source, wanted: str, found: str = "") -> None:

@@ -15,7 +15,7 @@ from seeact_offline.scoring.importers.importer import Problem, Source
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One row of a file, with the step that it names."""
 
     key: str
@@ -25,15 +25,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SourceRows:
     """The rows of a file, in its order, and what was left out."""
 
-    rows: list[Row]
+    rows: list[SourceRow]
     problems: list[Problem]
 
-    def first_of_each(self) -> tuple[dict[str, Row], list[Problem]]:
+    def first_of_each(self) -> tuple[dict[str, SourceRow], list[Problem]]:
         """Step -> its first row; the problems with a `duplicate_step` for each further one."""
-        first: dict[str, Row] = {}
+        first: dict[str, SourceRow] = {}
         again = []
         for row in self.rows:
             if first.setdefault(row.key, row) is not row:
@@ -47,7 +47,7 @@ def step_of(values: Mapping[str, Any]) -> str:
     return "_".join(ids) if all(ids) else ""
 
 
-def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of, *, unwrap: bool = False) -> Rows:
+def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of, *, unwrap: bool = False) -> SourceRows:
     """The objects of a file of JSON lines. `key`: the step that a row names; a row that names none is a `bad_row`.
 
     `unwrap`: a line may be a text that itself holds the object's JSON.
@@ -64,10 +64,10 @@ def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of,
         named = key(value) if isinstance(value, dict) else ""
         problems += [] if line.is_utf8 else [Problem("not_utf8", where)]
         if named:
-            rows.append(Row(named, where, value))
+            rows.append(SourceRow(named, where, value))
         else:
             problems.append(Problem("bad_row", where))
-    return Rows(rows, problems)
+    return SourceRows(rows, problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.grounding.merging import merge
 from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth, letter
 from seeact_offline.replies import parse_grounding_reply
-from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
-from seeact_offline.scoring.importers.reading import Row, Rows, json_rows, number, step_of, text
+from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.scoring.importers.reading import SourceRow, SourceRows, json_rows, number, step_of, text
 
 QUERIES = "queries.jsonl"
 MERGE: MergeRule = "first"
@@ -41,7 +41,7 @@ NOTES = {
 }
 
 
-def read(sources: Mapping[str, Source], grounding: str | None = None) -> Found:
+def read(sources: Mapping[str, Source], grounding: str | None = None) -> ImportedAnswers:
     """`grounding`: the strategy of which the replies are; None: it is told by the files."""
     files = _prediction_files(sources["run"])
     steps = [_read_step(file) for file in files]
@@ -57,7 +57,7 @@ def read(sources: Mapping[str, Source], grounding: str | None = None) -> Found:
             answers[step.key] = partial(_answer, step, strategy, step.ranked if has_ranks else ())
         else:
             problems.append(Problem("bad_row", f"{step.where}: no prediction can be read"))
-    return Found(answers, problems, {"merge": MERGE, "strategy": strategy})
+    return ImportedAnswers(answers, problems, {"merge": MERGE, "strategy": strategy})
 
 
 def _strategy(steps: Sequence[_Step]) -> str:
@@ -71,13 +71,13 @@ def _prediction_files(source: Source) -> list[Path]:
     path = source.path
     if path.is_file():
         if not any("multichoice_id" in row.values for row in _objects(path).rows):
-            raise NotThisFormat(source, "predictions of SeeAct, with multichoice_id and gpt_output")
+            raise WrongFormat(source, "predictions of SeeAct, with multichoice_id and gpt_output")
         if not path.with_name(QUERIES).is_file():
             raise InputError(source.argument, f"predictions with a {QUERIES} beside them", str(path))
         return [path]
     found = sorted(path.glob("prediction-*.jsonl")) or sorted(path.glob("*/prediction-*.jsonl"))
     if not found:
-        raise NotThisFormat(source, "prediction-*.jsonl, at once or in a folder a step")
+        raise WrongFormat(source, "prediction-*.jsonl, at once or in a folder a step")
     names = sorted({file.name for file in found})
     if len(names) > 1:
         raise InputError(source.argument, "predictions of one experiment", f"{' and '.join(names[:3])} in {path}")
@@ -149,19 +149,19 @@ def _read_step(file: Path) -> _Step:
     )
 
 
-def _objects(file: Path) -> Rows:
+def _objects(file: Path) -> SourceRows:
     """The objects of its lines; a line may be a JSON text that itself holds JSON."""
     folder = f"{file.parent.name}/{file.name}"
     found = json_rows(Source("run", file), lambda row: folder, unwrap=True)
-    return Rows(
-        [Row(row.key, row.where.replace(file.name, folder), row.values) for row in found.rows],
+    return SourceRows(
+        [SourceRow(row.key, row.where.replace(file.name, folder), row.values) for row in found.rows],
         [Problem(one.name, one.where.replace(file.name, folder)) for one in found.problems],
     )
 
 
-def _answered(rows: Sequence[Row], n_groups: int) -> tuple[dict[int, Row], list[Problem]]:
+def _answered(rows: Sequence[SourceRow], n_groups: int) -> tuple[dict[int, SourceRow], list[Problem]]:
     """Group -> its prediction."""
-    found: dict[int, Row] = {}
+    found: dict[int, SourceRow] = {}
     problems = []
     for row in rows:
         group = number(row.values.get("multichoice_id"))
@@ -176,12 +176,12 @@ def _answered(rows: Sequence[Row], n_groups: int) -> tuple[dict[int, Row], list[
     return found, problems
 
 
-def _texts(row: Row, name: str = "gpt_output") -> tuple[str, ...]:
+def _texts(row: SourceRow, name: str = "gpt_output") -> tuple[str, ...]:
     given = row.values.get(name)
     return tuple(map(text, given)) if isinstance(given, list) else (text(given),) if given else ()
 
 
-def _names_type(row: Row) -> bool:
+def _names_type(row: SourceRow) -> bool:
     return any("ELEMENT TYPE" in one.upper() for one in (*_texts(row), *_texts(row, "prompt")))
 
 
@@ -201,7 +201,7 @@ def _reply(group: _Group, strategy: str) -> Reply:
     return Reply(group.place, offered, texts, element, read.op, read.value, read.failure, detail)
 
 
-def _ranked(queries: Sequence[Row], offered: Sequence[str]) -> tuple[str, ...]:
+def _ranked(queries: Sequence[SourceRow], offered: Sequence[str]) -> tuple[str, ...]:
     """Everything offered by the ranks that the queries give; empty where one has none."""
     ranks: dict[str, float] = {}
     for query in queries:

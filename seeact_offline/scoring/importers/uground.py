@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.records import Box, Operation, Prediction, StepKey, Truth
-from seeact_offline.scoring.importers.importer import Found, Importer, NotThisFormat, Problem, Source
+from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.scoring.importers.reading import (
-    Row,
-    Rows,
+    SourceRow,
+    SourceRows,
     box,
     is_finite,
     json_rows,
@@ -37,7 +37,7 @@ NOTES = {
 Values = Mapping[str, Any]
 
 
-def read(sources: Mapping[str, Source]) -> Found:
+def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     """Every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`, `unreadable_output`, `bad_point` (not
     finite), `bad_scale`: such an element counts as wrong. The released evaluator stops at all but the first."""
     samples, problems = _samples(sources["samples"])
@@ -47,7 +47,7 @@ def read(sources: Mapping[str, Source]) -> Found:
     steps = {key: _Step(key, row.values, plans.get(key, {}), answers.of(key, plans.get(key, {})), is_grounded)
              for key, row in samples.items()}  # fmt: skip
     lengths = {text(row.values["annotation_id"]): _length(row.values) for row in samples.values()}
-    return Found(
+    return ImportedAnswers(
         answers={key: step.prediction for key, step in steps.items()},
         problems=[
             *problems,
@@ -61,18 +61,18 @@ def read(sources: Mapping[str, Source]) -> Found:
     )
 
 
-def _samples(source: Source) -> tuple[dict[str, Row], list[Problem]]:
+def _samples(source: Source) -> tuple[dict[str, SourceRow], list[Problem]]:
     samples, problems = json_rows(source).first_of_each()
     if not any("operation" in row.values for row in samples.values()):
-        raise NotThisFormat(source, "samples of UGround, with annotation_id, action_uid and operation")
+        raise WrongFormat(source, "samples of UGround, with annotation_id, action_uid and operation")
     return samples, problems
 
 
-def _plans(source: Source, samples: Mapping[str, Row]) -> tuple[dict[str, Values], list[Problem]]:
+def _plans(source: Source, samples: Mapping[str, SourceRow]) -> tuple[dict[str, Values], list[Problem]]:
     """The first plan of each sample."""
     plans, problems = json_rows(source).first_of_each()
     if not any("gpt_action" in row.values for row in plans.values()):
-        raise NotThisFormat(source, "plans of UGround, with annotation_id, action_uid and gpt_action")
+        raise WrongFormat(source, "plans of UGround, with annotation_id, action_uid and gpt_action")
     unknown = [Problem("unknown_step", f"{key} in {row.where}") for key, row in plans.items() if key not in samples]
     return {key: row.values for key, row in plans.items() if key in samples}, [*problems, *unknown]
 
@@ -81,8 +81,8 @@ def _plans(source: Source, samples: Mapping[str, Row]) -> tuple[dict[str, Values
 class _Answers:
     """Answers by step. In files without ids the plan's own row serves where it holds an output."""
 
-    by_id: Mapping[str, Row]
-    by_step: Mapping[str, Row]
+    by_id: Mapping[str, SourceRow]
+    by_step: Mapping[str, SourceRow]
     left_out: tuple[Problem, ...] = ()
 
     def of(self, key: str, plan: Values) -> Values | None:
@@ -107,12 +107,12 @@ def _answers(source: Source) -> _Answers:
     """As released, the first row decides whether all are known by their ids."""
     found = json_rows(source, lambda row: text(row.get("id")) or step_of(row))
     if not any("output" in row.values or "scale" in row.values for row in found.rows):
-        raise NotThisFormat(source, "answers of UGround, with id, output and scale")
+        raise WrongFormat(source, "answers of UGround, with id, output and scale")
     have_ids = bool(found.rows[0].values.get("id"))
     if not have_ids:
-        named = [Row(step_of(row.values), row.where, row.values) for row in found.rows]
+        named = [SourceRow(step_of(row.values), row.where, row.values) for row in found.rows]
         lost = [Problem("bad_row", row.where) for row in named if not row.key]
-        found = Rows([row for row in named if row.key], [*found.problems, *lost])
+        found = SourceRows([row for row in named if row.key], [*found.problems, *lost])
     rows, problems = found.first_of_each()
     return _Answers(rows if have_ids else {}, {} if have_ids else rows, tuple(problems))
 
@@ -253,7 +253,7 @@ def _length(sample: Values) -> int:
     return int(length) if length is not None and 0 < length < 1e6 else 0
 
 
-def _split(samples: Mapping[str, Row]) -> str:
+def _split(samples: Mapping[str, SourceRow]) -> str:
     names = {text(row.values.get("split")) for row in samples.values()}
     name = names.pop() if len(names) == 1 else ""
     return SPLITS.get(name, name or "several splits")

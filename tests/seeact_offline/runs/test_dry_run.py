@@ -25,7 +25,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.dry_run import STAND_IN, detectable, dry_run, local_tokenizer
 from seeact_offline.runs.groundings import heeded
 from seeact_offline.runs.plan import Amount, Assumed, Plan
-from seeact_offline.scoring import statistics
+from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
@@ -354,7 +354,7 @@ def test_the_variance_of_a_tasks_difference_is_that_of_simulated_tasks() -> None
         shared = rng.random(steps) < assumed.correlation**0.5
         means.append(float(np.mean(np.where(shared, common, own))))
     found = detectable([steps] * 100, assumed)
-    wanted = statistics.detectable(variance(means) ** 0.5, 100)
+    wanted = inference.detectable(variance(means) ** 0.5, 100)
     assert found is not None
     assert wanted is not None
     assert found == pytest.approx(wanted, rel=0.02)

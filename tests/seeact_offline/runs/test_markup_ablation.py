@@ -12,7 +12,7 @@ import pytest
 from seeact_offline.pages.marks import MarkKind, MarkPosition
 from seeact_offline.records import InputError, Operation, Prediction, StepKey, Truth, Usage
 from seeact_offline.runs import markup_ablation as ablation
-from seeact_offline.runs.markup_ablation import Cell
+from seeact_offline.runs.markup_ablation import Marking
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.tables import TABLES
 from seeact_offline.tables.drawing import Drawing
@@ -24,14 +24,14 @@ POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
 SETTINGS = {"split": "cross_task", "model": "openai/x_1", "ranker": "scores/s.parquet", "protocol": "seeact"}
 TRUTHS = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(8)]
 RIGHT = {
-    Cell("number", "bottom-left"): (1, 1, 1, 0, 1, 1, 0, 1),
-    Cell("letter", "bottom-left"): (1, 0, 0, 0, 1, 1, 0, 0),
-    Cell("number", "top-right"): (0, 1, 1, 1, 0, 1, 1, 0),
-    Cell("number", "bottom-left", in_turn1=True): (1, 1, 1, 0, 1, 0, 0, 1),
+    Marking("number", "bottom-left"): (1, 1, 1, 0, 1, 1, 0, 1),
+    Marking("letter", "bottom-left"): (1, 0, 0, 0, 1, 1, 0, 0),
+    Marking("number", "top-right"): (0, 1, 1, 1, 0, 1, 1, 0),
+    Marking("number", "bottom-left", in_turn1=True): (1, 1, 1, 0, 1, 0, 0, 1),
 }
 
 
-def predictions(cell: Cell) -> list[Prediction]:
+def predictions(cell: Marking) -> list[Prediction]:
     """Right where RIGHT says so; the first cell pays for turn 1, and in the second one step never ran."""
     first, failing = cell == next(iter(RIGHT)), cell.kind == "letter"
     usage = Usage(4, 400, 40, 160, 0.04) if first else Usage(2, 200, 20, 80, 0.02)
@@ -45,7 +45,7 @@ def predictions(cell: Cell) -> list[Prediction]:
     ]  # fmt: skip
 
 
-def table(cells: list[Cell] | None = None, truths: int = len(TRUTHS), complete: bool = True) -> dict[str, Any]:
+def table(cells: list[Marking] | None = None, truths: int = len(TRUTHS), complete: bool = True) -> dict[str, Any]:
     results = [
         ablation.cell_result(cell, predictions(cell)[:truths], TRUTHS[:truths], PROTOCOLS["seeact"], 50, 0)
         for cell in cells or RIGHT
@@ -85,17 +85,17 @@ def test_cells_with_a_plain_turn_1_come_first_for_they_pay_for_what_is_shared() 
 )
 def test_more_marks_than_letters_are_refused_with_what_to_use(asked: tuple[int, Any, int], said: str) -> None:
     with pytest.raises(InputError, match=f"^kinds: expected at most 26 .* for letter, {said}"):
-        ablation.check_cells([Cell("letter", "center")], *asked)
+        ablation.check_cells([Marking("letter", "center")], *asked)
 
 
 @pytest.mark.parametrize("asked", [(26, "final-round", 50), (30, "single", 26), (1, "first", 50)])
 def test_as_many_marks_as_letters_are_fine(asked: tuple[int, Any, int]) -> None:
-    ablation.check_cells([Cell("letter", "center"), Cell("number", "center")], *asked)
+    ablation.check_cells([Marking("letter", "center"), Marking("number", "center")], *asked)
 
 
 def test_more_than_all_pairs_leaves_numbers() -> None:
     with pytest.raises(InputError, match=r"^kinds: .* for double-letter, .* use kinds number or another group_size"):
-        ablation.check_cells([Cell("double-letter", "center")], 700, "first", 50)
+        ablation.check_cells([Marking("double-letter", "center")], 700, "first", 50)
 
 
 # --- figures ---
@@ -160,11 +160,11 @@ def test_every_csv_line_has_every_column() -> None:
 
 
 def test_one_row_has_nothing_to_be_compared_with() -> None:
-    assert "nothing to compare" in drawn(table([Cell("number", "bottom-left")])).markdown()
+    assert "nothing to compare" in drawn(table([Marking("number", "bottom-left")])).markdown()
 
 
 def test_no_difference_is_written_with_a_minus() -> None:
-    assert "-0.0" not in drawn(table([Cell("number", "bottom-left")] * 2)).markdown()
+    assert "-0.0" not in drawn(table([Marking("number", "bottom-left")] * 2)).markdown()
 
 
 def test_the_page_in_html_has_all_three_tables() -> None:

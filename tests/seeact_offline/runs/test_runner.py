@@ -25,7 +25,7 @@ from seeact_offline.records import CallError, Completion, Model, Request, RowErr
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.steps import summarise
+from seeact_offline.scoring.step_scores import summarise
 from tests.pages import synthetic_rows, write_parquet
 
 K = 12

@@ -14,7 +14,7 @@ import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.runs import tabling
 from seeact_offline.runs.tabling import SPLITS, tabulate
-from seeact_offline.scoring.statistics import wilson
+from seeact_offline.scoring.inference import wilson
 from tests.conftest import SHARED_DATA
 from tests.finished_runs import figure, make_run
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
-from seeact_offline.scoring import aggregate, statistics
+from seeact_offline.scoring import aggregate, inference
 from tests.reference import metrics as reference
 
 VALUES = st.dictionaries(
@@ -61,15 +61,15 @@ def test_whole_tasks_equal_the_slow_count(values: dict[str, list[float]], allowe
 
 def test_the_interval_is_that_of_resampled_tasks() -> None:
     means = np.array([0.0] * 50 + [1.0] * 50)
-    low, high = statistics.bootstrap_interval(means)
+    low, high = inference.bootstrap_interval(means)
     # binomial with n 100, p 0.5: 0.5 -+ 1.96 * 0.05
     assert (low, high) == pytest.approx((0.402, 0.598), abs=0.012)
 
 
 def test_the_interval_depends_on_the_seed_alone() -> None:
     means = np.linspace(0, 1, 30)
-    assert statistics.bootstrap_interval(means, 3) == statistics.bootstrap_interval(means, 3)
-    assert statistics.bootstrap_interval(means, 3) != statistics.bootstrap_interval(means, 4)
+    assert inference.bootstrap_interval(means, 3) == inference.bootstrap_interval(means, 3)
+    assert inference.bootstrap_interval(means, 3) != inference.bootstrap_interval(means, 4)
 
 
 def test_one_task_gives_no_interval() -> None:

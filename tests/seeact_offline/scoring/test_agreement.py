@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import OPERATIONS, StepKey
-from seeact_offline.scoring.agreement import Meant, agreement, differ
-from seeact_offline.scoring.statistics import draws
+from seeact_offline.scoring.agreement import ElementLabel, agreement, differ
+from seeact_offline.scoring.inference import draws
 from tests.reference.agreement import kappa, resampled_kappas
 
-meanings = st.builds(Meant, st.sampled_from([None, "1", "2"]), st.sampled_from(["", *OPERATIONS]), st.just(""))
+meanings = st.builds(ElementLabel, st.sampled_from([None, "1", "2"]), st.sampled_from(["", *OPERATIONS]), st.just(""))
 answered = st.lists(st.tuples(st.integers(0, 3), meanings, meanings), min_size=1, max_size=12)
 
 
-def of(pairs) -> tuple[dict[StepKey, Meant], dict[StepKey, Meant]]:
+def of(pairs) -> tuple[dict[StepKey, ElementLabel], dict[StepKey, ElementLabel]]:
     """Two people's answers from (task, one's, the other's)."""
     keys = [StepKey(f"t{task}", f"s{i}") for i, (task, _, _) in enumerate(pairs)]
     return dict(zip(keys, (a for _, a, _ in pairs), strict=True)), dict(
@@ -24,7 +24,7 @@ def of(pairs) -> tuple[dict[StepKey, Meant], dict[StepKey, Meant]]:
     )
 
 
-def labels(answers: dict[StepKey, Meant], name: str) -> list[object]:
+def labels(answers: dict[StepKey, ElementLabel], name: str) -> list[object]:
     if name == "operation":
         return [meant.op for meant in answers.values()]
     if name == "found":
@@ -51,8 +51,8 @@ def test_who_is_first_does_not_matter(pairs) -> None:
 
 
 def test_the_interval_is_that_of_tasks_drawn_with_their_steps() -> None:
-    pairs = [(0, Meant("1"), Meant("1")), (0, Meant(None), Meant("1")), (1, Meant("2"), Meant("2")),
-             (1, Meant(None), Meant(None)), (2, Meant("1"), Meant("2")), (2, Meant("1"), Meant("1"))]  # fmt: skip
+    pairs = [(0, ElementLabel("1"), ElementLabel("1")), (0, ElementLabel(None), ElementLabel("1")), (1, ElementLabel("2"), ElementLabel("2")),
+             (1, ElementLabel(None), ElementLabel(None)), (2, ElementLabel("1"), ElementLabel("2")), (2, ElementLabel("1"), ElementLabel("1"))]  # fmt: skip
     first, second = of(pairs)
     tasks: list[list[tuple[object, object]]] = [[], [], []]
     for (task, _, _), a, b in zip(pairs, labels(first, "element"), labels(second, "element"), strict=True):
@@ -62,31 +62,31 @@ def test_the_interval_is_that_of_tasks_drawn_with_their_steps() -> None:
 
 
 def test_steps_of_one_alone_are_in_no_figure() -> None:
-    first, second = of([(0, Meant("1"), Meant("1")), (1, Meant("1"), Meant("2"))])
+    first, second = of([(0, ElementLabel("1"), ElementLabel("1")), (1, ElementLabel("1"), ElementLabel("2"))])
     alone = StepKey("t9", "s9")
-    found = agreement(first | {alone: Meant("1")}, second | {StepKey("t8", "s8"): Meant("1")})
+    found = agreement(first | {alone: ElementLabel("1")}, second | {StepKey("t8", "s8"): ElementLabel("1")})
     assert (found.n_both, found.n_tasks, found.element.agreement) == (2, 2, 0.5)
 
 
 def test_no_common_step_has_no_figures() -> None:
-    found = agreement({StepKey("t", "a"): Meant("1")}, {StepKey("t", "b"): Meant("1")})
+    found = agreement({StepKey("t", "a"): ElementLabel("1")}, {StepKey("t", "b"): ElementLabel("1")})
     assert (found.n_both, found.element, found.found, found.operation, found.disagreements) == (0, None, None, None, ())
 
 
 def test_one_task_has_no_interval() -> None:
-    assert agreement(*of([(0, Meant("1"), Meant("2"))])).element.ci95 is None
+    assert agreement(*of([(0, ElementLabel("1"), ElementLabel("2"))])).element.ci95 is None
 
 
 @pytest.mark.parametrize(
     ("one", "other", "wanted"),
     [
-        (Meant("1", "TYPE", "New York"), Meant("1", "TYPE", " new  york"), False),
-        (Meant("1", "TYPE", "New York"), Meant("1", "TYPE", "York"), True),
-        (Meant("1", "TYPE", "x"), Meant("1", "CLICK", "x"), True),
-        (Meant(None), Meant("1"), True),
+        (ElementLabel("1", "TYPE", "New York"), ElementLabel("1", "TYPE", " new  york"), False),
+        (ElementLabel("1", "TYPE", "New York"), ElementLabel("1", "TYPE", "York"), True),
+        (ElementLabel("1", "TYPE", "x"), ElementLabel("1", "CLICK", "x"), True),
+        (ElementLabel(None), ElementLabel("1"), True),
     ],
 )
-def test_answers_differ_by_element_operation_or_value(one: Meant, other: Meant, wanted: bool) -> None:
+def test_answers_differ_by_element_operation_or_value(one: ElementLabel, other: ElementLabel, wanted: bool) -> None:
     assert differ(one, other) is wanted
     found = agreement(*of([(0, one, other)]))
     assert bool(found.disagreements) is wanted

@@ -13,7 +13,7 @@ from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
 from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.rules import rows_of_the_task
-from seeact_offline.scoring.steps import score_step, summarise
+from seeact_offline.scoring.step_scores import score_step, summarise
 from tests.reference import profiles as reference
 
 PICTURE = (1000, 2000)

@@ -10,7 +10,7 @@ from seeact_offline.records import InputError, Operation, Prediction, StepKey, T
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.protocols import PROTOCOLS, SEEACT, Protocol, find_protocol
 from seeact_offline.scoring.results import assemble
-from seeact_offline.scoring.steps import score_step
+from seeact_offline.scoring.step_scores import score_step
 
 TRUTHS = [Truth(StepKey(f"t{i // 3}", f"s{i}"), Operation("TYPE", "York"), frozenset({"1"})) for i in range(4)]
 SETTINGS = {"split": "cross_task", "top_k": 50, "seed": 0, "merge": None}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, StepScore, Truth
 from seeact_offline.scoring import waterfall as w
-from seeact_offline.scoring.averaging import Points
+from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import assemble
 
@@ -167,7 +167,7 @@ def scored(task: str, outcome: str, f1: float | None = None) -> StepScore:
 def mean_over_tasks(scores: Sequence[StepScore], lengths: dict[str, int] | None = None) -> w.Average:
     """The slow, obvious way; with `lengths` tasks are padded with zeros."""
 
-    def average(values: Sequence[float]) -> Points:
+    def average(values: Sequence[float]) -> Averages:
         tasks: dict[str, list[float]] = {}
         for score, value in zip(scores, values, strict=True):
             tasks.setdefault(score.key.annotation_id, []).append(value)
@@ -175,7 +175,7 @@ def mean_over_tasks(scores: Sequence[StepScore], lengths: dict[str, int] | None 
             own += [0.0] * ((lengths or {}).get(task, 0) - len(own))
         steps = [value for own in tasks.values() for value in own]
         macro = sum(sum(own) / len(own) for own in tasks.values()) / len(tasks)
-        return Points(macro, sum(steps) / len(steps))
+        return Averages(macro, sum(steps) / len(steps))
 
     return average
 

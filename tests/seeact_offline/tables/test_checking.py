@@ -9,7 +9,7 @@ import pytest
 from seeact_offline.records import InputError
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.tables import TABLES
-from seeact_offline.tables.checking import Changes, Moved, changes, written
+from seeact_offline.tables.checking import CellChange, Changes, changes, written
 from seeact_offline.tables.drawing import ENDINGS, Form
 from tests.finished_runs import make_run
 
@@ -20,7 +20,7 @@ def text(folder: Path, form: Form, number: int = 2, standalone: bool = False) ->
     return TABLES[f"table{number}"](tabulate(number, [folder], folder)).text(form, standalone)
 
 
-def moved(old: str, new: str, form: Form) -> tuple[Moved, ...]:
+def moved(old: str, new: str, form: Form) -> tuple[CellChange, ...]:
     found = changes(old, new, form)
     assert (found.missing, found.unknown) == ((), ())
     return found.moved

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.records import InputError, Prediction, Reply, StepKey
-from seeact_offline.scoring.causes import Judged, PersonCause, answer_digest, read_causes
+from seeact_offline.scoring.human_causes import AnswerId, HumanCause, answer_digest, read_causes
 from seeact_offline.viewer.causes import Causes
 
 KEY = StepKey("task", "step")
@@ -26,7 +26,7 @@ def test_a_cause_is_kept_as_scoring_reads_it(path: Path) -> None:
     body = {"run": 0, "cause": "wrong_annotation", "note": "both do"}
     assert causes.post(KEY, SAID, body) == (200, {"saved": True, "relabelled": relabelled})
     assert causes.of(KEY, SAID) == relabelled
-    assert read_causes(path) == {Judged(KEY, answer_digest(SAID)): PersonCause("wrong_annotation", "both do", "Ann")}
+    assert read_causes(path) == {AnswerId(KEY, answer_digest(SAID)): HumanCause("wrong_annotation", "both do", "Ann")}
 
 
 def test_two_answers_to_a_step_have_causes_of_their_own(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth
 from seeact_offline.scoring.importers import IMPORTERS, read
-from seeact_offline.scoring.importers.importer import Found, Source
+from seeact_offline.scoring.importers.importer import ImportedAnswers, Source
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:
@@ -18,15 +18,15 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
     return path
 
 
-def read_as(name: str, **paths: Path) -> Found:
+def read_as(name: str, **paths: Path) -> ImportedAnswers:
     return read(IMPORTERS[name], {argument: Source(argument, path) for argument, path in paths.items()})
 
 
-def said(found: Found, step: str, **truth: Any) -> Prediction:
+def said(found: ImportedAnswers, step: str, **truth: Any) -> Prediction:
     """What the file says of the step `A_B`."""
     given = {"operation": Operation("CLICK"), "positives": frozenset({"7"})} | truth
     return found.answers[step](Truth(key=StepKey(*step.split("_")), **given))
 
 
-def problems(found: Found) -> list[str]:
+def problems(found: ImportedAnswers) -> list[str]:
     return sorted(problem.name for problem in found.problems)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import Box, InputError
-from seeact_offline.scoring.importers.importer import Found
+from seeact_offline.scoring.importers.importer import ImportedAnswers
 from seeact_offline.scoring.protocols import find_protocol
-from seeact_offline.scoring.steps import summarise
+from seeact_offline.scoring.step_scores import summarise
 from tests.conftest import SHARED_DATA
 from tests.reference import uground as reference
 from tests.seeact_offline.scoring.importers.files import problems, read_as, write_lines
@@ -31,7 +31,7 @@ PLAN = {
 ANSWER = {"id": "t_a", "bbox": [[10, 100, 20, 30]], "scale": 1.05, "output": "(21, 115.5)"}
 
 
-def imported(tmp_path: Path, samples: list[Any], plans: list[Any], answers: list[Any] | None = None) -> Found:
+def imported(tmp_path: Path, samples: list[Any], plans: list[Any], answers: list[Any] | None = None) -> ImportedAnswers:
     paths = {
         "samples": write_lines(tmp_path / "samples.jsonl", samples),
         "plan": write_lines(tmp_path / "plan.jsonl", plans),
@@ -41,7 +41,7 @@ def imported(tmp_path: Path, samples: list[Any], plans: list[Any], answers: list
     return read_as("uground", **paths)
 
 
-def figures(found: Found, **rules: Any) -> Any:
+def figures(found: ImportedAnswers, **rules: Any) -> Any:
     """Under `uground`, with these of its rules changed."""
     truths = found.truths or ()
     predictions = [found.answers[str(truth.key)](truth) for truth in truths]

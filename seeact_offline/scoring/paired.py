@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
-from seeact_offline.scoring import aggregate, statistics
-from seeact_offline.scoring.comparison import SIGNIFICANT, Cell, Comparison, Paired, Repeats, Variance
-from seeact_offline.scoring.statistics import Gap
-from seeact_offline.scoring.steps import StepRow
+from seeact_offline.scoring import aggregate, inference
+from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
+from seeact_offline.scoring.inference import Gap
+from seeact_offline.scoring.step_scores import StepRow
 
 METRICS = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_success_rate": "success"}
 """Each figure, and the field of a step that it averages."""
@@ -229,47 +229,47 @@ class _Table:
         return any(abs(self.macro(m, name) - headline[m]) > 1e-9 for m in self.metrics if m in headline)
 
     def gap(self, first: np.ndarray, second: np.ndarray, seed: int) -> Gap:
-        return statistics.gap(self.means(first - second), seed)
+        return inference.gap(self.means(first - second), seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
     """Adjusted for all pairs, because which run is the best was not known before."""
     best, means = table.best(metric), {name: table.means(table.credit(metric, name)) for name in table.names}
     pairs = list(itertools.combinations(table.names, 2))
-    adjusted = statistics.holm([statistics.sign_flip_p(means[a] - means[b], seed) for a, b in pairs])
+    adjusted = inference.holm([inference.sign_flip_p(means[a] - means[b], seed) for a, b in pairs])
     alike = {frozenset(pair) for pair, p in zip(pairs, adjusted, strict=True) if p >= SIGNIFICANT}
     return tuple(name for name in table.names if name != best and frozenset((name, best)) in alike)
 
 
-def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[Paired]:
+def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
     base, others = table.names[0], table.names[1:]
     gaps = [table.gap(table.credit(metric, base), table.credit(metric, name), seed) for name in others]
-    adjusted = statistics.holm([gap.p for gap in gaps])
+    adjusted = inference.holm([gap.p for gap in gaps])
     return [_paired(table, metric, name, gap, p, detect) for name, gap, p in zip(others, gaps, adjusted, strict=True)]
 
 
-def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, detect: float) -> Paired:
+def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, detect: float) -> PairedDifference:
     base = table.names[0]
     steps = table.credit(metric, base) - table.credit(metric, name)
     tasks = table.means(steps)
     sd = float(np.std(tasks, ddof=1)) if len(tasks) > 1 else 0.0
-    n_differ = int((np.abs(tasks) > statistics.SAME).sum())
-    return Paired(
+    n_differ = int((np.abs(tasks) > inference.SAME).sum())
+    return PairedDifference(
         metric=metric,
         first=base,
         second=name,
         gap=gap,
         p_holm=p_holm,
-        first_better=int((steps > statistics.SAME).sum()),
-        second_better=int((steps < -statistics.SAME).sum()),
-        same=int((np.abs(steps) <= statistics.SAME).sum()),
+        first_better=int((steps > inference.SAME).sum()),
+        second_better=int((steps < -inference.SAME).sum()),
+        same=int((np.abs(steps) <= inference.SAME).sum()),
         n_tasks_that_differ=n_differ,
-        detectable=statistics.detectable(sd, len(tasks)) if n_differ >= statistics.FEWEST_TASKS else None,
-        tasks_needed=statistics.tasks_to_detect(sd, detect / 100) if sd > statistics.SAME else None,
+        detectable=inference.detectable(sd, len(tasks)) if n_differ >= inference.FEWEST_TASKS else None,
+        tasks_needed=inference.tasks_to_detect(sd, detect / 100) if sd > inference.SAME else None,
     )
 
 
-def _cells(table: _Table, breakdown: Breakdown, seed: int) -> tuple[Cell, ...]:
+def _cells(table: _Table, breakdown: Breakdown, seed: int) -> tuple[BreakdownRow, ...]:
     places: dict[str, list[int]] = {}
     for i, step in enumerate(table.steps):
         places.setdefault(breakdown.label(step), []).append(i)
@@ -277,9 +277,9 @@ def _cells(table: _Table, breakdown: Breakdown, seed: int) -> tuple[Cell, ...]:
     return tuple(_cell(label, table.only(places[label]), seed) for label in labels)
 
 
-def _cell(label: str, table: _Table, seed: int) -> Cell:
+def _cell(label: str, table: _Table, seed: int) -> BreakdownRow:
     base, others = table.names[0], table.names[1:]
-    return Cell(
+    return BreakdownRow(
         label,
         table.n_tasks,
         len(table.steps),

@@ -14,7 +14,7 @@ from typing import Any
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
 from seeact_offline.records import InputError, Prediction, Reply, Truth
-from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
+from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.scoring.importers.reading import decoded, text
 
 TOP_K = 50
@@ -26,13 +26,13 @@ _ACTION = re.compile(r"Action: (CLICK|SELECT|TYPE)")
 _VALUE = re.compile(r"Value: (.*)$", re.MULTILINE)
 
 
-def read(sources: Mapping[str, Source]) -> Found:
+def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     source = sources["run"]
     entries, is_utf8 = _entries(source)
     rounds = [one for one in entries if _is_output(one)]
     finals = [one for one in entries if _is_final(one)]
     if not rounds and not finals:
-        raise NotThisFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
+        raise WrongFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
     is_fitting, read_entry = (_is_output, _reader(source, rounds)) if len(rounds) > len(finals) else (_is_final, _final)
     answers: dict[str, Answer] = {}
     problems = [] if is_utf8 else [Problem("not_utf8", source.path.name)]
@@ -44,7 +44,7 @@ def read(sources: Mapping[str, Source]) -> Found:
             problems.append(Problem("duplicate_step", f"{entry[0]} again in {where}"))
         else:
             answers[entry[0]] = read_entry(entry)
-    return Found(answers, problems)
+    return ImportedAnswers(answers, problems)
 
 
 def _entries(source: Source) -> tuple[list[Any], bool]:
@@ -57,7 +57,7 @@ def _entries(source: Source) -> tuple[list[Any], bool]:
             source.argument, "a whole JSON file of MindAct", f"{source.path}, which is cut off or no JSON"
         ) from None
     if not isinstance(value, list):
-        raise NotThisFormat(source, "MindAct's outputs or predictions: a list")
+        raise WrongFormat(source, "MindAct's outputs or predictions: a list")
     return value, is_utf8
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.scoring import statistics
-from seeact_offline.scoring.compare import BREAKDOWNS, ScoredRun, compare_runs, split_variance
+from seeact_offline.scoring import inference
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.steps import StepRow, TargetEntry
+from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, split_variance
+from seeact_offline.scoring.step_scores import StepRow, TargetEntry
 from tests.reference import paired
 
 CREDIT = st.sampled_from([0.0, 0.5, 1.0])
@@ -90,8 +90,8 @@ def test_what_could_be_found_and_how_many_tasks_would_find_it() -> None:
     theirs = [[0.0, 0.0, 1.0], [1.0], [0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
     comparison = two(TASKS * 2, theirs * 2, detect=10.0)
     found, sd = comparison.pairs[0], float(np.std([1 / 3, -1.0, 0.5, 0.0] * 2, ddof=1))
-    assert found.detectable == pytest.approx(statistics.detectable(sd, 8))
-    assert found.tasks_needed == statistics.tasks_to_detect(sd, 0.1)
+    assert found.detectable == pytest.approx(inference.detectable(sd, 8))
+    assert found.tasks_needed == inference.tasks_to_detect(sd, 0.1)
     assert f" about {found.tasks_needed} " in comparison.report()
 
 

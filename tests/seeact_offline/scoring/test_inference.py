@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from seeact_offline.scoring import aggregate, statistics
+from seeact_offline.scoring import aggregate, inference
 from tests.reference import paired
 from tests.reference import statistics as reference
 
@@ -26,36 +26,36 @@ def named(values: list[list[float]]) -> dict[str, list[float]]:
 
 
 def test_every_resample_draws_as_many_tasks_as_there_are() -> None:
-    drawn = statistics.draws(37, 0)
-    assert drawn.shape == (statistics.RESAMPLES, 37)
+    drawn = inference.draws(37, 0)
+    assert drawn.shape == (inference.RESAMPLES, 37)
     assert (drawn.sum(axis=1) == 37).all()
 
 
 def test_the_interval_is_that_of_numpy_on_the_same_draws() -> None:
     means = np.random.default_rng(5).random(23)
-    slow = reference.resampled_means(means.tolist(), statistics.RESAMPLES, seed=4)
-    assert statistics.bootstrap_interval(means, 4) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=1e-9)
+    slow = reference.resampled_means(means.tolist(), inference.RESAMPLES, seed=4)
+    assert inference.bootstrap_interval(means, 4) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=1e-9)
 
 
 def test_the_interval_is_that_of_scipy_on_the_same_draws() -> None:
     means = np.random.default_rng(5).random(23)
     # scipy draws in one piece what ours draws in chunks, from the same stream
     theirs = stats.bootstrap(
-        (means,), np.mean, n_resamples=statistics.RESAMPLES, method="percentile", rng=np.random.default_rng(4)
+        (means,), np.mean, n_resamples=inference.RESAMPLES, method="percentile", rng=np.random.default_rng(4)
     )
-    assert statistics.bootstrap_interval(means, 4) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-9)
+    assert inference.bootstrap_interval(means, 4) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-9)
 
 
 def test_several_figures_share_the_draws() -> None:
     means = np.random.default_rng(1).random((30, 2))
-    together = statistics.resampled(means, 2)
+    together = inference.resampled(means, 2)
     for column in range(2):
-        assert together[:, column] == pytest.approx(statistics.resampled(means[:, column], 2))
+        assert together[:, column] == pytest.approx(inference.resampled(means[:, column], 2))
 
 
 def test_one_task_cannot_be_resampled() -> None:
     with pytest.raises(ValueError, match="at least two tasks"):
-        statistics.bootstrap_interval(np.array([0.5]))
+        inference.bootstrap_interval(np.array([0.5]))
 
 
 # --- standard error and effective n ---
@@ -64,7 +64,7 @@ def test_one_task_cannot_be_resampled() -> None:
 @settings(max_examples=100)
 @given(SHARES)
 def test_the_standard_error_is_the_clustered_one(values: list[list[float]]) -> None:
-    found = statistics.standard_error(aggregate.task_means(values))
+    found = inference.standard_error(aggregate.task_means(values))
     assert found == pytest.approx(reference.clustered_standard_error(values), abs=1e-7)
 
 
@@ -124,18 +124,18 @@ def test_korn_graubard_is_clopper_pearson_on_the_shrunk_effective_n() -> None:
     n = n_effective * (stats.t.ppf(0.975, n_steps - 1) / stats.t.ppf(0.975, n_tasks - 1)) ** 2
     low = stats.beta.ppf(0.025, share * n, n - share * n + 1)
     high = stats.beta.ppf(0.975, share * n + 1, n - share * n)
-    assert statistics.korn_graubard(share, n_effective, n_steps, n_tasks) == pytest.approx((low, high), abs=1e-9)
+    assert inference.korn_graubard(share, n_effective, n_steps, n_tasks) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_korn_graubard_of_independent_steps_is_clopper_pearson() -> None:
     exact = stats.binomtest(7, 20).proportion_ci(method="exact")
-    assert statistics.korn_graubard(0.35, 20.0, 20, 20) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert inference.korn_graubard(0.35, 20.0, 20, 20) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 14), (1, 14), (7, 30), (177, 177)])
 def test_wilson_is_that_of_scipy(hits: int, n: int) -> None:
     theirs = stats.binomtest(hits, n).proportion_ci(method="wilson")
-    assert statistics.wilson(hits / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert inference.wilson(hits / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("n_tasks", [2, 14, 30, 177])
@@ -151,7 +151,7 @@ def test_nothing_and_everything_take_the_steps_of_a_task_to_be_alike(share: floa
 
 def test_one_task_says_nothing() -> None:
     assert aggregate.micro_interval({"t": [1.0, 0.5]}).ci95 == (0.0, 1.0)
-    assert statistics.wilson(1.0, 1) == (0.0, 1.0)
+    assert inference.wilson(1.0, 1) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("share", [0.08, 0.4])
@@ -173,27 +173,27 @@ def test_intervals_hold_the_truth_in_93_to_98_of_100_splits(n_tasks: int, share:
 @settings(max_examples=60)
 @given(DIFFERENCES)
 def test_few_tasks_have_every_pattern_of_signs_tried(differences: list[float]) -> None:
-    assert statistics.sign_flip_p(np.array(differences)) == pytest.approx(paired.sign_flip_p(differences))
+    assert inference.sign_flip_p(np.array(differences)) == pytest.approx(paired.sign_flip_p(differences))
 
 
 def test_many_tasks_come_close_to_every_pattern() -> None:
     differences = np.random.default_rng(3).normal(0.3, 1, 16)
-    assert statistics.sign_flip_p(differences) == pytest.approx(paired.sign_flip_p(differences.tolist()), abs=0.02)
+    assert inference.sign_flip_p(differences) == pytest.approx(paired.sign_flip_p(differences.tolist()), abs=0.02)
 
 
 def test_p_is_never_zero() -> None:
-    assert statistics.sign_flip_p(np.ones(200)) == 1 / (statistics.RESAMPLES + 1)
-    assert statistics.sign_flip_p(np.ones(5)) == 2 / 2**5
+    assert inference.sign_flip_p(np.ones(200)) == 1 / (inference.RESAMPLES + 1)
+    assert inference.sign_flip_p(np.ones(5)) == 2 / 2**5
 
 
 def test_no_difference_anywhere_is_no_sign_of_one() -> None:
-    assert statistics.sign_flip_p(np.zeros(200)) == 1.0
+    assert inference.sign_flip_p(np.zeros(200)) == 1.0
 
 
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1 / 3, 1.0]), min_size=1, max_size=8))
 def test_the_interval_of_a_difference_inverts_the_test(differences: list[float]) -> None:
-    assert statistics.sign_flip_interval(np.array(differences)) == pytest.approx(paired.interval(differences), abs=1e-8)
+    assert inference.sign_flip_interval(np.array(differences)) == pytest.approx(paired.interval(differences), abs=1e-8)
 
 
 @settings(max_examples=20)
@@ -201,13 +201,13 @@ def test_the_interval_of_a_difference_inverts_the_test(differences: list[float])
 def test_the_bounds_are_where_the_random_signs_begin_to_reject(n_tasks: int, seed: int) -> None:
     differences = np.random.default_rng(seed).normal(0.1, 0.4, n_tasks)
     # a flip of no sign is among the patterns
-    signs = np.vstack([np.ones(n_tasks), statistics._signs(n_tasks, seed)[: statistics.RESAMPLES]])
+    signs = np.vstack([np.ones(n_tasks), inference._signs(n_tasks, seed)[: inference.RESAMPLES]])
 
     def p(supposed: float) -> float:
         moved = differences - supposed
         return float(np.mean(np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12))
 
-    low, high = statistics.sign_flip_interval(differences, seed) or (0.0, 0.0)
+    low, high = inference.sign_flip_interval(differences, seed) or (0.0, 0.0)
     assert p(low + 1e-6) >= 0.05 > p(low - 1e-6)
     assert p(high - 1e-6) >= 0.05 > p(high + 1e-6)
 
@@ -226,14 +226,14 @@ def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(kind: int) ->
     n_parted = n_significant = 0
     for _ in range(800):
         differences = KINDS_OF_DIFFERENCES[kind](rng, int(rng.integers(6, 60)))
-        found, raw = statistics.gap(differences), statistics.sign_flip_interval(differences)
+        found, raw = inference.gap(differences), inference.sign_flip_interval(differences)
         assert found.ci95 is not None
         assert raw is not None
         assert (found.p < 0.05) == (found.ci95[0] > 0 or found.ci95[1] < 0)
         n_significant += found.p < 0.05
         parted = (found.p < 0.05) != (raw[0] > 0 or raw[1] < 0)
         # signs drawn at random alone may part them, and p is near 5 % there
-        assert not parted or (len(differences) > statistics.EXACT_UP_TO and 0.04 < found.p < 0.06)
+        assert not parted or (len(differences) > inference.EXACT_UP_TO and 0.04 < found.p < 0.06)
         n_parted += parted
     assert n_significant > 50
     assert n_parted < 16
@@ -248,7 +248,7 @@ def test_p_decides_at_0_where_random_signs_part_it_from_the_interval(
 ) -> None:
     # p tries all patterns of the tasks that differ, the interval 10,001 of those of all tasks
     differences = np.array(moved + [0.0] * (n_tasks - len(moved)))
-    found, raw = statistics.gap(differences), statistics.sign_flip_interval(differences)
+    found, raw = inference.gap(differences), inference.sign_flip_interval(differences)
     assert raw is not None
     assert (raw[0] > 0) == (found.p >= 0.05)
     assert found.ci95 == (bound, raw[1])
@@ -256,18 +256,18 @@ def test_p_decides_at_0_where_random_signs_part_it_from_the_interval(
 
 def test_under_chance_alone_p_is_below_5_percent_5_times_in_100() -> None:
     rng = np.random.default_rng(8)
-    below = [statistics.sign_flip_p(rng.normal(0, 1, 30), seed) < 0.05 for seed in range(400)]
+    below = [inference.sign_flip_p(rng.normal(0, 1, 30), seed) < 0.05 for seed in range(400)]
     assert 0.025 <= np.mean(below) <= 0.075
 
 
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from([0.001, 0.01, 0.02, 0.2, 0.9]), max_size=6, unique=True))
 def test_holm_equals_the_slow_one(p_values: list[float]) -> None:
-    assert statistics.holm(p_values) == pytest.approx(paired.holm(p_values))
+    assert inference.holm(p_values) == pytest.approx(paired.holm(p_values))
 
 
 def test_holm_by_hand() -> None:
-    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert inference.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
 # --- planning ---
@@ -275,7 +275,7 @@ def test_holm_by_hand() -> None:
 
 def test_a_detectable_difference_is_found_in_four_of_five_tries() -> None:
     sd, n = 0.4, 40
-    size = statistics.detectable(sd, n)
+    size = inference.detectable(sd, n)
     assert size is not None
     rng = np.random.default_rng(2)
     found = [stats.ttest_1samp(rng.normal(size, sd, n), 0).pvalue < 0.05 for _ in range(1000)]
@@ -284,8 +284,8 @@ def test_a_detectable_difference_is_found_in_four_of_five_tries() -> None:
 
 @pytest.mark.parametrize("difference", [0.01, 0.05, 0.2, 0.9])
 def test_the_tasks_needed_are_the_fewest_that_detect_it(difference: float) -> None:
-    n = statistics.tasks_to_detect(0.3, difference)
-    now, before = statistics.detectable(0.3, n), statistics.detectable(0.3, n - 1)
+    n = inference.tasks_to_detect(0.3, difference)
+    now, before = inference.detectable(0.3, n), inference.detectable(0.3, n - 1)
     assert now is not None
     assert now <= difference
     assert n == 6 or (before is not None and before > difference)
@@ -297,10 +297,10 @@ def test_the_tasks_needed_are_the_fewest_that_detect_it(difference: float) -> No
 @settings(max_examples=200)
 @given(st.floats(0.03, 3000), st.floats(0.03, 3000), st.sampled_from([0.025, 0.2, 0.5, 0.975]))
 def test_beta_quantiles_are_those_of_scipy(a: float, b: float, p: float) -> None:
-    assert statistics.beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), abs=1e-11)
+    assert inference.beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), abs=1e-11)
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 13, 29, 176, 5000])
 @pytest.mark.parametrize("p", [0.5, 0.8, 0.975])
 def test_t_quantiles_are_those_of_scipy(p: float, df: int) -> None:
-    assert statistics.t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df), rel=1e-9, abs=1e-12)
+    assert inference.t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df), rel=1e-9, abs=1e-12)

@@ -13,7 +13,7 @@ import seeact_offline as so
 from seeact_offline.files import redaction
 from seeact_offline.files.digest import file_digest
 from seeact_offline.records import InputError
-from seeact_offline.runs.reporting import REPORTERS, figures, open_reporters, settings
+from seeact_offline.runs.trackers import REPORTERS, figures, open_reporters, settings
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, cli, make_sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seeact_offline.records import Box, InputError, Operation, Prediction, Reply, StepKey, Truth
-from seeact_offline.scoring import steps as scoring
+from seeact_offline.scoring import step_scores as scoring
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
 

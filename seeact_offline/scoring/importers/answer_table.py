@@ -12,11 +12,11 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.records import OPERATIONS, Prediction, Truth
-from seeact_offline.scoring.importers.importer import Answer, Found, Importer, NotThisFormat, Problem, Source
+from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.scoring.importers.reading import (
     Line,
-    Row,
-    Rows,
+    SourceRow,
+    SourceRows,
     box,
     is_finite,
     json_rows,
@@ -44,7 +44,7 @@ SHOWN_CHARS = 200
 """Of the columns in an error."""
 
 
-def read(sources: Mapping[str, Source], points: str = "pixels") -> Found:
+def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswers:
     """`points`: one of UNITS."""
     source = sources["run"]
     found = json_rows(source) if _is_json(source) else _csv_rows(source)
@@ -52,7 +52,7 @@ def read(sources: Mapping[str, Source], points: str = "pixels") -> Found:
     _check_columns(source, list(names or _first_names(source)))
     first, problems = found.first_of_each()
     unknown = [Problem("unknown_column", name, of_step=False) for name in sorted(names.keys() - set(COLUMNS))]
-    return Found(
+    return ImportedAnswers(
         {key: _answer(row, UNITS[points]) for key, row in first.items()},
         [*problems, *unknown],
         is_grounded=any(name in names for name in PLACES),
@@ -60,13 +60,13 @@ def read(sources: Mapping[str, Source], points: str = "pixels") -> Found:
 
 
 def _check_columns(source: Source, names: Sequence[str]) -> None:
-    """Raises NotThisFormat where a column is missing or there twice."""
+    """Raises WrongFormat where a column is missing or there twice."""
     found = f"with the columns {_listed(names)}" if names else "without any"
     lacks = [name for name in REQUIRED if name not in names]
     if lacks:
-        raise NotThisFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", found)
+        raise WrongFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", found)
     if len(named := [name for name in names if name]) > len(set(named)):
-        raise NotThisFormat(source, "a table that names each column once", found)
+        raise WrongFormat(source, "a table that names each column once", found)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -88,7 +88,7 @@ def _is_json(source: Source) -> bool:
     return next((line.text.lstrip()[:1] == "{" for line in lines(source)), False)
 
 
-def _csv_rows(source: Source) -> Rows:
+def _csv_rows(source: Source) -> SourceRows:
     """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no end."""
     found = list(lines(source))
     header = _header(source, found[0].text if found else "")
@@ -101,16 +101,16 @@ def _csv_rows(source: Source) -> Rows:
         if len(cells) != len(header) or not step_of(values):
             problems.append(Problem("torn_line" if first.is_torn else "bad_row", where))
         else:
-            rows.append(Row(step_of(values), where, values))
-    return Rows(rows, problems)
+            rows.append(SourceRow(step_of(values), where, values))
+    return SourceRows(rows, problems)
 
 
 def _header(source: Source, line: str) -> list[str]:
-    """The names in the first line, in lower case. Raises NotThisFormat where no commas separate them."""
+    """The names in the first line, in lower case. Raises WrongFormat where no commas separate them."""
     for sign, signs in SEPARATORS.items():
         names = [one.strip().strip('"') for one in line.split(sign)]
         if "," not in line and len(names) > 1 and not {name.lower() for name in names}.isdisjoint(IDS):
-            raise NotThisFormat(
+            raise WrongFormat(
                 source, "columns separated by commas", f"with {signs} between the columns {_listed(names)}"
             )
     try:
@@ -149,7 +149,7 @@ def _next(reader: Iterator[list[str]]) -> list[str]:
         return []
 
 
-def _answer(row: Row, unit: float | None) -> Answer:
+def _answer(row: SourceRow, unit: float | None) -> Answer:
     """`unit`: one of UNITS."""
     values = row.values
     point, is_bad = _point(values)

@@ -33,7 +33,7 @@ _NAMED = ("grounding", "model", "ranker", "top_k", "merge", "protocol", "seed", 
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportFiles:
     """The files of an export."""
 
     entries: Path
@@ -42,7 +42,7 @@ class Exported:
     """`steps.jsonl`: a step a line, with the fields STEP_FIELDS and `prediction_sha256`."""
 
 
-def export(run: Path, out: Path, dataset_id: str | None = None) -> Exported:
+def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
     """Writes a finished run's scores into `out`. The same run gives the same bytes.
 
     `dataset_id`: the benchmark's id on the hub; None: the data set that the run names, which must then be one of the hub.
@@ -54,7 +54,7 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> Exported:
     results, rows = _read_results(run), list(_steps(run))
     _refuse_sample(rows, dataset_id)
     entries = eval_result_entries_to_yaml(list(_entries(run, results, dataset_id or _hub_id(results))))
-    made = Exported(out / ".eval_results" / "seeact-offline.yaml", out / "steps.jsonl")
+    made = ExportFiles(out / ".eval_results" / "seeact-offline.yaml", out / "steps.jsonl")
     steps = "".join(f"{json.dumps(row)}\n" for row in rows)
     for path, text in ((made.entries, _yaml(entries)), (made.steps, steps)):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from huggingface_hub import parse_eval_result_entries
 
 import seeact_offline as so
 from seeact_offline.records import InputError
-from seeact_offline.runs.exports import STEP_FIELDS
+from seeact_offline.runs.publishing import STEP_FIELDS
 from seeact_offline.sample import DATA
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import make_sample

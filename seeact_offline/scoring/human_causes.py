@@ -5,7 +5,7 @@ A file with one JSON object a line, of which the last two fields may be left out
     {"annotation_id": "...", "action_uid": "...", "answer_sha256": "e3b0c442...", "cause": "wrong_annotation",
      "note": "both buttons lead there", "annotator": "Ann"}
 
-`cause` is one of PERSONS_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that one file
+`cause` is one of HUMAN_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that one file
 may hold the causes of several runs, and none is taken for a run that answered otherwise.
 """
 
@@ -23,10 +23,10 @@ import msgspec
 from seeact_offline.files.formats import FormatError, short
 from seeact_offline.files.named import read_rows
 from seeact_offline.records import InputError, Prediction, StepKey, StepScore
-from seeact_offline.scoring.waterfall import LEFT_OUT, PERSONS_CAUSES, SUCCESS
+from seeact_offline.scoring.waterfall import HUMAN_CAUSES, LEFT_OUT, SUCCESS
 
 
-class Judged(NamedTuple):
+class AnswerId(NamedTuple):
     """The answer that a cause is about."""
 
     key: StepKey
@@ -34,17 +34,17 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PersonCause:
+class HumanCause:
     """What a person says."""
 
     cause: str
-    """One of PERSONS_CAUSES."""
+    """One of HUMAN_CAUSES."""
     note: str = ""
     annotator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Relabelled:
+class Relabelling:
     """Scores with a person's causes beside the computed ones, and what became of these."""
 
     scores: list[StepScore]
@@ -60,18 +60,18 @@ def answer_digest(prediction: Prediction) -> str:
 
 
 def relabelled(
-    scores: Sequence[StepScore], predictions: Sequence[Prediction], causes: Mapping[Judged, PersonCause]
-) -> Relabelled:
+    scores: Sequence[StepScore], predictions: Sequence[Prediction], causes: Mapping[AnswerId, HumanCause]
+) -> Relabelling:
     """Adds persons' causes. A step that succeeds was lost to nothing and stays as it is."""
     found, used, changed, not_lost = [], 0, 0, 0
     for score, prediction in zip(scores, predictions, strict=True):
-        said = causes.get(Judged(score.key, answer_digest(prediction)))
+        said = causes.get(AnswerId(score.key, answer_digest(prediction)))
         is_lost = score.outcome not in (SUCCESS, LEFT_OUT)
         used += said is not None and is_lost
         not_lost += said is not None and not is_lost
         changed += said is not None and is_lost and said.cause != score.outcome
         found.append(score if said is None or not is_lost else replace(score, person_cause=said.cause))
-    return Relabelled(found, {"used": used, "changed": changed, "not_lost": not_lost})
+    return Relabelling(found, {"used": used, "changed": changed, "not_lost": not_lost})
 
 
 # --- the file ---
@@ -92,24 +92,24 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_cause(cause: str) -> None:
-    """Raises FormatError for what is none of PERSONS_CAUSES."""
-    if cause not in PERSONS_CAUSES:
-        raise FormatError(f"cause to be one of {', '.join(PERSONS_CAUSES)}", short(cause))
+    """Raises FormatError for what is none of HUMAN_CAUSES."""
+    if cause not in HUMAN_CAUSES:
+        raise FormatError(f"cause to be one of {', '.join(HUMAN_CAUSES)}", short(cause))
 
 
-def cause_line(judged: Judged, said: PersonCause) -> str:
+def cause_line(judged: AnswerId, said: HumanCause) -> str:
     """The JSON of one line; `read_causes` is its reverse."""
     row = {**judged.key._asdict(), "answer_sha256": judged.answer_sha256, "cause": said.cause}
     optional = {"note": said.note, "annotator": said.annotator}
     return json.dumps({**row, **{name: text for name, text in optional.items() if text}})
 
 
-def read_causes(path: Path) -> dict[Judged, PersonCause]:
+def read_causes(path: Path) -> dict[AnswerId, HumanCause]:
     """In the order of the file. Raises InputError with the number of the line that is at fault."""
-    found: dict[Judged, PersonCause] = {}
+    found: dict[AnswerId, HumanCause] = {}
     for row, where in read_rows("causes", path, _Line):
-        judged = Judged(StepKey(row.annotation_id, row.action_uid), row.answer_sha256)
+        judged = AnswerId(StepKey(row.annotation_id, row.action_uid), row.answer_sha256)
         if judged in found:
             raise InputError("causes", "each answer once", f"that of {judged.key} again in {where}")
-        found[judged] = PersonCause(row.cause, row.note, row.annotator)
+        found[judged] = HumanCause(row.cause, row.note, row.annotator)
     return found

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth, Usage
-from seeact_offline.scoring.averaging import Points
-from seeact_offline.scoring.budget import budget
+from seeact_offline.scoring.averaging import Averages
+from seeact_offline.scoring.smaller_k import budget
 
 SETTINGS = {"top_k": 50, "group_size": 17, "merge": "final-round"}
 PAID = Usage(6, 3000, 60, 0, 0.3)
 
 
-def average(values: Sequence[float]) -> Points:
+def average(values: Sequence[float]) -> Averages:
     mean = sum(values) / len(values)
-    return Points(mean, mean)
+    return Averages(mean, mean)
 
 
 def ranked(n: int, right: int | None, usage: Usage = PAID) -> tuple[Prediction, Truth]:
