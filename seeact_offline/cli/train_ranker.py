@@ -20,7 +20,7 @@ from seeact_offline.runs.selection import extent
 from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
-    from seeact_offline.ranking.training import PairGroup, TrainingSettings
+    from seeact_offline.ranking.pair_groups import PairGroup, TrainingSettings
 
 BASE = "microsoft/deberta-v3-base"
 NEEDED = ("torch", "transformers", "accelerate")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if missing:
         wanted = f"the packages {', '.join(NEEDED)}: pip install 'seeact-offline[train]'"
         raise InputError("train-ranker", wanted, f"none of {', '.join(missing)} installed")
-    from seeact_offline.ranking.training import RankerError, SmallModel, train
+    from seeact_offline.ranking.pair_groups import RankerError, SmallModel, train
 
     # one of several processes speaks for all
     speaks = os.environ.get("RANK", "0") == "0"
@@ -123,7 +123,7 @@ class _Training:
 
 def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     """Every readable step. Pages are let go as soon as their texts are made."""
-    from seeact_offline.ranking.training import to_group
+    from seeact_offline.ranking.pair_groups import to_group
 
     split = open_split(args.dataset, args.split, limit=args.limit)
     if speaks:
@@ -141,7 +141,7 @@ def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
 
 
 def _settings(args: argparse.Namespace) -> TrainingSettings:
-    from seeact_offline.ranking.training import SMALL, TrainingSettings
+    from seeact_offline.ranking.pair_groups import SMALL, TrainingSettings
 
     asked = {name: getattr(args, name) for name in CHANGEABLE if getattr(args, name) is not None}
     return dataclasses.replace(SMALL if args.small else TrainingSettings(), **asked)

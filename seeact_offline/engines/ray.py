@@ -34,8 +34,8 @@ from seeact_offline.engines.ray_stages import (
     unpacked,
     worker_digest,
 )
+from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker
-from seeact_offline.ranking.splits import RankedStep, ScoreJournal, keep
 from seeact_offline.records import InputError, StepKey
 
 STEPS_AT_ONCE = 8
@@ -140,12 +140,12 @@ class RayEngine:
             raise found
         return str(found)
 
-    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[RankedStep]:
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
         for outcome in self._outcomes(split.shards(), journal):
             yield keep(outcome, journal)
 
-    def _outcomes(self, parts: list[Shard], journal: ScoreJournal) -> Iterator[RankedStep]:
+    def _outcomes(self, parts: list[Shard], journal: ScoreJournal) -> Iterator[StepRanking]:
         with in_our_words():
             for batch in self._pipeline(parts, journal.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):

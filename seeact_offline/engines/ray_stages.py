@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.ranking import Ranker, ranker_digest
+from seeact_offline.ranking.pipeline import StepDescription, StepRanking, describe_step, score_steps
 from seeact_offline.ranking.rankers import set_model_threads
-from seeact_offline.ranking.scores import Ranker, ranker_digest
-from seeact_offline.ranking.splits import DescribedStep, RankedStep, describe_step, score_steps
 from seeact_offline.records import InputError, Step, StepKey
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Describer:
     def __call__(self, batch: pa.Table) -> pa.Table:
         return _unless_refused(batch, self._describe)
 
-    def _describe(self, steps: Sequence[Step]) -> tuple[DescribedStep, ...]:
+    def _describe(self, steps: Sequence[Step]) -> tuple[StepDescription, ...]:
         _begin(self._stage.register, "describing", steps[0].key)
         return tuple(describe_step(step, step.key in self._stage.known) for step in steps)
 
@@ -106,7 +106,7 @@ class Scorer:
     def __call__(self, batch: pa.Table) -> pa.Table:
         return _unless_refused(batch, self._score)
 
-    def _score(self, steps: Sequence[DescribedStep]) -> tuple[RankedStep, ...]:
+    def _score(self, steps: Sequence[StepDescription]) -> tuple[StepRanking, ...]:
         _begin(self._stage.register, "scoring", steps[0].truth.key)
         return tuple(score_steps(steps, self._ranker))
 
@@ -159,7 +159,7 @@ def _content(batch: pa.Table) -> Any:
     return pickle.loads(batch.column(COLUMN)[0].as_py())
 
 
-def unpacked(piece: bytes) -> Iterable[RankedStep]:
+def unpacked(piece: bytes) -> Iterable[StepRanking]:
     """The steps in it. Raises InputError where it holds what ends the run."""
     content = pickle.loads(piece)
     if isinstance(content, InputError):

@@ -26,7 +26,7 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.finetune.examples import CUTS
 from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.ranking import read_scores
-from seeact_offline.ranking.files import check_dataset
+from seeact_offline.ranking.score_files import check_dataset
 from seeact_offline.records import InputError, ScoreFileError
 
 PART_ROWS = 256

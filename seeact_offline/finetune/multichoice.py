@@ -21,7 +21,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking import check_candidates, top_k
-from seeact_offline.ranking.splits import HARMLESS
+from seeact_offline.ranking.pipeline import HARMLESS
 from seeact_offline.records import InputError, RowError, Step, StepError
 
 HELD_OUT_DRAWS = 2

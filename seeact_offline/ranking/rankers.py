@@ -1,23 +1,51 @@
-"""Which ranker a name means. `bundled` and `bm25` come with the program; any other name is a checkpoint."""
+"""Rankers by name, and how one ranks a step. `bundled` and `bm25` come with the program; any other name is a checkpoint."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from ranker.errors import RankerError
-from seeact_offline.ranking.scores import Ranker
-from seeact_offline.records import InputError
+from seeact_offline.ranking.texts import TEXT_VERSION, RankerInput
+from seeact_offline.records import InputError, StepError
 
 BUNDLED = "bundled"
 LEXICAL = "bm25"
 DTYPES = ("auto", "float32", "bfloat16", "mixed")
 BACKENDS = ("auto", "packed", "transformers")
 """Explained in `ranker.CrossEncoderRanker`."""
-EXPECTED = f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME"
 _HUB_ID = re.compile(r"[\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*")
+
+StepScores = Mapping[str, tuple[float, int | None]]
+"""backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
+
+
+class Ranker(Protocol):
+    """Scores texts, as the rankers of the package `ranker` do.
+
+    It may also have `digest` (what its scores depend on; its name if there is none) and `truncated` (texts cut so far).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def score(self, query: str, texts: Sequence[str]) -> np.ndarray:
+        """Shape `(len(texts),)`, higher is better."""
+
+
+@runtime_checkable
+class StagedRanker(Protocol):
+    """A ranker that works in two parts, so that the first can be done for one step while the model scores another."""
+
+    def encode(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> Any: ...
+
+    def predict(self, encoded: Any) -> list[np.ndarray]: ...
 
 
 def default_ranker() -> str:
@@ -26,12 +54,13 @@ def default_ranker() -> str:
 
 
 def bundled_folder() -> Path | None:
+    """The folder of the bundled ranker; None if its weights are not installed."""
     folder = Path(str(resources.files("ranker"))) / BUNDLED
     return folder if (folder / "model.safetensors").is_file() else None
 
 
 def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
-    """The ranker of that name. Raises InputError if there is none, or if it cannot be used.
+    """Opens a ranker by name. Raises InputError if it does not exist or cannot be used.
 
     `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for it, and
     bm25 ignores them.
@@ -40,16 +69,16 @@ def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker
         from ranker import LexicalRanker
 
         return LexicalRanker()
-    checkpoint = _checkpoint(name)
+    checkpoint = _find_checkpoint(name)
     if name == BUNDLED and dtype in ("auto", "float32") and backend == "auto":
         from ranker import PlainRanker
 
         return PlainRanker(checkpoint)
-    return _cross_encoder(name, checkpoint, dtype, backend)
+    return _open_cross_encoder(name, checkpoint, dtype, backend)
 
 
 def model_threads(name: str) -> int | None:
-    """CPU threads that the ranker's model would take in this process; None where torch has no part in it."""
+    """CPU threads that the ranker's model would take in this process; None if it does not use torch."""
     if name in (LEXICAL, BUNDLED) or find_spec("torch") is None:
         return None
     import torch
@@ -64,7 +93,46 @@ def set_model_threads(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def _checkpoint(name: str) -> str | Path:
+def ranker_digest(ranker: Ranker) -> str:
+    """Identifies what the ranker's scores depend on, whatever its name and place: its files and its number format."""
+    parts = getattr(ranker, "digest", ranker.name), getattr(ranker, "dtype", "")
+    return " ".join(part for part in parts if part)
+
+
+def scores_digest(ranker_digest: str) -> str:
+    """Identifies what scores depend on: the ranker and the texts."""
+    return f"{ranker_digest}, texts {TEXT_VERSION}"
+
+
+def begin_ranking(ranker: Ranker, given: RankerInput) -> Callable[[], StepScores]:
+    """Does the work that needs no model; calling the result does the rest and gives scores with ranks, best first.
+
+    Equal scores rank in document order, which gives nothing away. Raises StepError `unrankable` for refused texts; the result
+    raises InputError if the ranker fails.
+    """
+    query, texts = given.query, list(given.texts.values())
+    encoded = None
+    if isinstance(ranker, StagedRanker):
+        try:
+            encoded = ranker.encode([(query, texts)])
+        except ValueError as error:
+            raise StepError("unrankable", str(error)) from error
+
+    def finish() -> StepScores:
+        try:
+            scores = ranker.predict(encoded)[0] if isinstance(ranker, StagedRanker) else ranker.score(query, texts)
+        except ValueError as error:
+            raise InputError("ranker", f"scores from {ranker.name}", str(error)) from error
+        if not np.isfinite(scores).all():
+            raise InputError("ranker", "finite scores", f"NaN or infinity from {ranker.name}")
+        scored = dict(zip(given.texts, scores.tolist(), strict=True))
+        order = sorted(scored, key=lambda node: (-scored[node], given.places[node]))
+        return {node: (scored[node], rank) for rank, node in enumerate(order)}
+
+    return finish
+
+
+def _find_checkpoint(name: str) -> str | Path:
     if name == BUNDLED:
         folder = bundled_folder()
         if folder is None:
@@ -74,11 +142,11 @@ def _checkpoint(name: str) -> str | Path:
     if Path(name).is_dir():
         return Path(name)
     if not _HUB_ID.fullmatch(name):
-        raise InputError("ranker", EXPECTED, name or "nothing")
+        raise InputError("ranker", f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME", name or "nothing")
     return name
 
 
-def _cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
+def _open_cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
     try:
         from ranker import CrossEncoderRanker
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from seeact_offline.ranking.scores import is_tied_at
-from seeact_offline.ranking.splits import RankedStep
+from seeact_offline.ranking.pipeline import StepRanking
 from seeact_offline.records import StepKey
 from seeact_offline.scoring.aggregate import recall_at_k
 
@@ -51,12 +50,17 @@ class CurvePoint(NamedTuple):
     """Mean over tasks of each task's recall."""
 
 
-def step_rank(step: RankedStep) -> StepRank:
+def step_rank(step: StepRanking) -> StepRank:
     scores = step.scored.scores if step.scored is not None else {}
     found = [rank for node in step.truth.positives if node in scores and (rank := scores[node][1]) is not None]
-    tied = is_tied_at(CUT, (score for score, _ in scores.values()))
+    ordered = sorted((score for score, _ in scores.values()), reverse=True)
     return StepRank(
-        step.truth.key, min(found, default=None), bool(step.truth.positives), tied, len(scores), step.failure
+        key=step.truth.key,
+        best_rank=min(found, default=None),
+        has_positive=bool(step.truth.positives),
+        is_tied=len(ordered) > CUT and ordered[CUT - 1] == ordered[CUT],
+        n_texts=len(scores),
+        failure=step.failure,
     )
 
 

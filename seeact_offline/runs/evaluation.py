@@ -55,10 +55,9 @@ from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.groundings import name_of, open_strategy
 from seeact_offline.runs.orders import finished_repeats, repeat_folder
 from seeact_offline.runs.pricing import names_server, quote_of
-from seeact_offline.runs.ranking import RankConfig
+from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import run as run_steps
-from seeact_offline.runs.scores import RankingStage, ranking_stage
 from seeact_offline.runs.selection import asked_of, extent
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.turn1 import ReplySource

@@ -1,33 +1,49 @@
-"""Ranking: the candidates of a split through a ranker, into a score file that the next run finds."""
+"""The ranking stage: the candidates of a split through a ranker, into a score file; and the scores of a run.
+
+A run takes its scores from a file that the user names, or keeps a ranker's scores in `$SEEACT_CACHE` (the user's cache folder):
+one score file for a split, its version and a ranker. It ranks the steps that the file lacks and adds them, so nothing is ranked
+twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a damaged file is made anew.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
+
+from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.markdown import percent
+from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
+from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import (
     TEXT_VERSION,
     FileScores,
+    LiveScores,
     Origin,
     Ranker,
+    Scores,
+    StepScores,
+    check_dataset,
     default_ranker,
     open_ranker,
     read_scores,
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.files import ParquetScores
+from seeact_offline.ranking.pipeline import CountedScores, Engine, LocalEngine, ScoreJournal, StepRanking
+from seeact_offline.ranking.rankers import scores_digest
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RANKERS, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
-from seeact_offline.ranking.splits import Engine, LocalEngine, RankedStep, ScoreJournal, reread_steps
-from seeact_offline.records import InputError, ScoreFileError, StepKey
+from seeact_offline.ranking.score_files import ParquetScores
+from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
@@ -35,11 +51,13 @@ from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
+TRANSIENT = frozenset({"internal_error"})
+"""Failures of a step that may not recur when it is ranked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankConfig:
-    """What is ranked, by what, and where. The fields are those of `EvalConfig`."""
+    """The data, the ranker and the engine of a ranking. The fields are those of `EvalConfig`."""
 
     dataset: Any = "sample"
     split: str = "cross_task"
@@ -61,19 +79,48 @@ class RankConfig:
     def ranker_name(self) -> str:
         return self.ranker or default_ranker()
 
+    def open_ranker(self) -> Ranker:
+        """Raises InputError."""
+        return open_ranker(self.ranker_name, self.dtype, self.backend)
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a ranked split comes to."""
+    """The outcome of ranking a split."""
 
     results: dict[str, Any]
-    """For programs: recall@k, ties, failures, what made the scores."""
+    """For programs: recall@k, ties, failures, and the origin of the scores."""
     ranks: Sequence[StepRank]
     """Of each step, in the split's order."""
 
 
+@dataclass(frozen=True, slots=True)
+class RankingStage:
+    """The source of a run's scores."""
+
+    digest: str
+    """Identifies what they depend on: a ranker and its texts, or a file's content."""
+    scores: Callable[[], Scores]
+    """Ranks the steps that are not ranked yet. Raises InputError."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptScores:
+    """A ranker's scores in a file, identified by the ranker: the other steps in the file make no difference."""
+
+    file: FileScores
+    digest: str
+
+    def of(self, step: Step, page: Page | None = None) -> StepScores | None:
+        """Raises StepError for a step that could not be ranked."""
+        known, origin = self.file.of(step, page), self.file.origin
+        if known is None and origin is not None and str(step.key) in origin.left_out:
+            raise StepError(*origin.left_out[str(step.key)])
+        return known
+
+
 def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Format = "parquet") -> Ranking:
-    """Scores the candidates of a split into the file `out`. A killed run goes on from `out`.partial.jsonl.
+    """Scores the candidates of a split into the file `out`. A killed run resumes from `out`.partial.jsonl.
 
     A step that cannot be ranked is left out of the file and named in `results`. Raises InputError.
     """
@@ -81,32 +128,99 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     _check_out(out, format)
     split = open_split(config.dataset, config.split, limit=config.limit)
     with open_engine(config, watch) as engine:
-        origin = origin_of(config, split, engine)
+        origin = _origin(config, split, engine)
         watch.note(f"{extent(split, config.dataset)}, ranker {config.ranker_name}, out {out}")
         finished = _finished(out, origin, watch)
         if finished is None:
-            ranks, written = rank_into(out, split, engine, origin, watch, format=format)
+            ranks, origin = _rank_into(out, split, engine, origin, watch, format=format)
         else:
-            ranks, written = (
-                [step_rank(step) for step in reread_steps(split.steps(), finished)],
-                finished.origin or origin,
-            )
-    for key, (failure, detail) in written.left_out.items():
+            ranks, origin = _ranks_in(finished, split), finished.origin or origin
+    for key, (failure, detail) in origin.left_out.items():
         watch.note(f"step {key} is left out: {failure}: {detail}")
-    return Ranking(_results(config, out, written, ranks), ranks)
+    return Ranking(_results(config, out, origin, ranks), ranks)
 
 
-def ranker_opener(dtype: str, backend: str) -> Callable[[str], Ranker]:
-    """Opens a ranker by its name."""
-    return partial(open_ranker, dtype=dtype, backend=backend)
+def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStage:
+    """Takes scores from the score file, checked against the split, or from the ranker. Raises InputError."""
+    if config.scores is not None:
+        scores = _read_scores(config.scores, split, watch)
+        return RankingStage(scores.digest, lambda: scores)
+    ranking = RankConfig.of(config)
+    with open_engine(ranking, watch) as engine:
+        if config.engine == "local":
+            return RankingStage(scores_digest(engine.digest), partial(kept_scores, ranking, split, engine, watch))
+        # only Ray's workers know what their ranker's scores depend on, and starting it takes long: all is done at once
+        kept = kept_scores(ranking, split, engine, watch)
+        return RankingStage(kept.digest, lambda: kept)
 
 
-def origin_of(config: RankConfig, split: Split, engine: Engine) -> Origin:
-    """What scores of this split, made by this ranker, are known by."""
+def live_scores(config: EvalConfig) -> Scores:
+    """Scores for a step that is in no split: from the score file, or made on request and not kept. Raises InputError."""
+    return LiveScores(RankConfig.of(config).open_ranker()) if config.scores is None else read_scores(config.scores)
+
+
+def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) -> KeptScores:
+    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError."""
+    origin = replace(_origin(config, split, engine), limit=None)
+    path = _cache_file(split, origin.ranker_digest, origin.text_version)
+    lock = FileLock(path.with_suffix(".lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            watch.note("another run is ranking this split with this ranker: waiting for its scores")
+            lock.acquire()
+    except OSError as error:
+        watch.note(f"scores are not kept: {path} cannot be used: {error.strerror or error}")
+        with TemporaryDirectory(prefix="seeact-scores-") as folder:
+            return KeptScores(
+                _complete(Path(folder) / path.name, split, engine, origin, watch), scores_digest(engine.digest)
+            )
+    try:
+        return KeptScores(_complete(path, split, engine, origin, watch), scores_digest(engine.digest))
+    finally:
+        lock.release()
+
+
+def kept_before(split: Split, digest: str) -> FileScores | None:
+    """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
+    ranker, _, version = digest.rpartition(", texts ")
+    path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
+    try:
+        return None if path is None or not path.exists() else ParquetScores(path)
+    except ScoreFileError:
+        return None
+
+
+@contextmanager
+def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
+    """Raises InputError if the ranker or Ray cannot be used."""
+    if config.engine == "local":
+        for name in ("address", "score_workers", "describe_workers", "gpus_per_worker"):
+            if getattr(config, name) is not None:
+                raise InputError(name, "engine ray beside it", "local")
+        yield LocalEngine(config.open_ranker())
+        return
+    from seeact_offline.engines.ray import Workers
+    from seeact_offline.engines.ray import open_engine as open_ray
+
+    workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
+    opener = partial(open_ranker, dtype=config.dtype, backend=config.backend)
+    with open_ray(config.ranker_name, workers, opener) as engine:
+        crew = engine.crew
+        watch.note(
+            f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"
+        )
+        yield engine
+
+
+def _origin(config: RankConfig, split: Split, engine: Engine) -> Origin:
+    """Identifies scores of this split, made by this ranker."""
     return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, config.ranker_name)
 
 
-def rank_into(
+def _rank_into(
     out: Path,
     split: Split,
     engine: Engine,
@@ -118,83 +232,53 @@ def rank_into(
 ) -> tuple[list[StepRank], Origin]:
     """Scores the steps of the split that the journal beside `out` lacks, and writes the score file, whole or not at all.
 
-    `old`: scores of other steps, which go into the file too. Returns the split's ranks in its order, and what the file says
-    of its origin. Raises InputError.
+    `old`: scores of other steps, which go into the file too. Returns the split's ranks in its order, and the file's origin.
+    Raises InputError.
     """
-    path = journal_of(out)
-    with ScoreJournal(path, origin) as journal:
+    left_out = {**old.origin.left_out} if old is not None and old.origin is not None else {}
+    ranks: dict[StepKey, StepRank] = {}
+    truncated = hits = 0
+    journal_path = _journal_path(out)
+    with ScoreJournal(journal_path, origin) as journal:
         resumed = sum(key in journal for key in split.keys)
         if resumed:
             done = "step is done already and is not", "steps are done already and are not"
             watch.note(f"{counted(resumed, *done)} scored again")
-        ranks, found = _rank_all(split, engine, journal, watch)
-        left_out = {**(old.origin.left_out if old and old.origin else {}), **found.left_out}
-        left_out = {key: left_out[key] for key in sorted(left_out) if key not in found.ranked}
-        origin = replace(origin, texts_truncated=found.truncated, left_out=left_out)
+        with watch.ranking(len(split.keys), split.name) as progress:
+            for step in engine.rank(split, journal):
+                key, rank = step.truth.key, step_rank(step)
+                ranks[key] = rank
+                left_out.pop(str(key), None)
+                if step.scored is None:
+                    left_out[str(key)] = step.failure, step.detail
+                else:
+                    truncated += step.scored.truncated
+                hits += rank.best_rank is not None and rank.best_rank < CUT
+                progress.advance(f"recall@{CUT} {percent(hits / len(ranks))}", step.resumed)
+        origin = replace(origin, texts_truncated=truncated, left_out=dict(sorted(left_out.items())))
         keys = [*split.keys, *sorted(journal.keys - frozenset(split.keys))]
         rows = chain(old.rows(without=frozenset(keys)) if old else (), journal.rows(keys))
         write = write_official if format == "official" else partial(write_scores, origin=origin)
         write_whole(out, lambda draft: write(draft, rows))
-    path.unlink()
-    return ranks, origin
+    journal_path.unlink()
+    return [ranks[key] for key in split.keys], origin
 
 
-def journal_of(out: Path) -> Path:
-    """Where the scores of a ranking that goes on are."""
+def _journal_path(out: Path) -> Path:
     return out.with_name(out.name + ".partial.jsonl")
 
 
-@dataclass
-class _Found:
-    """What a ranking comes to so far."""
-
-    truncated: int = 0
-    ranked: set[str] = field(default_factory=set)
-    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    def add(self, step: RankedStep) -> None:
-        if step.scored is None:
-            self.left_out[str(step.truth.key)] = step.failure, step.detail
-        else:
-            self.ranked.add(str(step.truth.key))
-            self.truncated += step.scored.truncated
-
-
-def _rank_all(split: Split, engine: Engine, journal: ScoreJournal, watch: Watch) -> tuple[list[StepRank], _Found]:
-    ranks: dict[StepKey, StepRank] = {}
-    found, hits = _Found(), 0
-    with watch.ranking(len(split.keys), split.name) as progress:
-        for step in engine.rank(split, journal):
-            rank = ranks[step.truth.key] = step_rank(step)
-            found.add(step)
-            hits += rank.best_rank is not None and rank.best_rank < CUT
-            progress.advance(f"recall@{CUT} {percent(hits / len(ranks))}", step.resumed)
-    return [ranks[key] for key in split.keys], found
-
-
-@contextmanager
-def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
-    """Raises InputError where the ranker or Ray cannot be used."""
-    if config.engine == "local":
-        named = [
-            name
-            for name in ("address", "score_workers", "describe_workers", "gpus_per_worker")
-            if getattr(config, name) is not None
-        ]
-        if named:
-            raise InputError(named[0], "engine ray beside it", "local")
-        yield LocalEngine(ranker_opener(config.dtype, config.backend)(config.ranker_name))
-        return
-    from seeact_offline.engines.ray import Workers
-    from seeact_offline.engines.ray import open_engine as open_ray
-
-    workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
-    with open_ray(config.ranker_name, workers, ranker_opener(config.dtype, config.backend)) as engine:
-        crew = engine.crew
-        watch.note(
-            f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"
-        )
-        yield engine
+def _ranks_in(finished: FileScores, split: Split) -> list[StepRank]:
+    """Every step's rank, in order, from a finished file."""
+    left_out = finished.origin.left_out if finished.origin else {}
+    unknown = "no_scores", "the score file has no scores for this step"
+    ranks = []
+    for step in split.steps():
+        scores = finished.of(step)
+        scored = None if scores is None else CountedScores(scores, 0)
+        reason = ("", "") if scores is not None else left_out.get(str(step.key), unknown)
+        ranks.append(step_rank(StepRanking(step.truth, scored, *reason, resumed=True)))
+    return ranks
 
 
 def _check_out(out: Path, format: Format) -> None:
@@ -207,7 +291,7 @@ def _check_out(out: Path, format: Format) -> None:
 
 
 def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
-    """The scores of a run that came to its end, of this very configuration. Raises InputError for another file."""
+    """The scores of a finished run of the same configuration. Raises InputError for another file."""
     if not out.exists():
         return None
     try:
@@ -239,3 +323,51 @@ def _results(config: RankConfig, out: Path, origin: Origin, ranks: Sequence[Step
         ),
         "steps_left_out": [str(one.key) for one in ranks if one.failure],
     }
+
+
+def _read_scores(path: Path, split: Split, watch: Watch) -> FileScores:
+    """Raises ScoreFileError for a file that scores none of the steps, or was made from other data."""
+    scores, keys = read_scores(path), split.keys
+    matched = sum(str(key) in scores.keys for key in keys)
+    if keys and not matched:
+        raise ScoreFileError(
+            "scores",
+            "scores of the steps asked for",
+            f"0 of {len(keys)} steps among the {len(scores.keys)} in {path} (first step asked for: {keys[0]})",
+        )
+    check_dataset(scores, split, str(path))
+    if matched < len(keys):
+        watch.note(
+            f"the score file has {matched} of {len(keys)} steps; the others cannot be asked and count as failures"
+        )
+    return scores
+
+
+def _cache_file(split: Split, ranker_digest: str, text_version: int) -> Path:
+    name = hashlib.sha256(repr((split.content_digest, ranker_digest, text_version)).encode()).hexdigest()[:32]
+    return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
+
+
+def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: Watch) -> FileScores:
+    """The score file with every step of the split that can be ranked: the missing ones are ranked."""
+    old, settled = None, frozenset[str]()
+    if path.exists():
+        try:
+            old = ParquetScores(path)
+        except ScoreFileError as error:
+            watch.note(f"the kept scores are damaged and are made anew: {error}")
+    if old is not None and old.origin is not None:
+        lasting = (key for key, (failure, _) in old.origin.left_out.items() if failure not in TRANSIENT)
+        settled = old.keys | frozenset(lasting)
+    missing = {key.annotation_id for key in split.keys if str(key) not in settled}
+    if old is None or missing:
+        journal = _journal_path(path)
+        try:
+            with ScoreJournal(journal, origin):
+                pass
+        except InputError:
+            # damaged, or of another configuration
+            journal.unlink(missing_ok=True)
+        _rank_into(path, split.only(missing), engine, origin, watch, old=old)
+        old = ParquetScores(path)
+    return old

@@ -35,8 +35,8 @@ from seeact_offline.records import (
     Truth,
     letter,
 )
+from seeact_offline.runs.ranking import kept_before
 from seeact_offline.runs.runner import prepare
-from seeact_offline.runs.scores import kept_before
 from seeact_offline.viewer.asked import open_grounding, questions_of, ranked
 from seeact_offline.viewer.data import Data
 from seeact_offline.viewer.index import OUTCOMES, step_name

@@ -15,7 +15,7 @@ from ranker import LexicalRanker
 from ranker.plain import PlainRanker
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder, default_ranker
-from seeact_offline.ranking.scores import Described, describe
+from seeact_offline.ranking.texts import RankerInput, ranker_input
 
 SPLITS = ("cross_task", "cross_website", "cross_domain")
 KS = (1, 3, 5, 10, 20, 50, 100)
@@ -31,12 +31,12 @@ def ranks(split: str, name: str) -> list[int | None]:
 
 
 @cache
-def pages(split: str) -> list[tuple[Described, frozenset[str]]]:
+def pages(split: str) -> list[tuple[RankerInput, frozenset[str]]]:
     """Each step, and the ids of its right elements."""
-    return [(describe(step), frozenset(step.truth.positives)) for step in load_steps("sample", split)]
+    return [(ranker_input(step), frozenset(step.truth.positives)) for step in load_steps("sample", split)]
 
 
-def rank(described: Described, right: frozenset[str], ranker: PlainRanker | LexicalRanker) -> int:
+def rank(described: RankerInput, right: frozenset[str], ranker: PlainRanker | LexicalRanker) -> int:
     nodes = sorted(described.texts, key=described.places.__getitem__)
     scores = ranker.score(described.query, [described.texts[node] for node in nodes])
     order = [nodes[place] for place in np.argsort(-scores, kind="stable")]

@@ -17,7 +17,7 @@ from ranker.plain import SHAPE, PlainRanker
 from ranker.plain_forward import gelu
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder
-from seeact_offline.ranking.scores import describe
+from seeact_offline.ranking.texts import ranker_input
 
 FOLDER = bundled_folder()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bundled ranker")
@@ -41,7 +41,7 @@ def folder() -> Path:
 
 def test_scores_equal_those_of_transformers(plain: PlainRanker, reference: CrossEncoderRanker) -> None:
     for step in islice(load_steps("sample", "cross_website"), 0, 60, 30):
-        described = describe(step)
+        described = ranker_input(step)
         texts = list(described.texts.values())[::4]
         expected = reference.score(described.query, texts)
         np.testing.assert_allclose(plain.score(described.query, texts), expected, atol=1e-5, rtol=0)

@@ -13,7 +13,7 @@ import pytest
 from seeact_offline.cli import main, train_ranker
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import candidate_texts
-from seeact_offline.ranking.training import SMALL, TrainingSettings, to_group
+from seeact_offline.ranking.pair_groups import SMALL, TrainingSettings, to_group
 
 
 def settings(words: str) -> TrainingSettings:

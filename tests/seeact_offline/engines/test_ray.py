@@ -13,7 +13,7 @@ from ranker import LexicalRanker
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.engines.ray import Crew, RayEngine, Room, Workers, crew_for, open_engine
 from seeact_offline.ranking import Origin, write_scores
-from seeact_offline.ranking.splits import Engine, LocalEngine, ScoreJournal
+from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
 from seeact_offline.records import InputError
 from tests.mortal_ranker import open_mortal
 from tests.pages import synthetic_rows, write_parquet

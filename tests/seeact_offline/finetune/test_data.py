@@ -27,7 +27,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking import write_scores
-from seeact_offline.ranking.files import ScoreRow
+from seeact_offline.ranking.score_files import ScoreRow
 from seeact_offline.records import InputError, PromptError, ScoreFileError
 from tests.reference import multichoice_data as slow
 from tests.seeact_offline.finetune.conftest import rows_of, write_dataset

@@ -23,18 +23,17 @@ from seeact_offline.ranking import (
     Origin,
     ScoreRow,
     candidate_texts,
-    check_match,
     default_ranker,
     open_ranker,
     ranker_query,
     rankers,
     read_scores,
-    tie_across_cut,
     top_k,
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.recall import StepRank, curve, curve_csv, reciprocal_rank, summary
+from seeact_offline.ranking.pipeline import CountedScores, StepRanking
+from seeact_offline.ranking.recall import CUT, StepRank, curve, curve_csv, reciprocal_rank, step_rank, summary
 from seeact_offline.records import Candidate, InputError, Operation, ScoreFileError, Step, StepError, StepKey
 
 KEY = StepKey("task", "step")
@@ -102,22 +101,14 @@ def test_equal_scores_without_ranks_keep_the_row_order(tmp_path) -> None:
     assert [c.backend_node_id for c in top_k(step("c", "a", "b"), scores, 3)] == ["b", "c", "a"]
 
 
-def test_a_tie_across_the_cut_is_seen(tmp_path) -> None:
-    scores = read_scores(pickled(tmp_path / "s.pkl", {"scores": {str(KEY): {"a": 0.5, "b": 0.9, "c": 0.5}}}))
-    assert tie_across_cut(step("a", "b", "c"), scores, 2)
-    assert not tie_across_cut(step("a", "b", "c"), scores, 1)
-
-
-def test_a_step_without_scores_is_a_named_failure(tmp_path) -> None:
-    scores = read_scores(pickled(tmp_path / "s.pkl", {"scores": {"x_y": {"a": 0.5}}}))
-    with pytest.raises(StepError, match="no_scores"):
-        top_k(step("a"), scores, 5)
-
-
-def test_a_candidate_without_a_score_is_a_named_failure(tmp_path) -> None:
-    scores = read_scores(pickled(tmp_path / "s.pkl", {"scores": {str(KEY): {"a": 0.5}}}))
-    with pytest.raises(StepError, match="lacks 1 of 2 candidates, first b"):
-        top_k(step("a", "b"), scores, 5)
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [({"x_y": {"a": 0.5}}, "no_scores"), ({str(KEY): {"a": 0.5}}, "lacks 1 of 2 candidates, first b")],
+    ids=["no step", "no candidate"],
+)
+def test_a_lack_of_scores_is_a_named_failure(tmp_path, scores, reason) -> None:
+    with pytest.raises(StepError, match=reason):
+        top_k(step("a", "b"), read_scores(pickled(tmp_path / "s.pkl", {"scores": scores})), 5)
 
 
 class Evil:
@@ -163,25 +154,21 @@ def test_a_missing_score_file_is_named(tmp_path) -> None:
         read_scores(tmp_path / "nothing.parquet")
 
 
-def test_a_parquet_file_of_other_columns_is_refused(tmp_path) -> None:
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "s.parquet")
-    with pytest.raises(ScoreFileError, match="annotation_id"):
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        (pa.table({"a": [1]}), "annotation_id"),
+        (pa.table([["a"], ["b"], ["1"], [float("nan")], [0]], schema=SCHEMA), "finite"),
+    ],
+    ids=["other columns", "not finite"],
+)
+def test_a_parquet_file_that_holds_no_scores_is_refused(tmp_path, table, reason) -> None:
+    pq.write_table(table, tmp_path / "s.parquet")
+    with pytest.raises(ScoreFileError, match=reason):
         read_scores(tmp_path / "s.parquet")
 
 
-def test_scores_that_are_not_finite_are_refused(tmp_path) -> None:
-    pq.write_table(pa.table([["a"], ["b"], ["1"], [float("nan")], [0]], schema=SCHEMA), tmp_path / "s.parquet")
-    with pytest.raises(ScoreFileError, match="finite"):
-        read_scores(tmp_path / "s.parquet")
-
-
-def test_scores_of_other_steps_say_how_many_matched(tmp_path) -> None:
-    scores = read_scores(pickled(tmp_path / "s.pkl", {"scores": {"x_y": {"a": 0.5}}}))
-    with pytest.raises(ScoreFileError, match="0 of 1 steps"):
-        check_match(scores, [KEY], "s.pkl")
-
-
-# --- what made a file ------------------------------------------------------------------------------------------------
+# --- the origin of a file ------------------------------------------------------------------------------------------------
 
 ORIGIN = Origin("0123456789abcdef", "cross_task", None, "bm25", 1, "bm25", 3)
 
@@ -306,6 +293,14 @@ def test_a_bundled_ranker_without_weights_is_refused(tmp_path, monkeypatch) -> N
 
 def rank_of(task: str, best: int | None, has_positive: bool = True) -> StepRank:
     return StepRank(StepKey(task, "s"), best, has_positive, False, 100, "")
+
+
+@pytest.mark.parametrize(("best", "tied"), [(CUT, True), (CUT - 1, False), (CUT + 1, False)])
+def test_a_tie_counts_across_the_cut_alone(best: int, tied: bool) -> None:
+    """`best` texts score higher than the rest, and the last of them as high as the next."""
+    values = [1.0] * (best - 1) + [0.5, 0.5] + [0.1 - place / 1000 for place in range(9)]
+    scores = {str(place): (value, place) for place, value in enumerate(values)}
+    assert step_rank(StepRanking(step("0").truth, CountedScores(scores, 0))).is_tied == tied
 
 
 RANKS = [rank_of("a", 0), rank_of("a", 4), rank_of("a", None, False), rank_of("b", 60)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.pages.dom import Page
+from seeact_offline.ranking.rankers import StepScores
 from seeact_offline.ranking.score_pickles import one_line, read_tables
-from seeact_offline.ranking.scores import Scores, StepScores
+from seeact_offline.ranking.top_k import Scores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
 
 SCHEMA = pa.schema(
@@ -133,18 +134,6 @@ def check_dataset(scores: FileScores, split: Split, source: str) -> None:
             f"scores of {split.dataset} ({scores.origin.split}, fingerprint {found})",
             f"{source}, made from another data set (fingerprint {scores.origin.dataset_fingerprint})",
         )
-
-
-def check_match(scores: FileScores, keys: Sequence[StepKey], source: str) -> int:
-    """How many of the steps the file scores. Raises ScoreFileError if it scores none."""
-    matched = sum(str(key) in scores.keys for key in keys)
-    if keys and not matched:
-        raise ScoreFileError(
-            "scores",
-            "scores of the steps asked for",
-            f"0 of {len(keys)} steps among the {len(scores.keys)} in {source} (first step asked for: {keys[0]})",
-        )
-    return matched
 
 
 class ParquetScores:

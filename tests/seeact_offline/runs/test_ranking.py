@@ -13,10 +13,10 @@ from filelock import FileLock
 
 from ranker import LexicalRanker
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.ranking import LiveScores, Scores
-from seeact_offline.records import StepError
+from seeact_offline.ranking import LiveScores, ScoreRow, Scores, write_scores
+from seeact_offline.records import ScoreFileError, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.scores import ranking_stage
+from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows, write_jsonl, write_parquet
 
@@ -229,6 +229,13 @@ def test_a_split_of_which_nothing_can_be_ranked_is_no_error(data: Path, rows: Ro
     write_parquet(rows, data)
     scores_of(data)
     assert scores_of(data) is not None
+
+
+def test_a_score_file_of_other_steps_says_how_many_matched(data: Path, tmp_path: Path) -> None:
+    write_scores(tmp_path / "s.parquet", [ScoreRow(StepKey("x", "y"), "1", 0.5, 0)])
+    config = EvalConfig(dataset=data, scores=tmp_path / "s.parquet")
+    with pytest.raises(ScoreFileError, match="0 of 6 steps among the 1 in"):
+        ranking_stage(config, open_split(data, "cross_task"), Watch())
 
 
 @pytest.fixture

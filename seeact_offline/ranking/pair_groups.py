@@ -1,0 +1,19 @@
+"""Steps -> the pairs that a ranker learns from, and the training of `ranker`."""
+
+from __future__ import annotations
+
+from ranker.errors import RankerError
+from ranker.pairs import PairGroup
+from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, train
+from seeact_offline.ranking.texts import ranker_input
+from seeact_offline.records import Step
+
+__all__ = ["SMALL", "PairGroup", "RankerError", "SmallModel", "TrainingResult", "TrainingSettings", "to_group", "train"]
+
+
+def to_group(step: Step) -> PairGroup:
+    """The texts of the step's candidates, positive and negative."""
+    given = ranker_input(step)
+    right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
+    wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
+    return PairGroup(given.query, tuple(right), tuple(wrong))

@@ -1,0 +1,242 @@
+"""A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored twice.
+
+Scores go into a journal: a first line that names the configuration, then one line per step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from seeact_offline.dataset import Split
+from seeact_offline.files.journal import Journal, Line
+from seeact_offline.pages.dom import Page
+from seeact_offline.ranking.rankers import Ranker, StepScores, begin_ranking, ranker_digest
+from seeact_offline.ranking.score_files import Origin, ScoreRow
+from seeact_offline.ranking.texts import RankerInput, check_candidates, ranker_input
+from seeact_offline.records import InputError, RowError, Step, StepError, StepKey, Truth
+
+AHEAD = 4
+"""Steps described before the model is ready for them."""
+HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
+"""Faults of a row that leave a ranker's texts intact."""
+
+
+class CountedScores(NamedTuple):
+    """A step's scores as the journal keeps them."""
+
+    scores: StepScores
+    """Every candidate has a rank; best first."""
+    truncated: int
+    """Texts that were cut to the model's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDescription:
+    """A step, described as far as possible without a ranker. Plain values, which can be sent to another process."""
+
+    truth: Truth
+    texts: RankerInput | None = None
+    """None if there is nothing to score: the step is faulty or already scored."""
+    failure: str = ""
+    detail: str = ""
+    """The step's fault."""
+    known: bool = False
+    """An earlier run scored it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRanking:
+    """The scores of one step, or the reason why it has none."""
+
+    truth: Truth
+    scored: CountedScores | None
+    failure: str = ""
+    """Empty if there are scores."""
+    detail: str = ""
+    resumed: bool = False
+    """An earlier run scored it."""
+
+
+class ScoreJournal:
+    """The scores so far, on disk: a line that says what makes them, then one line per step. Use as a context manager."""
+
+    def __init__(self, path: Path, origin: Origin) -> None:
+        self._journal = Journal(path)
+        self._origin = origin
+        self._offsets: dict[StepKey, int] = {}
+
+    def __enter__(self) -> ScoreJournal:
+        """Raises InputError for a file of another configuration."""
+        path = self._journal.path
+        try:
+            lines = self._journal.lines()
+            header = next(lines, None)
+            if header is not None:
+                _check_header(header.text, self._origin, path)
+                self._offsets = {_key(line, path): line.offset for line in lines}
+            self._journal.__enter__()
+        except OSError as error:
+            raise InputError("out", "a file that can be written", f"{path}: {error.strerror}") from None
+        if header is None:
+            self._journal.append(json.dumps(asdict(self._origin)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.__exit__()
+
+    def __contains__(self, key: StepKey) -> bool:
+        return key in self._offsets
+
+    @property
+    def keys(self) -> frozenset[StepKey]:
+        """The steps in the journal."""
+        return frozenset(self._offsets)
+
+    def of(self, key: StepKey) -> CountedScores:
+        """Raises KeyError for a step that is not in the journal."""
+        _, truncated, pairs = json.loads(self._journal.at(self._offsets[key]))
+        return CountedScores({node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated)
+
+    def rows(self, keys: Iterable[StepKey]) -> Iterator[ScoreRow]:
+        """All scores of these steps, in this order."""
+        for key in keys:
+            if key in self:
+                scores = self.of(key).scores
+                yield from (ScoreRow(key, node, score, rank or 0) for node, (score, rank) in scores.items())
+
+    def append(self, key: StepKey, scored: CountedScores) -> None:
+        """Adds one line and hands it to the operating system before returning."""
+        pairs = [[node, score] for node, (score, _) in scored.scores.items()]
+        self._offsets[key] = self._journal.append(json.dumps([list(key), scored.truncated, pairs]))
+
+
+class Engine(Protocol):
+    """A ranker and the workers that run it."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies what the ranker's scores depend on, as from `ranker_digest`."""
+
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
+        """Every step in any order, with its scores; new ones are in the journal. Raises InputError."""
+
+
+class LocalEngine:
+    """This process: one thread prepares steps, another runs the model."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+
+    @property
+    def digest(self) -> str:
+        return ranker_digest(self._ranker)
+
+    def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
+        """Every step in order."""
+        descriptions = (describe_step(step, step.key in journal) for step in split.steps())
+        return (keep(ranking, journal) for ranking in score_steps(descriptions, self._ranker))
+
+
+def describe_step(step: Step, known: bool = False) -> StepDescription:
+    """Never raises: the step's fault is in the result."""
+    if known:
+        return StepDescription(step.truth, known=True)
+    try:
+        fault = next((fault for fault in step.faults if fault.name not in HARMLESS), None)
+        if fault is not None:
+            raise RowError(fault.name, fault.detail)
+        if not step.candidates:
+            raise RowError("no_candidates", "the row lists no candidate")
+        page = Page(step.cleaned_html)
+        check_candidates(step, page)
+        return StepDescription(step.truth, ranker_input(step, page))
+    except Exception as error:
+        return StepDescription(step.truth, None, *_failure(error))
+
+
+def score_steps(descriptions: Iterable[StepDescription], ranker: Ranker) -> Iterator[StepRanking]:
+    """Every step in order. Each is one call of the model, so a score depends on no other step and on no engine.
+
+    A thread of its own draws steps and prepares them for the model. Raises InputError if the ranker fails.
+    """
+    steps = iter(descriptions)
+
+    def prepare_next() -> Callable[[], StepRanking] | None:
+        step = next(steps, None)
+        return None if step is None else _prepare(step, ranker)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting: deque[Future[Callable[[], StepRanking] | None]] = deque(
+            pool.submit(prepare_next) for _ in range(AHEAD)
+        )
+        try:
+            while finish := waiting.popleft().result():
+                waiting.append(pool.submit(prepare_next))
+                yield finish()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def keep(ranking: StepRanking, journal: ScoreJournal) -> StepRanking:
+    """Adds new scores to the journal, or fills in those that the journal already has."""
+    if ranking.resumed:
+        return replace(ranking, scored=journal.of(ranking.truth.key))
+    if ranking.scored is not None:
+        journal.append(ranking.truth.key, ranking.scored)
+    return ranking
+
+
+def _prepare(step: StepDescription, ranker: Ranker) -> Callable[[], StepRanking]:
+    """Does the work that needs no model; calling the result does the rest."""
+    if step.texts is None:
+        return partial(StepRanking, step.truth, None, step.failure, step.detail, step.known)
+    before = getattr(ranker, "truncated", 0)
+    try:
+        finish = begin_ranking(ranker, step.texts)
+    except Exception as error:
+        return partial(StepRanking, step.truth, None, *_failure(error))
+    truncated = getattr(ranker, "truncated", 0) - before
+    return lambda: StepRanking(step.truth, CountedScores(finish(), truncated))
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    """The failure's name and detail. A page unlike any met before must not end a ranking of thousands of steps."""
+    if isinstance(error, StepError):
+        return error.name, error.detail
+    return "internal_error", f"{type(error).__name__}: {error}"
+
+
+def _key(line: Line, path: Path) -> StepKey:
+    try:
+        (annotation_id, action_uid), _, _ = json.loads(line.text)
+    except (ValueError, TypeError):
+        got = f"line {line.number} of {path}, which is none; delete the file to begin anew"
+        raise InputError("out", "lines of ours", got) from None
+    return StepKey(annotation_id, action_uid)
+
+
+def _check_header(line: str, ours: Origin, path: Path) -> None:
+    try:
+        theirs = Origin(**json.loads(line))
+    except (ValueError, TypeError):
+        raise InputError("out", "a journal of scores", f"{path}, which is none; name another file") from None
+    differing = [
+        field.name
+        for field in fields(Origin)
+        if field.compare and getattr(theirs, field.name) != getattr(ours, field.name)
+    ]
+    if differing:
+        name = differing[0]
+        raise InputError(
+            "out",
+            "scores of this configuration",
+            f"{path} with those of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80}"
+            f" and is now {getattr(ours, name)!r:.80}); name another file",
+        )
