@@ -20,7 +20,7 @@ from seeact_offline.engines.asking import Answered, ask_step
 from seeact_offline.engines.ray import ATTEMPTS, Room, Workers, connected, first_line, in_our_words, room_of
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import in_thread
-from seeact_offline.models import ModelOptions, model_identity, model_name, open_model
+from seeact_offline.models import ModelOptions, find_model, model_identity, open_model
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores, StepScores
 from seeact_offline.ranking.rankers import model_threads, set_model_threads
@@ -50,8 +50,8 @@ class Asking:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a worker holds the model itself, and does not call it elsewhere."""
-        return model_name(self.model).startswith("hf/")
+        """As `Provider.is_loaded`: a worker holds the model itself, and does not call it elsewhere."""
+        return find_model(self.model).provider.is_loaded
 
     def shared(self, places: int) -> Asking:
         """For a worker with so many of the places: its part of the calls in flight and of the calls a minute."""

@@ -1,20 +1,25 @@
-"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME`, an object or a function into a model in
-its budget, whose replies are kept.
+"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME`, `FILE.py:NAME`, an object or a function
+into a model in its budget, whose replies are kept.
 
-A new provider is a module that declares a `Provider`, and a line in PROVIDERS.
+A new provider is a module that declares a `Provider`, and a line in PROVIDERS; or one in a file outside the package, named by its
+path; or an entry point in the group ENTRY_POINTS.
 """
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, cast
 
+from seeact_offline.files.extensions import load_named
 from seeact_offline.models import builtin, hf, openai, replay
 from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ModelClient
-from seeact_offline.models.function import as_model, code_of, name_of_object
+from seeact_offline.models.function import name_of_object, provider_of_object
+from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail, ModelOptions, Provider, version_of
 from seeact_offline.records import Model, ModelSpecError
 
@@ -23,9 +28,12 @@ __all__ = [
     "PROVIDERS",
     "ImageDetail",
     "ModelOptions",
+    "ModelSource",
     "Price",
     "Provider",
+    "find_model",
     "ignored_options",
+    "image_rule",
     "is_free",
     "is_known",
     "is_text_to_text",
@@ -42,104 +50,126 @@ PROVIDERS: dict[str, Provider] = {
     "builtin": builtin.PROVIDER,
     "hf": hf.PROVIDER,
 }
-
-
+ENTRY_POINTS = "seeact_offline.providers"
 UNSAID = frozenset({"cache", "budget", "run", "seed", "typed", "concurrency", "fail_on_error"})
 """Options that are set without being given, and one that the run heeds whatever the model."""
 EVERYONES = ("price", "ask_equal", "model_version")
 """Options of every model whose replies are kept."""
-UNKNOWN_CODE = "not known"
-"""The code of an object or a function of Python that may have changed without being seen to."""
+_FILE_SPEC = re.compile(r"(?P<extension>(?P<file>.+\.py):\w+)(?:/(?P<rest>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model before it is opened."""
+
+    provider: Provider
+    name: str = ""
+    """The part behind `PROVIDER/`."""
+    code: Mapping[str, str] = field(default_factory=dict)
+    """For a provider outside the package, the digest of its code as a part of the identity."""
+
+    def identity(self, options: ModelOptions) -> dict[str, Any]:
+        """Everything that replies depend on, for the manifest. Raises ModelSpecError as opening does."""
+        return {**self.provider.identity(self.name, options), **self.code, **version_of(options)}
+
+    def open(self, options: ModelOptions) -> Model:
+        """Raises ModelSpecError, and InputError for a file of kept replies that cannot be used."""
+        model: Any = self.provider.open(self.name, options)
+        if self.provider.is_free:
+            return cast("Model", model)
+        # replies of an earlier run are not used where nobody knows whether the model has changed
+        anew = {} if self.provider.is_known else {"opened": uuid.uuid4().hex}
+
+        def identity() -> Mapping[str, Any]:
+            # the model itself may know more of what its replies depend on than the manifest says
+            own = getattr(model, "identity", None) or self.provider.identity(self.name, options)
+            return {**own, **self.code, **version_of(options), **anew}
+
+        return ModelClient(model, identity, options)
+
+
+def find_model(spec: Any) -> ModelSource:
+    """The source of the model that `PROVIDER/NAME` names (only the first slash splits: the rest may be a path), or `FILE.py:NAME`
+    (with `/REST` where NAME is a Provider), or of an object or a function of Python.
+
+    Raises ModelSpecError for a text that names none, InputError for a file that cannot be loaded.
+    """
+    if not isinstance(spec, str):
+        return ModelSource(provider_of_object(spec))
+    first, _, rest = spec.partition("/")
+    if first in PROVIDERS and rest:
+        return ModelSource(PROVIDERS[first], rest)
+    if in_file := _FILE_SPEC.fullmatch(spec):
+        first, rest = in_file["extension"], in_file["rest"] or ""
+    found = None if first in PROVIDERS else load_named(first, ENTRY_POINTS, "model")
+    if found is None:
+        known = ", ".join(PROVIDERS)
+        wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical, or FILE.py:NAME"
+        raise ModelSpecError("model", wanted, repr(spec))
+    if isinstance(found.value, Provider):
+        return ModelSource(found.value, rest, {"code": found.digest})
+    if rest:
+        raise ModelSpecError("model", f"{found.name} alone, which is no Provider", spec)
+    return ModelSource(provider_of_object(found.value, found.name, found.digest))
 
 
 def open_model(spec: Any, options: ModelOptions) -> Model:
-    """The model that `PROVIDER/NAME` names (only the first slash splits: the rest may be a path), a model itself, or any
-    function, async or not, from messages to text. This is the one place that wraps them in budget and kept replies.
+    """Opens a model, as `find_model` names it, in its budget and with its replies kept.
 
     Raises ModelSpecError for a spec that names no usable model, InputError for a file of kept replies that cannot be used.
     """
-    if not isinstance(spec, str):
-        # nothing that an earlier run was told is used where nobody knows whether the model has changed
-        anew = {} if is_known(spec) else {"opened": uuid.uuid4().hex}
-        return ModelClient(as_model(spec), lambda: {**model_identity(spec, options), **anew}, options)
-    provider, name = _provider(spec)
-    model: Any = provider.open(name, options)
-    if provider.is_free:
-        return cast("Model", model)
-
-    def identity() -> Mapping[str, Any]:
-        # the model itself may know more of what its replies depend on than the manifest says
-        own = getattr(model, "identity", None) or provider.identity(name, options)
-        return {**own, **version_of(options)}
-
-    return ModelClient(model, identity, options)
-
-
-def _provider(spec: str) -> tuple[Provider, str]:
-    """The provider and what stands behind it. Raises ModelSpecError."""
-    provider, _, name = spec.partition("/")
-    if provider not in PROVIDERS or not name:
-        known = ", ".join(PROVIDERS)
-        wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical"
-        raise ModelSpecError("model", wanted, repr(spec))
-    return PROVIDERS[provider], name
+    return find_model(spec).open(options)
 
 
 def model_name(spec: Any) -> str:
-    """The model as results name it."""
-    return spec if isinstance(spec, str) else f"python/{name_of_object(spec)}"
+    """The model as results name it. Loads nothing."""
+    if not isinstance(spec, str):
+        return f"python/{name_of_object(spec)}"
+    in_file = None if spec.partition("/")[0] in PROVIDERS else _FILE_SPEC.fullmatch(spec)
+    return spec.removeprefix(in_file["file"].removesuffix(Path(in_file["file"]).name)) if in_file else spec
 
 
 def model_identity(spec: Any, options: ModelOptions) -> Mapping[str, Any]:
-    """All that replies depend on, for the manifest: as the provider says; an object of Python by what it says itself, a function
-    by its code."""
-    provider, _, name = model_name(spec).partition("/")
-    if isinstance(spec, str):
-        known = PROVIDERS[provider].identity(name, options) if provider in PROVIDERS else {"model": spec}
-    else:
-        known = {"model": model_name(spec), "code": code_of(spec) or UNKNOWN_CODE, **getattr(spec, "identity", {})}
-    return {**known, **version_of(options)}
+    """As `ModelSource.identity`."""
+    return find_model(spec).identity(options)
 
 
 def is_known(spec: Any) -> bool:
-    """Whether two models of one identity give the same replies. An object of Python has to say so by an attribute `identity`."""
-    return isinstance(spec, str) or hasattr(spec, "identity") or code_of(spec) is not None
+    """As `Provider.is_known`."""
+    return find_model(spec).provider.is_known
 
 
 def is_free(spec: Any) -> bool:
-    """Whether calls cost neither money nor time, so that no reply is kept."""
-    return (
-        isinstance(spec, str) and (provider := PROVIDERS.get(spec.partition("/")[0])) is not None and provider.is_free
-    )
+    """As `Provider.is_free`."""
+    return find_model(spec).provider.is_free
 
 
 def reports_cost(spec: Any) -> bool:
-    """Whether the model says what each call cost, or may do so: an object of Python, until its first call shows."""
-    if isinstance(spec, str):
-        provider = PROVIDERS.get(spec.partition("/")[0])
-        return provider is not None and provider.reports_cost
-    return hasattr(spec, "complete")
+    """As `Provider.reports_cost`."""
+    return find_model(spec).provider.reports_cost
+
+
+def image_rule(spec: Any) -> ImageRule | None:
+    """As `Provider.image_rule`."""
+    found = find_model(spec)
+    return found.provider.image_rule(found.name)
 
 
 def is_text_to_text(spec: Any) -> bool:
-    """Whether the model turns one text into another, as T5 does, and holds no conversation; an object says so by an attribute
-    `is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
-    if not isinstance(spec, str):
-        return bool(getattr(spec, "is_text_to_text", False))
-    provider, _, name = spec.partition("/")
-    return provider in PROVIDERS and PROVIDERS[provider].is_text_to_text(name)
+    """As `Provider.is_text_to_text`."""
+    found = find_model(spec)
+    return found.provider.is_text_to_text(found.name)
 
 
 def ignored_options(spec: Any, options: ModelOptions) -> list[str]:
-    """The options that were given, which the model ignores."""
-    provider = PROVIDERS.get(model_name(spec).partition("/")[0])
-    heeded, usual = provider.options if provider else (), ModelOptions()
-    heeded = heeded if provider is not None and provider.is_free else (*heeded, *EVERYONES)
+    """Options that were given, which the model ignores."""
+    provider, usual = find_model(spec).provider, ModelOptions()
+    used = {*provider.options, *UNSAID, *(() if provider.is_free else EVERYONES)}
     given = [field.name for field in fields(options) if getattr(options, field.name) != getattr(usual, field.name)]
-    return [name for name in given if name not in (*heeded, *UNSAID)]
+    return [name for name in given if name not in used]
 
 
 def usage() -> str:
-    """The models there are, for people."""
-    *others, last = (f"{name}/{what}" for name, provider in PROVIDERS.items() for what in provider.usage)
-    return f"{', '.join(others)} or {last}"
+    """The models that there are, for people."""
+    named = (f"{name}/{rest}" for name, provider in PROVIDERS.items() for rest in provider.usage)
+    return f"{', '.join(named)} or FILE.py:NAME"

@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seeact_offline.models import failures
+from seeact_offline.models import PROVIDERS, failures, find_model
 from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.models.parameters import DETAIL
 from seeact_offline.models.provider import ModelOptions, version_of
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey
 
+if TYPE_CHECKING:
+    from seeact_offline.models.openai import OpenAIModel
+
 WAITING = "waiting_for_batch"
 """The failure of a call whose reply is still to come in a file."""
-_PROVIDER = "openai"
 _NOT_CARRIED_OUT = ("batch_expired", "batch_cancelled")
 """Codes of requests that were never begun."""
 
@@ -32,11 +33,12 @@ class BatchCodec:
     """How the `openai/` provider puts a request and reads a reply, with nothing sent."""
 
     def __init__(self, spec: Any, options: ModelOptions, refusals: Sequence[Mapping[str, Any]] = ()) -> None:
-        """`spec`: `openai/NAME`; `refusals`: what `give_way` noted in earlier waves. Raises ModelSpecError."""
-        provider, _, name = str(spec).partition("/")
-        if not isinstance(spec, str) or provider != _PROVIDER or not name:
-            raise ModelSpecError("model", f"{_PROVIDER}/NAME with batch", repr(spec))
-        self._model, self._options = OpenAIModel(name, options), options
+        """`refusals`: noted by `give_way` in earlier waves. Raises ModelSpecError for a model that takes no batches."""
+        self._source, self._options = find_model(spec), options
+        if not self._source.provider.takes_batches:
+            able = [f"{name}/{rest}" for name, one in PROVIDERS.items() if one.takes_batches for rest in one.usage]
+            raise ModelSpecError("model", f"{' or '.join(able)} with batch", repr(spec))
+        self._model: OpenAIModel = self._source.provider.open(self._source.name, options)
         self.refusals: list[Mapping[str, Any]] = []
         """The server's words on parameters of ours that it does not take: they are left out from the next wave on."""
         first = self.parameters
@@ -48,7 +50,7 @@ class BatchCodec:
     @property
     def identity(self) -> Mapping[str, object]:
         """As of the live model: so that replies are shared."""
-        return {**self._model.identity, **version_of(self._options)}
+        return {**self._model.identity, **self._source.code, **version_of(self._options)}
 
     @property
     def by_place(self) -> bool:

@@ -1,4 +1,4 @@
-"""Models that are objects of Python: a function from messages to text, or whatever has `complete`."""
+"""Models that are objects of Python: a function from messages to text, or an object or class with `complete`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from pathlib import Path, PurePath
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from seeact_offline.models.provider import Provider
 from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, Usage
+
+UNKNOWN_CODE = "not known"
+"""The code of an object or a function of Python that may have changed without being seen to."""
 
 
 class FunctionModel:
@@ -51,8 +55,8 @@ class FunctionModel:
         """Nothing is held open."""
 
 
-class _Kept:
-    """A caller's own model: used again by the next run, so that closing it is the caller's business."""
+class _BorrowedModel:
+    """A caller's own model: used again by the next run, so closing it is the caller's business."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -65,20 +69,42 @@ class _Kept:
 
 
 def as_model(given: Any) -> Model:
-    """Raises ModelSpecError for what is neither a model nor a function."""
+    """A model from a model, a class of one, or a function. Raises ModelSpecError for anything else."""
+    if isinstance(given, type):
+        given = given()
+        return given if hasattr(given, "complete") else as_model(given)
     if hasattr(given, "complete"):
-        return _Kept(given)
+        return _BorrowedModel(given)
     if callable(given):
         return FunctionModel(given)
     raise ModelSpecError(
         "model",
-        "PROVIDER/NAME, an object with `complete` or a function from messages to text",
+        "PROVIDER/NAME, FILE.py:NAME, an object with `complete` or a function from messages to text",
         f"a {type(given).__name__}",
     )
 
 
+def provider_of_object(given: Any, name: str | None = None, digest: str | None = None) -> Provider:
+    """The provider of one model, class or function. It is known by what it says itself (`identity`), and by its code.
+
+    `name`, `digest`: as results name it, and of its code, where it comes from a file.
+    """
+    own = getattr(given, "identity", None)
+    code = digest or code_of(given)
+    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or UNKNOWN_CODE}
+    return Provider(
+        usage=(),
+        open=lambda _, options: as_model(given),
+        identity=lambda _, options: identity | dict(own if isinstance(own, Mapping) else {}),
+        is_known=code is not None or own is not None,
+        # it may do so, until its first call shows
+        reports_cost=hasattr(given, "complete"),
+        is_text_to_text=lambda _: bool(getattr(given, "is_text_to_text", False)),
+    )
+
+
 def name_of_object(given: Any) -> str:
-    """What tells it from other objects, and is the same in the next process."""
+    """A name that tells it from other objects, and is the same in the next process."""
     named = given if hasattr(given, "__qualname__") else type(given)
     return f"{named.__module__}.{named.__qualname__}"
 

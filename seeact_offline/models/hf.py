@@ -146,5 +146,6 @@ PROVIDER = Provider(
     open=HFModel,
     identity=_identity,
     options=("max_tokens", "temperature", "image_format", "concurrency", "seed", "model_args"),
+    is_loaded=True,
     is_text_to_text=is_text_to_text,
 )

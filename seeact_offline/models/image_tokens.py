@@ -38,11 +38,8 @@ class ImageRule:
     """Tokens of a picture of this width and height. `auto` counts as `high`: the most that it can be."""
 
 
-def rule_of(model: str) -> ImageRule | None:
-    """The rule for `openai/NAME`, by NAME or by NAME without a day at its end; None: none is known."""
-    provider, _, name = model.partition("/")
-    if provider != "openai":
-        return None
+def rule_named(name: str) -> ImageRule | None:
+    """The rule for a model's name, or for the name without a day at its end; None: none is known."""
     return RULES.get(name) or RULES.get(undated(name))
 
 

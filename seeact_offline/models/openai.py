@@ -20,7 +20,9 @@ from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.http_client import ReplyTooLarge, bounded_client, response_class
+from seeact_offline.models.image_tokens import rule_named
 from seeact_offline.models.parameters import DETAIL, Parameters, chosen_parameters
+from seeact_offline.models.prices import LISTED_HOSTS
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage
 
@@ -235,4 +237,8 @@ PROVIDER = Provider(
         *("base_url", "max_tokens", "temperature", "image_detail", "image_format", "model_args", "typed"),
         *("timeout_s", "max_retries", "max_wait_s", "fail_on_error", "concurrency", "rpm", "tpm", "seed"),
     ),
+    takes_batches=True,
+    server=address_of,
+    is_listed=lambda base_url: find_server(base_url).host in LISTED_HOSTS,
+    image_rule=rule_named,
 )

@@ -63,18 +63,10 @@ class PriceTable:
         return None
 
 
-def price_of(model: str, given: Price | PriceTable | None, date: str) -> Quote | None:
-    """What `PROVIDER/NAME` charges on this day (YYYY-MM-DD). None: not known.
-
-    `given`: the user's price, which holds for any model, or table, beside which no other counts; None: the bundled table, which
-    knows the models of `openai/` alone. Whether the server is one of LISTED_HOSTS is for the caller to check.
-    """
-    if isinstance(given, Price):
-        return Quote(model, given, "", "given")
-    provider, _, name = model.partition("/")
-    if given is None and provider != "openai":
-        return None
-    return (bundled_prices() if given is None else given).find(name, date)
+def price_of(model: str, given: Price | PriceTable, date: str) -> Quote | None:
+    """The charge of `PROVIDER/NAME` on this day (YYYY-MM-DD), by the user's price, which holds for any model, or by a table. None: the
+    table has none."""
+    return Quote(model, given, "", "given") if isinstance(given, Price) else given.find(model.partition("/")[2], date)
 
 
 def undated(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a provider of models declares of itself: one `Provider` a module, listed in `PROVIDERS`."""
+"""The declaration of a provider of models: one `Provider` a module, listed in `PROVIDERS`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from seeact_offline.records import JPEG_95, ImageFormat
 
 if TYPE_CHECKING:
     from seeact_offline.models.budget import Budget, Price
+    from seeact_offline.models.image_tokens import ImageRule
 
 ImageDetail = Literal["auto", "low", "high"]
 """How closely a server is to look at a picture, in the words of OpenAI's API."""
@@ -76,19 +77,33 @@ def version_of(options: ModelOptions) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """All that the rest of the program knows of one."""
+    """Everything that the rest of the program knows of one."""
 
     usage: tuple[str, ...]
-    """What stands behind `PROVIDER/`, for people: `NAME`, `FILE`, or the names there are."""
+    """The parts that may stand behind `PROVIDER/`, for people: `NAME`, `FILE`, or all names."""
     open: Callable[[str, ModelOptions], Any]
-    """From what stands behind `PROVIDER/` a `Model`, or one that is `ServerModel`. Raises ModelSpecError, InputError."""
+    """The part behind `PROVIDER/` -> a `Model`, or a `ServerModel`. Raises ModelSpecError, InputError."""
     identity: Callable[[str, ModelOptions], Mapping[str, Any]]
-    """What replies depend on, for the manifest. Holds no secret."""
+    """The part behind `PROVIDER/` -> everything that replies depend on, for the manifest. Holds no secret."""
     options: tuple[str, ...] = ()
-    """The `ModelOptions` that it heeds, beside those that every model has: price, cache and budget."""
+    """`ModelOptions` that it uses, besides those that every model has: price, cache and budget."""
     is_free: bool = False
-    """Whether calls cost neither money nor time, so that no reply is kept."""
+    """Calls cost neither money nor time, so no reply is kept."""
+    is_known: bool = True
+    """Two models of one identity give the same replies."""
+    is_loaded: bool = False
+    """The model is held by the process that asks it, and wants its GPU."""
+    is_file: bool = False
+    """The part behind `PROVIDER/` is the path of a file."""
     reports_cost: bool = False
-    """Whether each completion says what it cost, so that `max_cost` needs no price."""
+    """Each completion may say what it cost, so `max_cost` needs no price."""
+    takes_batches: bool = False
+    """Its models put requests into files, as `BatchCodec` needs them."""
     is_text_to_text: Callable[[str], bool] = lambda name: False
-    """Of what stands behind `PROVIDER/`: whether it turns one text into another, as T5 does, and holds no conversation."""
+    """The part behind `PROVIDER/` -> True for a model that turns one text into another, as T5 does, and holds no conversation."""
+    server: Callable[[str | None], str | None] = lambda base_url: base_url
+    """A base URL, None for none -> the address of the server that the user names by it or in the environment; None: none."""
+    is_listed: Callable[[str | None], bool] = lambda base_url: False
+    """A base URL, None for none -> True where the bundled price table holds the prices of that server's models."""
+    image_rule: Callable[[str], ImageRule | None] = lambda name: None
+    """The part behind `PROVIDER/` -> how the model counts pictures; None: not known."""

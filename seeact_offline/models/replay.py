@@ -140,4 +140,4 @@ def _identity(name: str, options: ModelOptions) -> dict[str, str]:
     return {"model": "replay", "recording_digest": digest}
 
 
-PROVIDER = Provider(usage=("FILE",), open=_open_replay, identity=_identity, is_free=True)
+PROVIDER = Provider(usage=("FILE",), open=_open_replay, identity=_identity, is_free=True, is_file=True)

@@ -25,8 +25,8 @@ from typing import Any, cast
 from seeact_offline.grounding import Grounding, GroundingResult, Order, PreparedStep
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
-from seeact_offline.models import model_name, open_model
-from seeact_offline.models.image_tokens import TILES, ImageRule, rule_of
+from seeact_offline.models import image_rule, model_name, open_model
+from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_keys
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
@@ -240,7 +240,7 @@ def _orders(config: EvalConfig, job: Job, out: RunDirectory, known: Mapping[Step
 
 def _image_rule(config: EvalConfig) -> tuple[ImageRule, list[str]]:
     name = model_name(config.model)
-    rule = rule_of(name)
+    rule = image_rule(config.model)
     if rule is not None:
         return rule, []
     return TILES, [f"How {name} counts pictures is not known: they are counted as GPT-4o does."]

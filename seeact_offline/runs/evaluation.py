@@ -25,6 +25,7 @@ from seeact_offline.models import (
     ModelOptions,
     Price,
     ignored_options,
+    image_rule,
     is_free,
     is_known,
     model_identity,
@@ -34,7 +35,7 @@ from seeact_offline.models import (
 )
 from seeact_offline.models.breaker import ENOUGH
 from seeact_offline.models.budget import Budget, Ledger, priced
-from seeact_offline.models.image_tokens import TILES, rule_of
+from seeact_offline.models.image_tokens import TILES
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
 from seeact_offline.records import (
@@ -297,7 +298,7 @@ def run_id(job: Job, out: RunDirectory) -> str:
 def spending(config: EvalConfig, out: RunDirectory) -> Iterator[Budget]:
     """The budget of the run, with all that its ledger says it has spent. A run of an earlier version has no ledger: its answered
     steps count, and those of the runs in its folder. Raises InputError."""
-    price, rule = price_of_run(config), rule_of(model_name(config.model)) or TILES
+    price, rule = price_of_run(config), image_rule(config.model) or TILES
     with Ledger(out.ledger, price) as ledger:
         budget = Budget(
             config.max_cost, price, config.max_tokens, lambda size: rule.count(size, config.image_detail), ledger

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.models import PROVIDERS
+
 LEFT_OUT = (
     "Tasks, pages, pictures, prompts, replies and values are left out of this copy: the data set's terms may not let them be"
     " given away."
@@ -80,7 +82,8 @@ def _bare(value: Any) -> Any:
     provider, _, rest = value.partition("/")
     if _is_local(value):
         return _last(value)
-    return f"{provider}/{_last(rest)}" if rest and (provider == "replay" or _is_local(rest)) else value
+    is_file = provider in PROVIDERS and PROVIDERS[provider].is_file
+    return f"{provider}/{_last(rest)}" if rest and (is_file or _is_local(rest)) else value
 
 
 def _is_local(text: str) -> bool:

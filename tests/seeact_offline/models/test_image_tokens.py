@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.image_tokens import MOST_PATCHES, RULES, patches, rule_of
+from seeact_offline.models import image_rule
+from seeact_offline.models.image_tokens import MOST_PATCHES, RULES, patches
 from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail
 from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
@@ -18,7 +19,7 @@ SIZES = st.tuples(SIDES, SIDES)
 
 
 def count(model: str, size: Size, detail: ImageDetail = "high") -> int:
-    rule = rule_of(f"openai/{model}")
+    rule = image_rule(f"openai/{model}")
     assert rule is not None
     return rule.count(size, detail)
 
@@ -110,12 +111,12 @@ def test_every_picture_costs_something(size: Size, model: str, detail: ImageDeta
 
 
 def test_a_day_at_the_end_of_a_name_makes_no_other_rule() -> None:
-    assert rule_of("openai/gpt-4o-2024-08-06") is rule_of("openai/gpt-4o")
-    assert rule_of("openai/gpt-4o-mini-2024-07-18") is rule_of("openai/gpt-4o-mini")
+    assert image_rule("openai/gpt-4o-2024-08-06") is image_rule("openai/gpt-4o")
+    assert image_rule("openai/gpt-4o-mini-2024-07-18") is image_rule("openai/gpt-4o-mini")
 
 
 @pytest.mark.parametrize(
     "model", ["openai/qwen", "hf/gpt-4o", "openai/gpt-4o-audio", "builtin/lexical", "openai/gpt-5.4"]
 )
 def test_no_rule_is_guessed(model: str) -> None:
-    assert rule_of(model) is None
+    assert image_rule(model) is None

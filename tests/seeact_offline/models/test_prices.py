@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from seeact_offline.models import PROVIDERS
 from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of, read_given, undated
 from seeact_offline.records import InputError
@@ -58,13 +59,13 @@ def test_it_knows_models_of_all_three_providers(family: str) -> None:
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-2024-08-06"])
 def test_a_day_at_the_end_of_a_name_makes_no_other_model(name: str) -> None:
-    quote = price_of(f"openai/{name}", None, TODAY)
+    quote = price_of(f"openai/{name}", bundled_prices(), TODAY)
     assert quote is not None
     assert (quote.model, quote.price) == ("gpt-4o", Price(2.5, 10.0))
 
 
 def test_a_dated_name_that_is_listed_has_its_own_price() -> None:
-    quote = price_of("openai/gpt-4o-2024-05-13", None, TODAY)
+    quote = price_of("openai/gpt-4o-2024-05-13", bundled_prices(), TODAY)
     assert quote is not None
     assert quote.price == Price(5.0, 15.0)
 
@@ -74,12 +75,12 @@ def test_a_dated_name_that_is_listed_has_its_own_price() -> None:
     ["gpt-4o-mini-high", "gpt", "gpt-4o-", "gpt-4o-2024", "my-gpt-4o", "GPT-4o", "gpt-4o-latest", "openai/gpt-4o"],
 )
 def test_nothing_is_guessed(name: str) -> None:
-    assert price_of(f"openai/{name}", None, TODAY) is None
+    assert price_of(f"openai/{name}", bundled_prices(), TODAY) is None
 
 
-@pytest.mark.parametrize("model", ["hf/gpt-4o", "builtin/lexical", "replay/gpt-4o", "python/f", "gpt-4o"])
-def test_what_no_provider_bills_has_no_price(model: str) -> None:
-    assert price_of(model, None, TODAY) is None
+def test_the_bundled_table_holds_the_prices_of_the_providers_own_servers_alone() -> None:
+    assert [name for name, provider in PROVIDERS.items() if provider.is_listed(None)] == ["openai"]
+    assert not PROVIDERS["openai"].is_listed("http://localhost:8000/v1")
 
 
 def test_of_several_prices_the_latest_holds() -> None:
