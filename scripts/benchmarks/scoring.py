@@ -73,16 +73,17 @@ def _measured(command: list[str]) -> Child:
 
 def make_run(folder: Path, n_steps: int, skill: float) -> None:
     """Writes a finished run. `skill`: share of steps whose element and operation are right, where they can be."""
-    from seeact_offline.runs.directory import RunDirectory
+    from seeact_offline.runs.folder import Manifest, RunFolder
     from seeact_offline.scoring.protocols import PROTOCOLS
     from seeact_offline.scoring.results import assemble
 
     truths = _truths(n_steps)
     predictions = [_prediction(truth, skill) for truth in truths]
     made = assemble(predictions, truths, PROTOCOLS["seeact"], SETTINGS, complete=True)
-    out = RunDirectory(folder)
-    out.claim({"split": SETTINGS["split"], "model": folder.name}, SETTINGS)
-    out.finish(predictions, truths, made.rows, made.results, "")
+    out = RunFolder(folder)
+    out.claim(Manifest(identity={"split": SETTINGS["split"], "model": folder.name}, settings=SETTINGS))
+    out.order(predictions, truths)
+    out.write_scores(made.rows, made.results, "")
 
 
 def _truths(n_steps: int) -> list[Truth]:

@@ -14,7 +14,7 @@ from seeact_offline.cli.watching import NOT_THE_PAPERS, Told
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS
 from seeact_offline.runs.ablate import Ablation, ablate_markup
-from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markup_ablation import cells_of
 from seeact_offline.runs.tabling import tabulate
 from seeact_offline.scoring.report import counted
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _written(found: Ablation, remark: str) -> Drawing:
     """Writes the table in every format; returns it."""
-    out = RunDirectory(found.path)
+    out = RunFolder(found.path)
     out.write("table.json", json.dumps(found.table, indent=2) + "\n")
     drawing = TABLES["table5"](tabulate(5, [found.path], found.path), remark)
     out.write("table.md", printable(drawing.markdown()))

@@ -20,7 +20,6 @@ from seeact_offline.records import Model, Prediction, Step, StepKey, Truth
 from seeact_offline.runs.charging import replies_of
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import (
     Job,
     State,
@@ -35,6 +34,7 @@ from seeact_offline.runs.evaluation import (
     stop_on_errors,
     write_results,
 )
+from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.markup_ablation import Marking, cell_result, check_cells, markup_table
 from seeact_offline.runs.runner import answer, preparing
@@ -67,7 +67,7 @@ class _CellRun:
 
     cell: Marking
     job: Job
-    folder: RunDirectory
+    folder: RunFolder
     state: State
 
     def is_done(self, key: StepKey) -> bool:
@@ -89,7 +89,7 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Marking], watch: Watch | N
     """
     watch = watch or Watch()
     check_cells(cells, config.group_size, config.merge, config.top_k)
-    out = RunDirectory(config.out or default_out(config, NAME))
+    out = RunFolder(config.out or default_out(config, NAME))
     first = open_job(_of_cell(config, cells[0]), watch)
     out.check(_common(first.identity) | {"ablation": NAME})
     with out.alone(), spending(config, out) as budget:
@@ -97,7 +97,7 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Marking], watch: Watch | N
 
 
 def _ablate(
-    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunDirectory, budget: Budget, watch: Watch
+    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunFolder, budget: Budget, watch: Watch
 ) -> Ablation:
     """In a folder in which no other is at work."""
     runs, model = _opened(config, cells, first, out, budget)
@@ -129,13 +129,20 @@ def _common(named: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if name not in _OF_A_CELL}
 
 
-def _claim(first: Job, out: RunDirectory, replies: Mapping[str, Any] | None = None) -> None:
+def _claim(first: Job, out: RunFolder, replies: dict[str, Any] | None = None) -> None:
     """Writes the manifest of what all cells have in common."""
-    out.claim(_common(first.identity) | {"ablation": NAME}, _common(first.settings), first.made, replies)
+    out.claim(
+        Manifest(
+            identity=_common(first.identity) | {"ablation": NAME},
+            settings=_common(first.settings),
+            made=first.made,
+            replies=replies,
+        )
+    )
 
 
 def _opened(
-    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunDirectory, budget: Budget
+    config: EvalConfig, cells: Sequence[Marking], first: Job, out: RunFolder, budget: Budget
 ) -> tuple[list[_CellRun], Model]:
     """The cells in their folders, and the model; no folder is claimed before all is known to be usable."""
     truths: dict[StepKey, Truth] = {}
@@ -147,7 +154,7 @@ def _opened(
         model.counted.update(call.record.asked for prediction in done for call in prediction.calls)
     _claim(first, out)
     for run in runs:
-        run.folder.claim(run.job.identity, run.job.settings, first.made)
+        run.folder.claim(run.job.manifest)
     return runs, model
 
 
@@ -157,21 +164,19 @@ def _of_cell(config: EvalConfig, cell: Marking) -> EvalConfig:
     )
 
 
-def _cell_run(
-    config: EvalConfig, first: Job, cell: Marking, out: RunDirectory, truths: dict[StepKey, Truth]
-) -> _CellRun:
+def _cell_run(config: EvalConfig, first: Job, cell: Marking, out: RunFolder, truths: dict[StepKey, Truth]) -> _CellRun:
     """One cell with what it has done; `truths` is the same for all."""
     opened = open_strategy(_of_cell(config, cell))
     identity = first.identity | opened.identity | {"ablation": NAME}
     job = replace(first, grounding=opened.grounding, identity=identity, settings=first.settings | opened.shown)
-    folder = RunDirectory(out.path / cell.name)
+    folder = RunFolder(out.path / cell.name)
     if folder.path.exists():
         folder.check(identity)
     done = {key: prediction for key, prediction in done_before(job, folder, config).items() if prediction.ran}
     return _CellRun(cell, job, folder, State(done, truths))
 
 
-def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunDirectory, watch: Watch) -> None:
+def _announce(config: EvalConfig, runs: Sequence[_CellRun], out: RunFolder, watch: Watch) -> None:
     watch.begun(config.dataset)
     job, done = runs[0].job, sum(len(run.state.done) for run in runs)
     of, model = extent(job.split, job.settings["dataset"]), job.settings["model"]

@@ -35,12 +35,12 @@ from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, RowError, Step, StepKey
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import (
     Job,
     State,
     default_out,
     done_before,
+    dropped_before,
     model_options,
     note_replies,
     open_job,
@@ -53,6 +53,7 @@ from seeact_offline.runs.evaluation import (
     write_predictions,
     write_results,
 )
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.groundings import name_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.runner import answer, preparing
@@ -166,8 +167,8 @@ def _codec(config: EvalConfig, batches: BatchFolder) -> BatchCodec:
     return BatchCodec(config.model, model_options(config), closings[-1].refusals if closings else ())
 
 
-def _out(config: EvalConfig) -> RunDirectory:
-    return RunDirectory(config.out or default_out(config, name_of(config), model_name(config.model)))
+def _out(config: EvalConfig) -> RunFolder:
+    return RunFolder(config.out or default_out(config, name_of(config), model_name(config.model)))
 
 
 # --- export ---
@@ -185,13 +186,13 @@ class _Asked:
 
 def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: ShardLimits) -> BatchReport:
     job = open_job(config, watch)
-    out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
+    out = RunFolder(config.out or default_out(config, name_of(config), job.settings["model"]))
     out.check(job.identity)
     codec = _codec(config, batches)
     with out.alone():
         # as a live run names them, and those that a live run has named in this folder
-        job = with_dropped(job, [*out.settings().get("dropped_parameters", ()), *codec.dropped])
-        out.claim(job.identity, job.settings, job.made)
+        job = with_dropped(job, [*dropped_before(out), *codec.dropped])
+        out.claim(job.manifest)
         replies = ReplyStore(reply_store(config, out), str(codec.identity["model"]), run_id(job, out))
         for remark in replies.remarks:
             watch.note(remark)
@@ -208,7 +209,7 @@ def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: Shar
     return BatchReport(batches.path, wave.number, files, writer.requests, dict(writer.turns), steps_waiting=waiting)
 
 
-def _ended(config: EvalConfig, job: Job, out: RunDirectory, state: State) -> Run:
+def _ended(config: EvalConfig, job: Job, out: RunFolder, state: State) -> Run:
     """The run, none of whose replies is missing."""
     complete = state.done.keys() >= frozenset(job.split.keys)
     with spending(config, out) as budget:
@@ -240,7 +241,7 @@ def _given_up(batches: BatchFolder) -> dict[str, tuple[str, str]]:
 def _pass(
     config: EvalConfig,
     job: Job,
-    out: RunDirectory,
+    out: RunFolder,
     codec: BatchCodec,
     replies: ReplyStore,
     given_up: Mapping[str, tuple[str, str]],
@@ -265,7 +266,7 @@ async def _ask(
     scores: Scores | None,
     model: BatchModel,
     codec: BatchCodec,
-    out: RunDirectory,
+    out: RunFolder,
     state: State,
     asked_for: Collection[StepKey],
     writer: WaveWriter,
@@ -309,7 +310,7 @@ async def _with_lines(
     return _Asked(step, prediction, tuple(lines))
 
 
-def _left(job: Job, out: RunDirectory, state: State, asked: Collection[StepKey], progress: Steps) -> Iterable[Step]:
+def _left(job: Job, out: RunFolder, state: State, asked: Collection[StepKey], progress: Steps) -> Iterable[Step]:
     """Streams the split, notes what was right, and gives the steps to be asked."""
     known = out.load_targets()
     for step in job.split.steps():
@@ -431,7 +432,11 @@ def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
     last, dropped_before = waves[-1], codec.dropped
     _check_identity(codec, last)
     keys, out = frozenset(key for wave in waves for key in wave.request_keys()), _out(config)
-    replies = ReplyStore(reply_store(config, out), str(codec.identity["model"]), str(out.made().get("run", "")))
+    replies = ReplyStore(
+        reply_store(config, out),
+        str(codec.identity["model"]),
+        begun.made.run if (begun := out.begun()) and begun.made else "",
+    )
     try:
         with spending(config, out) as budget:
             reader = _Reader(keys, replies, budget, codec, codec.ever_sent)

@@ -44,7 +44,6 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import (
     Job,
     default_out,
@@ -54,8 +53,8 @@ from seeact_offline.runs.evaluation import (
     reply_store,
     run_coroutine,
 )
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.groundings import name_of, open_strategy
-from seeact_offline.runs.orders import repeat_folder
 from seeact_offline.runs.plan import Amount, Assumed, Plan
 from seeact_offline.runs.pricing import quote_of
 from seeact_offline.runs.runner import answer, preparing
@@ -89,7 +88,7 @@ def dry_run(
     """
     config, watch = (config or EvalConfig()).changed(**options), watch or Watch()
     job = open_job(config, watch)
-    out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
+    out = RunFolder(config.out or default_out(config, name_of(config), job.settings["model"]))
     tokenizer = tokenizer or local_tokenizer(config.no_image)
     known = _known(job, out, config)
     assumed = assumed or _measured(known.values(), tokenizer) or _assumed(config)
@@ -97,7 +96,7 @@ def dry_run(
     rule, rule_remarks = _image_rule(config)
     scores = None if job.ranking is None else job.ranking.scores()
     runs = _orders(config, job, out, known)
-    asked, asks_each = runs[0].asked, bool(job.made["ask_equal"])
+    asked, asks_each = runs[0].asked, job.made is None or job.made.ask_equal
     with _kept_replies(config, out) as (kept, kept_remarks), rare_collections():
         counting = _Counting(kept, lru_cache(1024)(tokenizer.count), rule, config, assumed, asks_each)
         run_coroutine(_count_all(runs, scores, counting, watch))
@@ -150,7 +149,7 @@ def local_tokenizer(has_markup: bool = False) -> Tokenizer:
 # --- what is known already ---
 
 
-def _known(job: Job, out: RunDirectory, config: EvalConfig) -> dict[StepKey, Prediction]:
+def _known(job: Job, out: RunFolder, config: EvalConfig) -> dict[StepKey, Prediction]:
     """What a folder holds. Raises InputError for a folder of another run; makes none."""
     if not out.manifest.exists():
         return {}
@@ -194,7 +193,7 @@ def _assumed(config: EvalConfig) -> Assumed:
 
 
 @contextmanager
-def _kept_replies(config: EvalConfig, out: RunDirectory) -> Iterator[tuple[ReplyCache | None, list[str]]]:
+def _kept_replies(config: EvalConfig, out: RunFolder) -> Iterator[tuple[ReplyCache | None, list[str]]]:
     """The replies that are paid for, and remarks on them. None: there are none."""
     path, options = reply_store(config, out), model_options(config)
     try:
@@ -221,7 +220,7 @@ class _Pass:
     """Steps that have to be asked."""
 
 
-def _orders(config: EvalConfig, job: Job, out: RunDirectory, known: Mapping[StepKey, Prediction]) -> list[_Pass]:
+def _orders(config: EvalConfig, job: Job, out: RunFolder, known: Mapping[StepKey, Prediction]) -> list[_Pass]:
     """The run, then its repeats in other orders. Raises InputError."""
     passes = [_Pass(job, asked_of(config, job.split, known))]
     for number in range(1, config.shuffle_groups + 1):
@@ -230,7 +229,7 @@ def _orders(config: EvalConfig, job: Job, out: RunDirectory, known: Mapping[Step
             grounding=open_strategy(config, Order(config.seed, number)).grounding,
             identity=job.identity | {"shuffled": number},
         )
-        done = _known(again, RunDirectory(repeat_folder(out.path, number)), config)
+        done = _known(again, out.repeat(number), config)
         passes.append(_Pass(again, asked_of(config, job.split, done)))
     return passes
 

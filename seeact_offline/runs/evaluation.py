@@ -52,9 +52,8 @@ from seeact_offline.records import (
 from seeact_offline.runs.charging import replies_of, sent_usage
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import name_of, open_strategy
-from seeact_offline.runs.orders import finished_repeats, repeat_folder
 from seeact_offline.runs.pricing import names_server, quote_of
 from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
 from seeact_offline.runs.run import Run
@@ -83,22 +82,22 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     """
     config, watch = (config or EvalConfig()).changed(**options), watch or Watch()
     job = open_job(config, watch)
-    out = RunDirectory(config.out or default_out(config, name_of(config), job.settings["model"]))
+    out = RunFolder(config.out or default_out(config, name_of(config), job.settings["model"]))
     out.check(job.identity)
     with out.alone(), spending(config, out) as budget:
         return _evaluate(config, job, out, budget, watch)
 
 
-def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, budget: Budget, watch: Watch) -> Run:
+def _evaluate(config: EvalConfig, job: Job, out: RunFolder, budget: Budget, watch: Watch) -> Run:
     """The run in its folder, where no other is at work."""
     state = State(done=done_before(job, out, config))
     asked = asked_of(config, job.split, state.done)
     state.done = {key: prediction for key, prediction in state.done.items() if key not in asked}
     options = model_options(config, out, budget, run_id(job, out))
     model = open_model(config.model, options)
-    job = with_dropped(job, out.settings().get("dropped_parameters", ()))
+    job = with_dropped(job, dropped_before(out))
     # not before the model is known to be usable: a mistyped one must not claim the folder
-    out.claim(job.identity, job.settings, job.made)
+    out.claim(job.manifest)
     watch.begun(config.dataset)
     if remark := out.version_remark():
         watch.note(remark)
@@ -133,16 +132,14 @@ def _evaluate(config: EvalConfig, job: Job, out: RunDirectory, budget: Budget, w
     return Run(out.path, failed_repeats=failed, n_left=len(job.split.keys) - reached)
 
 
-def note_replies(
-    job: Job, out: RunDirectory, predictions: Iterable[Prediction], budget: Budget
-) -> dict[str, Any] | None:
+def note_replies(job: Job, out: RunFolder, predictions: Iterable[Prediction], budget: Budget) -> dict[str, Any] | None:
     """Notes in the manifest where the run's replies come from; returns it, None for a model whose replies are not kept."""
     replies = replies_of(predictions, budget.known)
-    out.claim(job.identity, job.settings, job.made, replies)
+    out.claim(job.with_replies(replies))
     return replies
 
 
-def done_before(job: Job, out: RunDirectory, config: EvalConfig) -> dict[StepKey, Prediction]:
+def done_before(job: Job, out: RunFolder, config: EvalConfig) -> dict[StepKey, Prediction]:
     """What the folder holds. Raises InputError where it holds some that are not asked for now, which
     would be lost."""
     known = {} if is_asked_anew(config) else out.load()
@@ -178,8 +175,14 @@ class Job:
     """What the results name."""
     flagged: frozenset[StepKey] | None = None
     """Steps without which the figures are given too; None where that was not asked for."""
-    made: Mapping[str, Any] = field(default_factory=dict)
-    """When and by which command it was begun, and how it asks."""
+    made: Made | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.with_replies(None)
+
+    def with_replies(self, replies: dict[str, Any] | None) -> Manifest:
+        return Manifest(identity=self.identity, settings=self.settings, made=self.made, replies=replies)
 
 
 @dataclass
@@ -230,16 +233,16 @@ def open_job(config: EvalConfig, watch: Watch) -> Job:
     )
 
 
-def _made(config: EvalConfig, base_url: str | None) -> dict[str, Any]:
-    return {
-        "run": uuid.uuid4().hex,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": config.command,
-        "temperature": config.temperature,
-        "max_tokens": config.max_tokens,
-        "base_url": base_url,
-        "ask_equal": model_options(config).asks_each or is_free(config.model),
-    }
+def _made(config: EvalConfig, base_url: str | None) -> Made:
+    return Made(
+        run=uuid.uuid4().hex,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=config.command,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        base_url=base_url,
+        ask_equal=model_options(config).asks_each or is_free(config.model),
+    )
 
 
 def _own_words(config: EvalConfig) -> dict[str, Any]:
@@ -283,19 +286,27 @@ def dataset_name(dataset: object) -> str:
     return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
 
 
+def dropped_before(out: RunFolder) -> Collection[str]:
+    """Parameters that the server has refused so far."""
+    begun = out.begun()
+    return () if begun is None else begun.settings.get("dropped_parameters", ())
+
+
 def with_dropped(job: Job, dropped: Collection[str]) -> Job:
     """The job whose settings say which parameters the server would not take."""
     known = sorted({*job.settings.get("dropped_parameters", ()), *dropped})
     return replace(job, settings=job.settings | {"dropped_parameters": known}) if known else job
 
 
-def run_id(job: Job, out: RunDirectory) -> str:
+def run_id(job: Job, out: RunFolder) -> str:
     """Tells the run from all others, and is the same whenever it is resumed; empty for one of an earlier version."""
-    return str((out.made() or job.made).get("run", ""))
+    begun = out.begun()
+    made = job.made if begun is None else begun.made
+    return "" if made is None else made.run
 
 
 @contextmanager
-def spending(config: EvalConfig, out: RunDirectory) -> Iterator[Budget]:
+def spending(config: EvalConfig, out: RunFolder) -> Iterator[Budget]:
     """The budget of the run, with all that its ledger says it has spent. A run of an earlier version has no ledger: its answered
     steps count, and those of the runs in its folder. Raises InputError."""
     price, rule = price_of_run(config), image_rule(config.model) or TILES
@@ -305,7 +316,7 @@ def spending(config: EvalConfig, out: RunDirectory) -> Iterator[Budget]:
         )
         if ledger.is_new and not is_free(config.model):
             folders = [out.path, *(path.parent for path in out.path.glob("*/predictions.jsonl"))]
-            done = (one for folder in folders for one in RunDirectory(folder).load().values())
+            done = (one for folder in folders for one in RunFolder(folder).load().values())
             budget.add(sum(priced(one.usage, price).cost_usd or 0.0 for one in done))
         yield budget
 
@@ -317,7 +328,7 @@ def price_of_run(config: EvalConfig) -> Price | None:
 
 
 def model_options(
-    config: EvalConfig, out: RunDirectory | None = None, budget: Budget | None = None, run_id: str = ""
+    config: EvalConfig, out: RunFolder | None = None, budget: Budget | None = None, run_id: str = ""
 ) -> ModelOptions:
     """`out`: where paid replies are kept; None: nowhere."""
     return ModelOptions(
@@ -345,7 +356,7 @@ def model_options(
     )
 
 
-def reply_store(config: EvalConfig, out: RunDirectory) -> Path:
+def reply_store(config: EvalConfig, out: RunFolder) -> Path:
     """The file of paid replies: the user's, so that no other run pays for one again, or the run's own. Unless a folder is named,
     it is the run's own where another run is to ask anew: a model that answers by chance, a server on which other weights may have
     the same name, an object that does not say what it is. So it is where the user's folder cannot be written."""
@@ -375,7 +386,7 @@ async def _ask(
     scores: Scores | None,
     model: Model,
     options: ModelOptions,
-    out: RunDirectory,
+    out: RunFolder,
     state: State,
     asked: Collection[StepKey],
     budget: Budget,
@@ -478,15 +489,15 @@ def _ask_repeats(
     job: Job,
     scores: Scores | None,
     options: ModelOptions,
-    out: RunDirectory,
+    out: RunFolder,
     budget: Budget,
     watch: Watch,
 ) -> Repeats:
     """The same steps in other orders, each in a folder of its own. Budget and kept replies are those of the first order."""
     predictions: list[Prediction] = []
     for number in range(1, config.shuffle_groups + 1):
-        again, folder = _repeat(config, job, number), RunDirectory(repeat_folder(out.path, number))
-        folder.claim(again.identity, again.settings, again.made)
+        again, folder = _repeat(config, job, number), out.repeat(number)
+        folder.claim(again.manifest)
         known = State(done=done_before(again, folder, config))
         asked = asked_of(config, job.split, known.done)
         known.done = {key: prediction for key, prediction in known.done.items() if key not in asked}
@@ -511,14 +522,14 @@ def score(job: Job, state: State, prediction: Prediction) -> StepScore:
     return score_step(prediction, state.truths[prediction.key], job.protocol)
 
 
-def write_predictions(job: Job, out: RunDirectory, state: State) -> int:
+def write_predictions(job: Job, out: RunFolder, state: State) -> int:
     """Puts what was reached into order, unscored; returns how many steps that were."""
     order = [key for key in job.split.keys if key in state.done and key in state.truths]
     out.order([state.done[key] for key in order], [state.truths[key] for key in order])
     return len(order)
 
 
-def write_results(job: Job, out: RunDirectory, state: State, complete: bool) -> int:
+def write_results(job: Job, out: RunFolder, state: State, complete: bool) -> int:
     """Scores what was reached and writes all files of the run; returns how many steps that were."""
     order = [key for key in job.split.keys if key in state.done and key in state.truths]
     predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
@@ -529,9 +540,10 @@ def write_results(job: Job, out: RunDirectory, state: State, complete: bool) -> 
         job.settings,
         complete=complete,
         flagged=job.flagged,
-        orders=finished_repeats(out.path, truths),
+        orders=out.finished_repeats(truths),
     )
-    out.finish(predictions, truths, made.rows, made.results, printable(report(made.results, made.rows, notes())))
+    out.order(predictions, truths)
+    out.write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
     out.remember_flagged(job.flagged)
     return len(order)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
-from seeact_offline.runs.directory import read_results, read_steps
+from seeact_offline.runs.folder import read_results, read_steps
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import ScoredRun, compare_runs
 from seeact_offline.scoring.waterfall import LEFT_OUT

@@ -19,7 +19,7 @@ from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowE
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
 from seeact_offline.runs.config import UNGROUNDED
-from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, report_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.targets import target_of
@@ -118,9 +118,10 @@ def import_run(
         )
     finished = Finished(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
     made = finished.score(finished.protocol(rules.name))
-    folder = RunDirectory(out)
-    folder.claim(identity, settings)
-    folder.finish(finished.predictions, finished.truths, made.rows, made.results, report_of(made))
+    folder = RunFolder(out)
+    folder.claim(Manifest(identity=identity, settings=settings))
+    folder.order(finished.predictions, finished.truths)
+    folder.write_scores(made.rows, made.results, report_of(made))
     covering = Counter(problem.name for problem in [*problems, *about] if problem.of_step)
     most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
     for name in most:

@@ -20,9 +20,8 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import UNGROUNDED
-from seeact_offline.runs.directory import RunDirectory, read_manifest
 from seeact_offline.runs.finished import read_scored
-from seeact_offline.runs.orders import finished_repeats
+from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
@@ -165,7 +164,7 @@ def _several(finished: Finished, protocols: Sequence[str], out: Path | None) -> 
 
 def _write(folder: Path, made: ScoringOutput) -> Run:
     folder.mkdir(parents=True, exist_ok=True)
-    RunDirectory(folder).write_scores(made.rows, made.results, report_of(made))
+    RunFolder(folder).write_scores(made.rows, made.results, report_of(made))
     return Run(folder)
 
 
@@ -175,8 +174,8 @@ def _write(folder: Path, made: ScoringOutput) -> Run:
 def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) -> Finished:
     """A run's predictions with what was right. Raises InputError."""
     with _about_run():
-        settings = read_manifest(run)["settings"]
-        directory = RunDirectory(run)
+        settings = read_manifest(run).settings
+        directory = RunFolder(run)
         known = directory.load()
         kept = {} if dataset is not None else directory.load_targets()
         flagged = directory.flagged()
@@ -190,7 +189,7 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
             f"{len(truths) - len(reached)} of {len(truths)} steps have no prediction and are left out"
         )
     with _about_run():
-        orders = finished_repeats(run, reached)
+        orders = directory.finished_repeats(reached)
     return Finished(
         settings=settings,
         predictions=[known[truth.key] for truth in reached],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.records import InputError, Prediction
-from seeact_offline.runs.directory import RunDirectory, read_manifest
+from seeact_offline.runs.folder import RunFolder, read_manifest
 
 if TYPE_CHECKING:
     import datasets
@@ -46,7 +46,8 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """`manifest.json`: what the run was asked to do, and with which versions."""
-        return read_manifest(self.path)
+        read_manifest(self.path)
+        return RunFolder(self.path).content()
 
     @property
     def n_failed(self) -> int:
@@ -55,7 +56,7 @@ class Run:
 
     def predictions(self) -> list[Prediction]:
         """Everything that was said, in data set order."""
-        return list(RunDirectory(self.path).load().values())
+        return list(RunFolder(self.path).load().values())
 
     def report(self) -> str:
         """`report.md`, the summary for people."""

@@ -24,8 +24,8 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import DatasetError, InputError
-from seeact_offline.runs.directory import read_manifest, read_results, read_steps
 from seeact_offline.runs.finished import NOT_RUN
+from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.paired import METRICS as SCORES
@@ -147,7 +147,7 @@ def _children(path: Path) -> list[Path]:
 def _read(path: Path, base: Path) -> _Run:
     """Raises InputError for files that are not those of a run."""
     manifest, found = read_manifest(path), read_results(path)
-    settings = {**(manifest.get("settings") or {}), "protocol": found.protocol}
+    settings = {**manifest.settings, "protocol": found.protocol}
     keys = sorted(line.key for line in _counted_lines(path))
     digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()
     return _Run(path, _relative(path, base), file_digest(path / "results.json"), found, settings, digest)

@@ -10,6 +10,7 @@ from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.models import model_name
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import read_manifest
 from seeact_offline.runs.run import load_run
 
 OF_REQUESTS = ("model", "prompts", "no_image", "max_image_side")
@@ -33,7 +34,7 @@ def reply_source_of(run: Path, config: EvalConfig) -> ReplySource:
             got = model_name(given) if name == "model" else str(given)
             raise InputError(name, "none with the turn-1 texts of a finished run, for which no model is asked", got)
     try:
-        reply_source = typed(load_run(run).manifest["settings"], ReplySource)
+        reply_source = typed(read_manifest(load_run(run).path).settings, ReplySource)
     except InputError as error:
         raise InputError("replay_turn1", error.expected, error.got) from None
     except FormatError as error:

@@ -26,7 +26,7 @@ from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import OPERATIONS, CropBox, InputError, RowError, StepKey
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.directory import read_manifest
+from seeact_offline.runs.folder import read_manifest
 from seeact_offline.runs.turn1 import reply_source_of
 from seeact_offline.scoring.agreement import ElementLabel, Kappa, agreement, differ
 from seeact_offline.viewer.data import open_data
@@ -79,7 +79,7 @@ class Annotating:
         """
         self._run, self._lock = run, threading.Lock()
         self._texts = _texts(run)
-        self._data = open_data(read_manifest(run)["settings"], dataset)
+        self._data = open_data(read_manifest(run).settings, dataset)
         self._by_name = {step_name(key): key for key in self._texts}
         self._second = {} if second is None else self._checked(_read("second", second), "second", second)
         self._has_second = second is not None

@@ -16,8 +16,7 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.config import UNGROUNDED
-from seeact_offline.runs.directory import RunDirectory, read_prediction
-from seeact_offline.runs.targets import read_target
+from seeact_offline.runs.folder import RunFolder, read_prediction, read_target
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.step_scores import rows, score_steps
@@ -331,7 +330,7 @@ def _line_at(path: Path, offset: int | None, read: Callable[[str], T]) -> T | No
 
 def _unfinished(run: ViewedRun, said: Mapping[StepKey, _Said]) -> ViewedRun:
     """With its steps so far scored under its own protocol."""
-    truths = RunDirectory(run.path).load_targets()
+    truths = RunFolder(run.path).load_targets()
     protocol = find_protocol(run.settings.get("protocol") or "", grounded=run.settings.get("grounding") != UNGROUNDED)
     known = [key for key in run.said if key in truths]
     scored = {row.key: row for row in _scored(run, known, truths, protocol)}

@@ -53,8 +53,8 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.replies.elimination_answer import LAYOUTS, Layout
-from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.folder import RunFolder
 from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows, write_parquet
 from tests.reference.elimination import Outcome, eliminate
@@ -573,7 +573,7 @@ def test_a_server_that_answers_at_random_is_eliminated_with_as_the_slow_one_does
         outcome = cli(*words(sample, tmp_path / "run", *asked, *more))
         assert outcome.status == 0, outcome.err
         n_asked = server.n_completed
-    predictions = RunDirectory(tmp_path / "run").load()
+    predictions = RunFolder(tmp_path / "run").load()
     wanted = {key: slow(sample, key, p.ranked, p.groups, more) for key, p in predictions.items()}
     assert n_asked == sum(len(outcome.calls) for outcome in wanted.values())
     for key, prediction in predictions.items():

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.runs.directory import RunDirectory
 from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.run import Run
 from tests.tiny_models import save_llava
 
@@ -76,7 +76,7 @@ def run(model: str, out: Path, **options: Any) -> Run:
 
 def said(run: Run) -> dict[Any, list[tuple[str, ...]]]:
     """What the model said, group by group."""
-    predictions = RunDirectory(run.path).load()
+    predictions = RunFolder(run.path).load()
     return {key: [group.replies for group in prediction.groups] for key, prediction in predictions.items()}
 
 
@@ -85,7 +85,7 @@ def test_a_server_and_this_process_say_the_same(folder: Path, base_url: str, tmp
     local = run(f"hf/{folder}", tmp_path / "local")
     for finished in (served, local):
         assert finished.n_left == 0
-        assert all(prediction.ran for prediction in RunDirectory(finished.path).load().values())
+        assert all(prediction.ran for prediction in RunFolder(finished.path).load().values())
         assert not {"truncated", "empty_reply"} & {*finished.results["failures"], *finished.results["reply_failures"]}
     assert said(served) == said(local)
     counted = ("calls", "prompt_tokens", "completion_tokens")

@@ -25,7 +25,7 @@ from seeact_offline.records import (
     ModelStopped,
     Request,
 )
-from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
@@ -237,7 +237,7 @@ def test_a_run_that_stops_asks_no_further_step_and_keeps_what_was_answered(tmp_p
     model = Erring(RuntimeError("out of luck"), every=2)
     with pytest.raises(ModelStopped, match="at most 30% of steps to end in an error, not 4 of 7"):
         run(many, tmp_path / "run", model=model, fail_on_error=0.3, concurrency=1)
-    assert sum(one.ran for one in RunDirectory(tmp_path / "run").load().values()) == 3
+    assert sum(one.ran for one in RunFolder(tmp_path / "run").load().values()) == 3
 
 
 def test_steps_that_are_at_fault_are_no_errors_of_the_model(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.dataset import load_steps
 from seeact_offline.records import Operation, Step, StepKey, Truth
-from seeact_offline.runs.directory import RunDirectory
+from seeact_offline.runs.folder import RunFolder, read_target, target_line
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.targets import read_target, target_line
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.cli.conftest import read_json, read_lines
 
@@ -76,7 +75,7 @@ def test_a_target_from_before_is_read() -> None:
 
 def test_steps_runs_and_predictions_show_themselves_in_a_line(run: Run) -> None:
     step: Step = next(iter(load_steps("sample", "cross_task", limit=1)))
-    prediction = next(iter(RunDirectory(run.path).load().values()))
+    prediction = next(iter(RunFolder(run.path).load().values()))
     assert all(len(repr(one)) <= 120 and "\n" not in repr(one) for one in (step, prediction, Run(Path("runs/a"))))
     assert step.website in repr(step)
 

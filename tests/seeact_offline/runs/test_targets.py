@@ -13,8 +13,8 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.files.formats import FormatError
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, InputError, Operation, RowError, StepKey, Truth
-from seeact_offline.runs.directory import RunDirectory
-from seeact_offline.runs.targets import read_target, target_line, target_of
+from seeact_offline.runs.folder import RunFolder, read_target, target_line
+from seeact_offline.runs.targets import target_of
 
 texts = st.text(max_size=8)
 ids = st.frozensets(texts, max_size=3)
@@ -67,8 +67,8 @@ def test_what_is_no_target_is_refused(text: str) -> None:
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "targets.jsonl").write_text(json.dumps({"annotation_id": "t"}) + "\n")
     with pytest.raises(InputError, match=r"line 1 of .*targets\.jsonl"):
-        RunDirectory(tmp_path).load_targets()
+        RunFolder(tmp_path).load_targets()
 
 
 def test_a_run_from_before_has_no_targets(tmp_path: Path) -> None:
-    assert RunDirectory(tmp_path).load_targets() == {}
+    assert RunFolder(tmp_path).load_targets() == {}

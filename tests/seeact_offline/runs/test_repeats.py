@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth, Usage
-from seeact_offline.runs.directory import RunDirectory
-from seeact_offline.runs.orders import finished_repeats, repeat_folder
+from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import price_of_batching, shuffle_spread
 
@@ -23,22 +22,22 @@ def prediction(truth: Truth, element: str | None = "1") -> Prediction:
 
 
 def write_repeat(run: Path, number: int, elements: list[str]) -> None:
-    with_predictions = RunDirectory(repeat_folder(run, number))
-    with_predictions.claim({"shuffled": number}, {})
+    with_predictions = RunFolder(run).repeat(number)
+    with_predictions.claim(Manifest(identity={"shuffled": number}, settings={}))
     with with_predictions as out:
         for truth, element in zip(TRUTHS, elements, strict=False):
             out.append(prediction(truth, element), truth)
 
 
 def test_a_run_without_repeats_has_no_spread(tmp_path: Path) -> None:
-    assert shuffle_spread(finished_repeats(tmp_path, TRUTHS), TRUTHS, PROTOCOLS["seeact"]) is None
+    assert shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"]) is None
 
 
 def test_the_spread_is_of_the_repeats_in_order_of_number(tmp_path: Path) -> None:
     shares = {1: ["1", "1", "1", "1"], 2: ["1", "1", "2", "2"], 10: ["1", "2", "2", "2"]}
     for number, elements in shares.items():
         write_repeat(tmp_path, number, elements)
-    spread = shuffle_spread(finished_repeats(tmp_path, TRUTHS), TRUTHS, PROTOCOLS["seeact"])
+    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
     assert spread is not None
     assert spread["n_orders"] == 3
     values = [1.0, 0.5, 0.25]
@@ -47,7 +46,7 @@ def test_the_spread_is_of_the_repeats_in_order_of_number(tmp_path: Path) -> None
 
 def test_one_repeat_says_nothing_of_how_repeats_vary(tmp_path: Path) -> None:
     write_repeat(tmp_path, 1, ["1"] * 4)
-    spread = shuffle_spread(finished_repeats(tmp_path, TRUTHS), TRUTHS, PROTOCOLS["seeact"])
+    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
     assert spread is not None
     assert spread["element_accuracy"]["sd"] is None
 
@@ -55,7 +54,7 @@ def test_one_repeat_says_nothing_of_how_repeats_vary(tmp_path: Path) -> None:
 def test_a_repeat_that_lacks_a_step_is_not_counted(tmp_path: Path) -> None:
     write_repeat(tmp_path, 1, ["1"] * 4)
     write_repeat(tmp_path, 2, ["2"] * 3)
-    spread = shuffle_spread(finished_repeats(tmp_path, TRUTHS), TRUTHS, PROTOCOLS["seeact"])
+    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
     assert spread is not None
     assert (spread["n_orders"], spread["element_accuracy"]["values"]) == (1, [1.0])
 

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import Call, CallRecord, InputError, Operation, Prediction, Reply, StepKey, Truth, Usage
-from seeact_offline.runs.directory import (
+from seeact_offline.runs.folder import (
     FLAGGED,
-    RunDirectory,
+    Manifest,
+    RunFolder,
     _Group,
     _Usage,
     prediction_line,
@@ -117,7 +118,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize(("row", "problem"), DAMAGED.values(), ids=DAMAGED.keys())
 def test_a_damaged_line_is_an_error_that_loading_names(row: Any, problem: str, tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path)
+    run = RunFolder(tmp_path)
     text = row if isinstance(row, str) else json.dumps(row)
     run.predictions.write_text(f"{json.dumps(ROW)}\n{text}\n{json.dumps(ROW)}\n")
     with pytest.raises(
@@ -151,7 +152,7 @@ def a_manifest(folder: Path, content: Any) -> Path:
 
 def test_a_manifest_is_given_back_with_all_that_it_holds(tmp_path: Path) -> None:
     content = {"identity": {"seed": 0}, "settings": SETTINGS | {"later": 1}, "later": {"x": "\ud83d"}}
-    assert read_manifest(a_manifest(tmp_path, content)) == content
+    assert RunFolder(a_manifest(tmp_path, content)).content() == content
 
 
 @pytest.mark.parametrize(
@@ -178,15 +179,15 @@ def test_a_manifest_that_is_none_is_refused_in_one_sentence(tmp_path: Path, cont
 
 
 def test_settings_take_the_place_of_those_that_a_manifest_lacks(tmp_path: Path) -> None:
-    run = RunDirectory(a_manifest(tmp_path, {"schema": 1, "identity": {"seed": 0}}))
-    run.claim({"seed": 0}, SETTINGS)
-    assert read_manifest(tmp_path) == {"schema": 1, "identity": {"seed": 0}, "settings": SETTINGS}
+    run = RunFolder(a_manifest(tmp_path, {"schema": 1, "identity": {"seed": 0}}))
+    run.claim(Manifest(identity={"seed": 0}, settings=SETTINGS))
+    assert run.content() == {"schema": 1, "identity": {"seed": 0}, "settings": SETTINGS}
 
 
 def test_flagged_steps_are_read_back(tmp_path: Path) -> None:
     keys = frozenset({StepKey("a", "b"), StepKey("a", "\ud83d")})
-    RunDirectory(tmp_path).remember_flagged(keys)
-    assert RunDirectory(tmp_path).flagged() == keys
+    RunFolder(tmp_path).remember_flagged(keys)
+    assert RunFolder(tmp_path).flagged() == keys
 
 
 def test_a_flagged_line_that_names_no_step_is_refused(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_a_flagged_line_that_names_no_step_is_refused(tmp_path: Path) -> None:
         InputError,
         match=r"^out: expected action_uid to be a text, got 3 in line 1 of .*flagged.jsonl, which names no step$",
     ):
-        RunDirectory(tmp_path).flagged()
+        RunFolder(tmp_path).flagged()
 
 
 # --- what calls took ---
@@ -205,7 +206,7 @@ def test_what_calls_took_has_a_file_of_its_own(tmp_path: Path) -> None:
     """Their seconds differ from run to run, and predictions must not."""
     calls = tuple(Call(0, turn, CallRecord(2, 0.5, f"r{turn}")) for turn in (1, 2))
     prediction = Prediction(StepKey("a", "b"), (), None, "", "", calls=calls)
-    with RunDirectory(tmp_path) as out:
+    with RunFolder(tmp_path) as out:
         out.append(prediction, Truth(prediction.key, Operation("CLICK"), frozenset()))
     lines = [json.loads(line) for line in out.timings.read_text().splitlines()]
     assert [(line["turn"], line["attempts"], line["request_id"]) for line in lines] == [(1, 2, "r1"), (2, 2, "r2")]
@@ -213,7 +214,7 @@ def test_what_calls_took_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_run_that_calls_nobody_has_no_such_file(tmp_path: Path) -> None:
-    with RunDirectory(tmp_path) as out:
+    with RunFolder(tmp_path) as out:
         key = StepKey("a", "b")
         out.append(Prediction(key, (), None, "", ""), Truth(key, Operation("CLICK"), frozenset()))
     assert not out.timings.exists()

@@ -1,0 +1,635 @@
+"""A run's folder: the one place that reads and writes its files.
+
+`manifest.json` is written first; `predictions.jsonl` grows as steps finish, in any order, and is put into data set order at
+the end, so that a finished run's files are the same bytes whatever the concurrency and however often it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.markdown import printable
+from seeact_offline.files.named import read_regular
+from seeact_offline.files.redaction import redact, redact_values
+from seeact_offline.files.whole import replace_text
+from seeact_offline.records import (
+    Box,
+    Call,
+    CallRecord,
+    InputError,
+    Kinship,
+    Operation,
+    Prediction,
+    Reply,
+    StepKey,
+    Truth,
+    Usage,
+)
+from seeact_offline.scoring.report import how_it_was_run
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.step_scores import StepRow
+
+FLAGGED = "flagged.jsonl"
+LOCK = ".lock"
+REPEAT = "shuffled-"
+"""How the folders of a run's repeats begin."""
+SELECTION = frozenset({"limit", "tasks"})
+"""Parts of an identity of earlier versions that only say which steps are asked."""
+SCHEMA = 1
+"""The version of the manifest's layout."""
+LATER = frozenset({"data_digest", "code"})
+"""Parts of an identity that manifests of earlier versions lack."""
+DATA = frozenset({"dataset_fingerprint", "data_digest"})
+"""Parts of an identity that describe the data."""
+PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
+
+
+class Made(msgspec.Struct, frozen=True):
+    """When and by which command a run was begun, and how it asks."""
+
+    run: str = ""
+    """Tells the run from all others; empty for one of an earlier version."""
+    date: str = ""
+    command: str | None = None
+    temperature: float = 0.0
+    max_tokens: int = 4096
+    base_url: str | None = None
+    ask_equal: bool = True
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`manifest.json`, in two parts: the identity, on which predictions depend, and what else is worth recording."""
+
+    identity: dict[str, Any]
+    settings: dict[str, Any]
+    """As results name the run."""
+    made: Made | None = None
+    replies: dict[str, Any] | None = None
+    """Where the replies come from, as `charging.replies_of` counts them."""
+
+    def changed(
+        self, *, identity: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+    ) -> Manifest:
+        """With these entries in the identity, and these among the settings."""
+        return msgspec.structs.replace(
+            self, identity={**self.identity, **(identity or {})}, settings={**self.settings, **(settings or {})}
+        )
+
+    @property
+    def lines(self) -> dict[str, Any]:
+        """The parts that may change while a run is in its folder."""
+        return {"settings": self.settings, **({"replies": self.replies} if self.replies else {})}
+
+
+class RunFolder:
+    """One folder of a run. Use as a context manager: the predictions file is open for appending inside."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # whether `check` has made the folder
+        self._is_ours = False
+        self._journal = Journal(path / "predictions.jsonl")
+        self._targets = Journal(path / "targets.jsonl")
+        self._timings = Journal(path / "calls.jsonl")
+        self._open = ExitStack()
+
+    @property
+    def predictions(self) -> Path:
+        return self._journal.path
+
+    @property
+    def targets(self) -> Path:
+        """The right answers of the steps reached."""
+        return self._targets.path
+
+    @property
+    def calls(self) -> Path:
+        """The store of paid replies of this run alone."""
+        return self.path / "calls.sqlite"
+
+    @property
+    def timings(self) -> Path:
+        """One line a call, in the order in which steps ended: its attempts, duration and usage."""
+        return self._timings.path
+
+    @property
+    def ledger(self) -> Path:
+        """The money that the run may have spent, attempt by attempt."""
+        return self.path / "spending.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / "manifest.json"
+
+    # --- the manifest ---
+
+    def check(self, identity: Mapping[str, Any]) -> None:
+        """Makes the folder; raises InputError where that cannot be, or where it holds a run of another configuration."""
+        try:
+            self._is_ours = self._is_ours or not self.path.exists()
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError("out", "a folder that can be made", f"{self.path}: {error.strerror}") from None
+        if self.manifest.exists():
+            _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
+        elif self.predictions.exists():
+            got = f"none beside the predictions in {self.path}; name another folder"
+            raise InputError("out", "a manifest.json", got)
+
+    def claim(self, manifest: Manifest) -> None:
+        """Writes the manifest. Where one of the same identity is there, only its settings and the source of its replies
+        change: when and how the run was begun stays. Raises InputError."""
+        self.check(manifest.identity)
+        if self.manifest.exists():
+            _write_json(self.manifest, {**self.content(), **manifest.lines})
+            return
+        made = {} if manifest.made is None else {"made": msgspec.to_builtins(manifest.made)}
+        begun = {"schema": SCHEMA, "identity": manifest.identity, **manifest.lines, **made, **_environment()}
+        _write_json(self.manifest, begun)
+
+    def begun(self) -> Manifest | None:
+        """The manifest that is there; None before there is one. Raises InputError."""
+        return read_manifest(self.path) if self.manifest.exists() else None
+
+    def version_remark(self) -> str | None:
+        """A remark where another version of this package began the run; None for the same one. Raises InputError."""
+        began = (self.content().get("packages") or {}).get(PACKAGES[0])
+        now = _environment()["packages"].get(PACKAGES[0])
+        is_same = began in (None, now)
+        return None if is_same else f"{PACKAGES[0]} {began} began the run in {self.path}, and {now} resumes it"
+
+    def content(self) -> dict[str, Any]:
+        """All of `manifest.json`, with what later versions may have added. Raises InputError."""
+        with worded(f"{self.manifest}, which is no manifest of ours"):
+            content = read_json(read_regular(self.manifest))
+            schema = typed(content, _AnyManifest).schema
+        if schema != SCHEMA:
+            got = f"schema {schema} in {self.manifest}, of another version"
+            raise InputError("out", f"a manifest of schema {SCHEMA}", got)
+        return dict(content)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other runs out of this folder inside. Raises InputError where one is at work in it.
+
+        A folder that was made for a run is removed again if it is empty at the end, as the run could not begin.
+        """
+        lock = FileLock(self.path / LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            got = f"{self.path}, into which another process is writing; wait for it, or name another folder"
+            raise InputError("out", "a folder of one run at a time", got) from None
+        except (NotImplementedError, OSError) as error:
+            got = f"{self.path}: {error}; name a folder on a disk of this machine"
+            raise InputError("out", "a folder on a file system that can lock files", got) from None
+        try:
+            yield
+        finally:
+            lock.release()
+            if self._is_ours and all(path.name == LOCK for path in self.path.iterdir()):
+                (self.path / LOCK).unlink(missing_ok=True)
+                self.path.rmdir()
+
+    # --- steps as they finish ---
+
+    def __enter__(self) -> Self:
+        for journal in (self._journal, self._targets):
+            self._open.enter_context(journal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def append(self, prediction: Prediction, truth: Truth) -> None:
+        """Adds a line to each file and hands it to the operating system before it returns."""
+        for call in prediction.calls:
+            if not self._timings.is_open:
+                self._open.enter_context(self._timings)
+            place = {**prediction.key._asdict(), "group": call.group, "turn": call.turn}
+            self._timings.append(_line({**place, **asdict(call.record)}))
+        self._targets.append(target_line(truth))
+        self._journal.append(prediction_line(prediction))
+
+    def load(self) -> dict[StepKey, Prediction]:
+        """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
+        done: dict[StepKey, Prediction] = {}
+        calls = self.load_calls()
+        for line in self._journal.lines():
+            with worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
+                prediction = read_prediction(line.text)
+            done[prediction.key] = replace(prediction, calls=tuple(calls.get(prediction.key, ())))
+        return done
+
+    def load_targets(self) -> dict[StepKey, Truth]:
+        """The right answers so far; empty for a run from before they were kept. Raises InputError for damage."""
+        found: dict[StepKey, Truth] = {}
+        for line in self._targets.lines():
+            with worded(f"line {line.number} of {self.targets}, which says of no step what was right"):
+                truth = read_target(line.text)
+            found[truth.key] = truth
+        return found
+
+    def load_calls(self) -> dict[StepKey, list[Call]]:
+        """The calls of each step when it was last asked. Raises InputError for damage."""
+        found: dict[StepKey, list[Call]] = {}
+        for line in self._timings.lines():
+            with worded(f"line {line.number} of {self.timings}, which says of no call what it took"):
+                call = decoded(line.text, _CallLine)
+            calls = found.setdefault(call.key, [])
+            if any((one.group, one.turn) == (call.group, call.turn) for one in calls):
+                # the step was asked again
+                calls.clear()
+            calls.append(Call(call.group, call.turn, call.record))
+        return found
+
+    # --- at the end ---
+
+    def order(self, predictions: Iterable[Prediction], truths: Iterable[Truth]) -> None:
+        """Writes predictions and targets anew, in this order; a file that would not change is left alone."""
+        replace_text(self.predictions, _lines(map(prediction_line, predictions)))
+        replace_text(self.targets, _lines(map(target_line, truths)))
+
+    def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
+        """Writes scores, results and report; a file that would not change is left alone."""
+        replace_text(self.path / "steps.jsonl", _lines(map(_line, steps)))
+        _write_json(self.path / "results.json", results)
+        how = how_it_was_run(self.content()) if self.manifest.exists() else ""
+        replace_text(self.path / "report.md", redact(report + printable(how)))
+
+    def remember_flagged(self, keys: frozenset[StepKey] | None) -> None:
+        """Notes the steps without which the figures were given too, so that scoring again gives them too."""
+        if keys is None:
+            (self.path / FLAGGED).unlink(missing_ok=True)
+        else:
+            replace_text(self.path / FLAGGED, _lines(_line(key._asdict()) for key in sorted(keys)))
+
+    def flagged(self) -> frozenset[StepKey] | None:
+        """The steps that `remember_flagged` noted; None for a run that did not ask."""
+        path = self.path / FLAGGED
+        if not path.exists():
+            return None
+        keys = set()
+        for number, line in enumerate(read_regular(path).splitlines(), 1):
+            with worded(f"line {number} of {path}, which names no step"):
+                keys.add(typed(read_json(line), _KeyLine).key)
+        return frozenset(keys)
+
+    def write(self, name: str, text: str) -> None:
+        """One more file of the run, whole or not at all."""
+        replace_text(self.path / name, redact(text))
+
+    # --- repeats in other orders ---
+
+    def repeat(self, number: int) -> RunFolder:
+        """The folder of the run's repeat in another order; `number` from 1."""
+        return RunFolder(self.path / f"{REPEAT}{number}")
+
+    def finished_repeats(self, truths: Sequence[Truth]) -> list[list[Prediction]]:
+        """The predictions of every repeat that has one for each of these steps, in order of number."""
+        numbers = [path.name.removeprefix(REPEAT) for path in self.path.glob(f"{REPEAT}*")]
+        found = [self.repeat(number).load() for number in sorted(int(n) for n in numbers if n.isdecimal())]
+        return [[done[truth.key] for truth in truths] for done in found if all(truth.key in done for truth in truths)]
+
+
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run. Raises InputError when there is none."""
+    folder = RunFolder(run)
+    if not folder.manifest.is_file():
+        raise InputError("out", "a folder of a finished run with a manifest.json", str(run))
+    content = folder.content()
+    with worded(f"{folder.manifest}, which does not say how its run was set up"):
+        typed(content.get("settings") or {}, _Settings)
+        return typed({**content, "settings": content.get("settings") or {}}, Manifest)
+
+
+@contextmanager
+def worded(where: str, argument: str = "out") -> Iterator[None]:
+    """Turns what cannot be read inside into an InputError of this argument that ends with `where`."""
+    try:
+        yield
+    except FormatError as error:
+        raise InputError(argument, error.expected, f"{error.got} in {where}") from None
+    except OSError as error:
+        raise InputError(argument, "a readable file", f"{where}: {error}") from None
+
+
+# --- lines, as they are written and read ---
+
+
+def prediction_line(prediction: Prediction) -> str:
+    """The JSON of one line of `predictions.jsonl`; omits optional fields that are not set."""
+    optional = {
+        "point": prediction.point,
+        "notes": dict(prediction.notes) or None,
+        "reachable": prediction.reachable,
+        "element_text": prediction.element_text or None,
+    }
+    row = {
+        "annotation_id": prediction.key.annotation_id,
+        "action_uid": prediction.key.action_uid,
+        "element_id": prediction.element_id,
+        "op": prediction.op,
+        "value": prediction.value,
+        "failure": prediction.failure,
+        "detail": prediction.detail,
+        "ran": prediction.ran,
+        "usage": prediction.usage.named,
+        "ranked": prediction.ranked,
+        "groups": [asdict(group) for group in prediction.groups],
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+    return _line(row)
+
+
+def read_prediction(text: str) -> Prediction:
+    """Reverses `prediction_line`. Raises FormatError."""
+    line = decoded(text, _PredictionLine)
+    return Prediction(
+        key=line.key,
+        groups=tuple(Reply(**msgspec.structs.asdict(group)) for group in line.groups),
+        element_id=line.element_id,
+        op=line.op,
+        value=line.value,
+        ranked=line.ranked,
+        usage=line.usage.read,
+        failure=line.failure,
+        detail=line.detail,
+        ran=line.ran,
+        point=line.point,
+        notes=tuple(sorted(line.notes.items())),
+        reachable=line.reachable,
+        element_text=line.element_text,
+    )
+
+
+def target_line(truth: Truth) -> str:
+    """The JSON of one line of `targets.jsonl`."""
+    operation = truth.operation
+    row = {
+        **truth.key._asdict(),
+        "website": truth.website,
+        "domain": truth.domain,
+        "op": operation.op,
+        "value": operation.value,
+        "original_op": operation.original_op,
+        "target": truth.target,
+        "positives": sorted(truth.positives),
+        "boxes": truth.boxes,
+        "picture_size": truth.picture_size,
+        "n_actions": truth.n_actions,
+        "n_before": truth.n_before,
+        "n_candidates": truth.n_candidates,
+        "kin": {kinship: sorted(ids) for kinship, ids in truth.kin.items()},
+        "task": truth.task,
+        "index": truth.index,
+        "split": truth.split,
+        "element_text": truth.element_text,
+        "action_text": truth.action_text,
+        "positives_in_order": truth.positives_in_order,
+    }
+    return _line(row)
+
+
+def read_target(text: str) -> Truth:
+    """Reverses `target_line`. Raises FormatError."""
+    line = decoded(text, _TargetLine)
+    alike = {name: getattr(line, name) for name in line.__struct_fields__ if name not in _TargetLine.OTHERS}
+    return Truth(
+        key=line.key,
+        operation=Operation(line.op, line.value, line.original_op),
+        boxes=tuple(Box(*box) for box in line.boxes),
+        kin=cast("dict[Kinship, frozenset[str]]", line.kin),
+        **alike,
+    )
+
+
+class _AnyManifest(msgspec.Struct):
+    """The parts of `manifest.json` that every version has."""
+
+    identity: dict[str, Any]
+    settings: dict[str, Any] | None = None
+    schema: int = SCHEMA
+    packages: dict[str, Any] = {}
+
+
+class _Settings(msgspec.Struct):
+    """The settings that scoring a run again needs."""
+
+    split: str
+    dataset: str
+    dataset_fingerprint: str
+    limit: int | None
+    protocol: str
+    merge: str | None
+    top_k: int | None
+    seed: int
+
+
+class _KeyLine(msgspec.Struct, frozen=True):
+    """A line that names a step."""
+
+    annotation_id: str
+    action_uid: str
+
+    @property
+    def key(self) -> StepKey:
+        return StepKey(self.annotation_id, self.action_uid)
+
+
+class _Usage(msgspec.Struct, forbid_unknown_fields=True):
+    """`Usage` as a line holds it."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    image_tokens: int = 0
+    # a whole number stays one, so that the line is written again as it was
+    cost_usd: int | float | None = 0.0
+    unreported: int = 0
+
+    @property
+    def read(self) -> Usage:
+        return Usage(**msgspec.structs.asdict(self))
+
+
+class _CallLine(_KeyLine, frozen=True):
+    """A line of `calls.jsonl`."""
+
+    group: int
+    turn: int
+    attempts: int
+    seconds: float
+    request_id: str | None = None
+    asked: str = ""
+    reused: bool = False
+    from_store: str | None = None
+    usage: _Usage | None = None
+
+    @property
+    def record(self) -> CallRecord:
+        usage = None if self.usage is None else self.usage.read
+        return CallRecord(self.attempts, self.seconds, self.request_id, self.asked, self.reused, self.from_store, usage)
+
+
+class _Group(msgspec.Struct, forbid_unknown_fields=True):
+    """`Reply` as a line holds it."""
+
+    group: int
+    offered: tuple[str, ...]
+    replies: tuple[str, ...]
+    element_id: str | None
+    op: str
+    value: str
+    failure: str | None = None
+    detail: str = ""
+    is_final_round: bool = False
+
+
+class _PredictionLine(_KeyLine, frozen=True):
+    """A line of `predictions.jsonl`. Ignores what a later version adds, though not inside of groups and usage."""
+
+    groups: tuple[_Group, ...]
+    element_id: str | None
+    op: str
+    value: str
+    ranked: tuple[str, ...]
+    usage: _Usage
+    failure: str | None
+    detail: str
+    ran: bool
+    point: tuple[float, float] | None = None
+    notes: dict[str, int] = {}
+    reachable: bool | None = None
+    element_text: str = ""
+
+
+class _TargetLine(_KeyLine, frozen=True):
+    """A line of `targets.jsonl`."""
+
+    OTHERS: ClassVar = ("annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin")
+    """Fields that `Truth` holds in another form."""
+    op: str
+    value: str
+    positives: frozenset[str]
+    website: str = ""
+    domain: str = ""
+    original_op: str = ""
+    target: str | None = None
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    picture_size: tuple[int, int] | None = None
+    n_actions: int = 0
+    n_before: int = 0
+    n_candidates: int = 0
+    kin: dict[str, frozenset[str]] = {}
+    task: str = ""
+    index: int | None = None
+    split: str = ""
+    element_text: str = ""
+    action_text: str = ""
+    positives_in_order: tuple[str, ...] = ()
+
+
+# --- the scored run ---
+
+
+def read_results(run: Path) -> Results:
+    """The figures of a scored run. Raises InputError where there are none."""
+    path = run / "results.json"
+    try:
+        return decoded(read_regular(path), Results)
+    except FormatError as error:
+        raise InputError("runs", error.expected, f"{error.got} in {path}") from None
+    except OSError:
+        got = f"no {path} that can be read"
+        raise InputError("runs", "folders of finished runs, with results.json", got) from None
+
+
+def read_steps(run: Path) -> dict[StepKey, StepRow]:
+    """The scored steps of a run, in the file's order. Raises InputError, also for a step that is there twice."""
+    steps: dict[StepKey, StepRow] = {}
+    journal = Journal(run / "steps.jsonl")
+    if not journal.path.is_file():
+        got = f"no {journal.path}; finish the run, or score it"
+        raise InputError("runs", "folders of finished runs, with steps.jsonl", got)
+    for line in journal.lines():
+        with worded(f"line {line.number} of {journal.path}", "runs"):
+            row = decoded(line.text, StepRow)
+        if row.key in steps:
+            raise InputError("runs", "every step once", f"{row.key} again in line {line.number} of {journal.path}")
+        steps[row.key] = row
+    return steps
+
+
+# --- helpers ---
+
+
+def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
+    compared = {*old, *new} - SELECTION - (LATER - old.keys())
+    differing = sorted(name for name in compared if old.get(name) != new.get(name))
+    if differing and DATA.issuperset(differing):
+        got = (
+            f"other rows, pages or pictures than those with which the run in {path} began; name another folder for out"
+        )
+        raise InputError("dataset", "the data of this run", got)
+    if differing:
+        name = differing[0]
+        raise InputError(
+            "out",
+            "a run of this configuration",
+            f"{path} with one of another configuration ({', '.join(differing)} differ: {name} was {old.get(name)!r:.80}"
+            f" and is now {new.get(name)!r:.80}); name another folder",
+        )
+
+
+def _environment() -> dict[str, Any]:
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {"python": sys.version.split()[0], "packages": versions, "git_commit": _git_commit()}
+
+
+def _git_commit() -> str | None:
+    """The commit of this project's checkout, or None when it is installed without one."""
+    try:
+        root = Path(__file__).resolve().parents[2]
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "--show-toplevel", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = done.stdout.split("\n")
+    return lines[1] if done.returncode == 0 and Path(lines[0]).resolve() == root else None
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    # ASCII only: a lone surrogate in a model's text must not stop the file from being written
+    return json.dumps(redact_values(row))
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    replace_text(path, json.dumps(redact_values(value), indent=2) + "\n")
