@@ -15,16 +15,12 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.records import InputError
 
 if TYPE_CHECKING:
-    from seeact_offline.viewer.annotating import Annotating
-    from seeact_offline.viewer.server import Served
+    from seeact_offline.viewer.server import FileSource
     from seeact_offline.viewer.site import Site
 
 LOOPBACK = "127.0.0.1"
-ONLY_FOR = {
-    "annotate": ("out", "second"),
-    "bundle": ("with_data",),
-}
-"""Options that mean something beside another one alone."""
+NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",), "annotator": ("annotate", "causes")}
+"""Options that mean something only with one of these."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,17 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         metavar="DIR|FILE|HUB_ID",
-        help="where the data of the runs are now (default: where the runs had them)",
+        help="the data of the runs, where they have moved (default: those named in the runs)",
     )
     parser.add_argument(
         "--causes", type=Path, metavar="FILE",
-        help="let a person say what a step was lost to, and keep it in this file (see `score --causes`)",
+        help="let a person give causes of loss, and keep them in this file (see `score --causes`)",
     )  # fmt: skip
     served = parser.add_argument_group("the server")
     served.add_argument("--port", type=options.count, default=0, metavar="N", help="default: any that is free")
     served.add_argument(
         "--host", default=LOOPBACK,
-        help="a name or an address of this machine; on any but the default, whoever reaches it can look (default: %(default)s)",
+        help="a name or an address of this machine; on any but the default, everyone who reaches it can look (default: %(default)s)",
     )  # fmt: skip
     served.add_argument("--no-browser", action="store_true", help="only print the link")
     bundle = parser.add_argument_group("as files")
@@ -53,83 +49,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     bundle.add_argument(
         "--with-data", action="store_true",
-        help="with tasks, pages, pictures, prompts and replies, which are left out of data other than the sample;"
+        help="include tasks, pages, pictures, prompts and replies, which are left out of data other than the sample;"
         " Mind2Web's test sets must not be published",
     )  # fmt: skip
     person = parser.add_argument_group("grounding by a person")
-    person.add_argument("--annotate", type=Path, metavar="RUN", help="a finished run whose turn-1 texts are judged")
+    person.add_argument("--annotate", type=Path, metavar="RUN", help="a finished run; a person judges its turn-1 texts")
     person.add_argument("--out", type=Path, metavar="FILE", help="the answers, as --oracle-file reads them")
-    person.add_argument("--annotator", metavar="NAME", help="who judges, here or with --causes")
-    person.add_argument("--second", type=Path, metavar="FILE", help="another person's answers, to see the agreement")
+    person.add_argument("--annotator", metavar="NAME", help="the person, here or with --causes")
+    person.add_argument("--second", type=Path, metavar="FILE", help="another person's answers, to show the agreement")
 
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
+    # not before they are needed, so that --help stays quick
     if args.annotate is not None:
-        with closing(_annotating(args)) as page:
+        from seeact_offline.viewer.annotation_site import AnnotationSite
+
+        options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
+        with closing(AnnotationSite(args.annotate, args.out, **options)) as page:
             return _serve(page, args)
-    with closing(_site(args)) as site:
-        return _serve(site, args) if args.bundle is None else _write(site, args.bundle)
+    from seeact_offline.viewer.notes import CauseNotes
+    from seeact_offline.viewer.site import Site
+
+    causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
+    with closing(Site(args.runs, dataset=args.dataset, causes=causes)) as site:
+        return _serve(site, args) if args.bundle is None else _write(site, args)
 
 
 def _check(args: argparse.Namespace) -> None:
     """Raises InputError for options that do not go together."""
     if bool(args.runs) == (args.annotate is not None):
-        got = "none" if args.annotate is None else "both"
-        raise InputError("runs", "runs to look at, or --annotate RUN", got)
-    for name, dependent in ONLY_FOR.items():
-        given = [one for one in dependent if getattr(args, one)]
-        if given and getattr(args, name) is None:
-            raise InputError(given[0], f"--{name} beside it", "none")
-    if args.annotator and args.annotate is None and args.causes is None:
-        raise InputError("annotator", "--annotate or --causes beside it", "none")
-    if args.annotate is not None:
-        for name in ("bundle", "causes"):
-            if getattr(args, name) is not None:
-                raise InputError(name, "runs to look at", "--annotate")
-        if args.out is None:
-            raise InputError("out", "a file for the answers", "none")
+        raise InputError("runs", "runs to look at, or --annotate RUN", "none" if args.annotate is None else "both")
+    for name, needed in NEEDS.items():
+        if getattr(args, name) and all(getattr(args, one) is None for one in needed):
+            raise InputError(name, " or ".join(f"--{one}" for one in needed) + " beside it", "none")
+    for name in ("bundle", "causes"):
+        if args.annotate is not None and getattr(args, name) is not None:
+            raise InputError(name, "runs to look at", "--annotate")
+    if args.annotate is not None and args.out is None:
+        raise InputError("out", "a file for the answers", "none")
 
 
-def _site(args: argparse.Namespace) -> Site:
-    # not before it is needed, so that --help stays quick
-    from seeact_offline.viewer.site import Site
+def _write(site: Site, args: argparse.Namespace) -> int:
+    from seeact_offline.viewer.bundle import LEFT_OUT, write_bundle
 
-    causes = None
-    if args.causes is not None:
-        from seeact_offline.viewer.causes import Causes
-
-        causes = Causes(args.causes, args.annotator or "")
-    return Site(args.runs, dataset=args.dataset, publish=args.bundle is not None and not args.with_data, causes=causes)
-
-
-def _annotating(args: argparse.Namespace) -> Annotating:
-    from seeact_offline.viewer.annotating import Annotating
-
-    return Annotating(args.annotate, args.out, annotator=args.annotator or "", second=args.second, dataset=args.dataset)
-
-
-def _write(site: Site, out: Path) -> int:
-    from seeact_offline.viewer.bundle import write_bundle
-    from seeact_offline.viewer.without_data import LEFT_OUT
-
-    n = write_bundle(site, out)
-    say(f"{n} files in {out}; look at them with: python -m http.server --directory {out}")
-    if not site.with_data:
+    n = write_bundle(site, args.bundle, with_data=args.with_data)
+    say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
+    if not (args.with_data or site.is_sample):
         note(f"{LEFT_OUT} --with-data puts them in.")
     return 0
 
 
-def _serve(site: Served, args: argparse.Namespace) -> int:
-    """Until it is interrupted."""
+def _serve(site: FileSource, args: argparse.Namespace) -> int:
+    """Serves until it is interrupted."""
     from seeact_offline.viewer.server import serving
 
     if args.host != LOOPBACK:
-        note(f"warning: whoever can reach {args.host} can look at everything here; the default is {LOOPBACK}")
+        note(f"warning: everyone who can reach {args.host} can look at everything here; the default is {LOOPBACK}")
     try:
         with serving(site, host=args.host, port=args.port) as address:
             say(address.link)
-            # whoever started it may be reading the link from a pipe
+            # the link may be read from a pipe
             sys.stdout.flush()
             note("Ctrl-C ends it")
             if not args.no_browser:
@@ -141,7 +121,7 @@ def _serve(site: Served, args: argparse.Namespace) -> int:
 
 
 def _open_browser(link: str) -> None:
-    """Unless there is none, or only one that would take over this terminal."""
+    """Does nothing where there is no browser, or only one that would take over this terminal."""
     try:
         browser = webbrowser.get()
     except webbrowser.Error:

@@ -245,6 +245,7 @@ STRATEGY = Strategy(
             metavar="PERCENT",
         ),
     ),
+    is_lettered=True,
     notes={
         "found_exact": "attributes: the text as written is on an element",
         "found_normalised": "attributes: but for case, signs and spaces the text is on an element",

@@ -128,5 +128,6 @@ STRATEGY = Strategy(
     open=_open,
     turn2=Placeholders(("choices", "none_label"), required=(("choices",), ("none_label",))),
     is_grouped=True,
+    is_lettered=True,
     notes=NOTES,
 )

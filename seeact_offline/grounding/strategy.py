@@ -93,6 +93,8 @@ class Strategy:
     """Whether it has a seeded order where no other is asked for too."""
     is_grouped: bool = False
     """Whether candidates are offered in groups, whose order can be shuffled and which can share a first turn."""
+    is_lettered: bool = False
+    """Whether the elements of a group are always named by letters, in the order in which they are offered."""
     needs_picture: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
     """What it counts beside failures, and what each count means."""

@@ -1,10 +1,8 @@
-"""`index.json`: one row a step and one column a fact, of all the runs that are looked at. No page is opened."""
+"""`index.json`: one row a step and one column a fact, of all runs that are looked at. No page is opened."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from seeact_offline.records import InputError, StepKey
@@ -14,7 +12,9 @@ from seeact_offline.scoring.paired import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
-from seeact_offline.viewer.runs import Row, ViewedRun
+from seeact_offline.viewer.run_data import RunEntry
+from seeact_offline.viewer.run_snapshots import RunSnapshot, StepRow
+from seeact_offline.viewer.step_page import step_name
 
 OUTCOMES = {
     SUCCESS: "the step succeeded",
@@ -22,167 +22,122 @@ OUTCOMES = {
     **BY_EYE,
     LEFT_OUT: "the protocol leaves the step out",
 }
-"""What each outcome means."""
-UNFINISHED = "Runs are compared once all of them are finished."
+"""Meaning of each outcome."""
+FACTS = ("grounding", "model", "split", "protocol", "ranker")
+"""Settings of a run that the list names."""
 
 
-def step_name(key: StepKey) -> str:
-    """What a step is called in names of files: 16 hexadecimal digits."""
-    return hashlib.sha256(str(key).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """What is known of tasks from the data and from scores."""
-
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """`annotation_id` -> what the person wanted."""
-    n_steps: Sequence[int | None] = ()
-    """Of each run, how many steps it is to have; None where that is not known."""
-    problems: Sequence[Sequence[str]] = ()
-    """Of each run, in sentences."""
-
-
-def keys_of(runs: Sequence[ViewedRun]) -> list[StepKey]:
-    """The steps of all runs: those of the first in its order, then what others have beside them."""
-    return list(dict.fromkeys(key for run in runs for key in (*run.rows, *run.said)))
+def keys_of(runs: Sequence[RunSnapshot]) -> list[StepKey]:
+    """The steps of all runs: those of the first in its order, then those that only others have."""
+    return list(dict.fromkeys(key for run in runs for key in (*run.rows, *run.predictions)))
 
 
 def index_json(
-    runs: Sequence[ViewedRun],
-    names: Sequence[str],
-    tasks: Tasks,
-    *,
-    is_sample: bool,
-    with_data: bool,
+    entries: Sequence[RunEntry],
+    texts: Mapping[str, str],
     comparison: Mapping[str, Any] | None,
     persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`names`: what each run is called. `comparison`: as `compared` gives it. `persons`: of each run, causes of loss that a person
-    gives, beside those of its rows."""
+    """`texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a person
+    gives in each run, besides those of its rows."""
+    runs = [one.run for one in entries]
     keys = keys_of(runs)
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
     ids = list(dict.fromkeys(key.annotation_id for key in keys))
     place = {annotation_id: i for i, annotation_id in enumerate(ids)}
+    failures = {row.failure for run in runs for row in run.rows.values() if row.failure}
     return {
         "schema": 1,
-        "title": " | ".join(names),
+        "title": " | ".join(one.name for one in entries),
         "mode": "runs",
-        "is_sample": is_sample,
-        "with_data": with_data,
-        "runs": [_run(*one, tasks, i) for i, one in enumerate(zip(runs, names, strict=True))],
+        "runs": [_run(one) for one in entries],
         "n": len(keys),
         "keys": [step_name(key) for key in keys],
         "action_uids": [key.action_uid for key in keys],
         "tasks": {
             "annotation_ids": ids,
-            "texts": [tasks.texts.get(one, "") for one in ids],
+            "texts": [texts.get(one, "") for one in ids],
             "row": [place[key.annotation_id] for key in keys],
         },
         "coded": {
-            "website": _coded((row.website or None) if row is not None else None for row in rows),
-            "domain": _coded((row.domain or None) if row is not None else None for row in rows),
-            "op": _coded((row.target.op or None) if row is not None else None for row in rows),
+            "website": _coded(_of_row(row, lambda row: row.website or None) for row in rows),
+            "domain": _coded(_of_row(row, lambda row: row.domain or None) for row in rows),
+            "op": _coded(_of_row(row, lambda row: row.target.op or None) for row in rows),
         },
         "numbers": {
             name: [0 if row is None else getattr(row, name) for row in rows]
             for name in ("n_actions", "n_before", "n_candidates")
         },
-        "cells": [_cells(run, said, keys) for run, said in zip(runs, persons, strict=True)],
+        "cells": [_cells(run, causes, keys) for run, causes in zip(runs, persons, strict=True)],
         "comparison": comparison,
         "outcomes": OUTCOMES,
-        "failures": _failures(runs),
+        "failures": {name: name.replace("_", " ") for name in sorted(failures)},
     }
 
 
-def _run(run: ViewedRun, name: str, tasks: Tasks, place: int) -> dict[str, Any]:
-    named = {**run.settings, **(run.results or {})}
-    told = {key: named.get(key) for key in ("grounding", "model", "split", "protocol", "ranker")}
+def _run(entry: RunEntry) -> dict[str, Any]:
+    run, results = entry.run, entry.run.results or {}
+    named = {**run.settings, **results}
+    protocol = results.get("protocol", "")
+    so_far = run.progress
     return {
-        "name": name,
-        **told,
+        "name": entry.name,
+        **{key: named.get(key) for key in FACTS},
         "finished": run.results is not None,
         "results": run.results,
         "replies": None if (replies := run.manifest.get("replies")) is None else replies_in_words(replies),
-        "headlines": {} if run.results is None else _headlines(run.results),
-        "progress": _progress(run, tasks.n_steps[place] if tasks.n_steps else None),
-        "problems": [*run.problems, *(tasks.problems[place] if tasks.problems else ())],
+        "headlines": {
+            metric: headline(protocol, metric, results[metric]) for metric in METRICS if results.get(metric) is not None
+        },
+        "progress": so_far
+        and {
+            "done": so_far.done,
+            "of": entry.n_steps,
+            "failed": so_far.failed,
+            **so_far.figures,
+            "cost_usd": so_far.cost_usd,
+            "failures": so_far.failures,
+        },
+        "problems": [*run.problems, *([entry.data_problem] if entry.data_problem else [])],
     }
 
 
-def _headlines(results: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: results[name] for name in METRICS if results.get(name) is not None}
-    return {name: headline(results.get("protocol", ""), name, figure) for name, figure in found.items()}
-
-
-def _progress(run: ViewedRun, n_steps: int | None) -> dict[str, Any] | None:
-    so_far = run.progress
-    if so_far is None:
-        return None
-    return {
-        "done": so_far.done,
-        "of": n_steps,
-        "failed": so_far.failed,
-        **so_far.figures,
-        "cost_usd": so_far.cost_usd,
-        "failures": so_far.failures,
-    }
-
-
-def _cells(run: ViewedRun, said: Mapping[StepKey, str], keys: Sequence[StepKey]) -> dict[str, Any]:
+def _cells(run: RunSnapshot, persons: Mapping[StepKey, str], keys: Sequence[StepKey]) -> dict[str, Any]:
     rows = [run.rows.get(key) for key in keys]
+    costs = [run.costs.get(key) for key in keys]
     return {
-        "outcome": _coded(None if row is None else row.outcome for row in rows),
-        "person_cause": _coded(said.get(key, row and row.person_cause) for key, row in zip(keys, rows, strict=True)),
-        "failure": _coded(None if row is None else row.failure for row in rows),
-        "element": [_of(row, lambda row: _whole(row.element)) for row in rows],
-        "f1": [_of(row, lambda row: _rounded(row.operation_f1)) for row in rows],
-        "success": [_of(row, lambda row: _whole(row.success)) for row in rows],
-        "rank": [_of(row, lambda row: row.best_rank) for row in rows],
-        "cost": [_cost(run.costs.get(key)) for key in keys],
+        "outcome": _coded(_of_row(row, lambda row: row.outcome) for row in rows),
+        "person_cause": _coded(persons.get(key, row and row.person_cause) for key, row in zip(keys, rows, strict=True)),
+        "failure": _coded(_of_row(row, lambda row: row.failure) for row in rows),
+        "element": [_of_row(row, lambda row: None if row.element is None else int(row.element)) for row in rows],
+        "f1": [
+            _of_row(row, lambda row: None if row.operation_f1 is None else round(row.operation_f1, 3)) for row in rows
+        ],
+        "success": [_of_row(row, lambda row: None if row.success is None else int(row.success)) for row in rows],
+        "rank": [_of_row(row, lambda row: row.best_rank) for row in rows],
+        # sums of prices have digits without a meaning
+        "cost": [None if usd is None else round(usd, 8) for usd in costs],
     }
 
 
-def _of(row: Row | None, read: Callable[[Row], Any]) -> Any:
+def _of_row(row: StepRow | None, read: Callable[[StepRow], Any]) -> Any:
     return None if row is None else read(row)
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
-
-
-def _cost(usd: float | None) -> float | None:
-    # sums of prices have digits that mean nothing
-    return None if usd is None else round(usd, 8)
-
-
 def _coded(values: Iterable[Hashable | None]) -> dict[str, Any]:
-    """Each value once, and for each row which it is; -1 for None."""
+    """Each value once, and for each row the place of its value; -1 for None."""
     places: dict[Hashable, int] = {}
     row = [-1 if value is None else places.setdefault(value, len(places)) for value in values]
     return {"values": list(places), "row": row}
 
 
-def _failures(runs: Sequence[ViewedRun]) -> dict[str, str]:
-    """The failures that occur; their names say what they mean."""
-    found = {row.failure for run in runs for row in run.rows.values() if row.failure}
-    return {name: name.replace("_", " ") for name in sorted(found)}
-
-
-# --- runs against each other ---
-
-
-def compared(runs: Sequence[ViewedRun]) -> dict[str, Any] | None:
-    """The first run against each other, over the steps that all have; None for a single run."""
+def compared(runs: Sequence[RunSnapshot]) -> dict[str, Any] | None:
+    """Differences between the first run and each other, over the steps that all have; None for a single run."""
     places = [place for place, run in enumerate(runs) if run.is_readable]
     if len(places) < 2:
         return None
     if any(runs[place].results is None for place in places):
-        return {"pairs": [], "problem": UNFINISHED}
+        return {"pairs": [], "problem": "Runs are compared once all of them are finished."}
     try:
         found = compare(*(runs[place].path for place in places), intersect=True)
     except InputError as error:
@@ -191,7 +146,7 @@ def compared(runs: Sequence[ViewedRun]) -> dict[str, Any] | None:
 
 
 def _pair(found: Comparison, places: Sequence[int], b: int) -> dict[str, Any]:
-    """`places`: of the compared runs among all; `b`: of the second among the compared."""
+    """`places`: the compared runs among all; `b`: the second of the pair among the compared."""
     metrics = {
         pair.metric: {
             "difference": pair.gap.macro,

@@ -1,8 +1,8 @@
-"""A site on this machine alone: who may ask, who may write, and what each answer says to the browser.
+"""Serves a site on this machine alone, and decides which requests may read and write.
 
-A page on another website must not read or write here: the host asked for has to be this one (against names that are made to
-point at this machine), and who writes must come from this page and know the token of the start-up link. The browser is
-told to run no script and load nothing that is not from here.
+A page of another website must not read or write here: a request must name this host (against names that are made to point at this
+machine), and a write must come from this page and carry the token of the start-up link. The browser is told to run no script and
+to load nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seeact_offline.records import InputError
-from seeact_offline.viewer.site import File
+from seeact_offline.viewer.site_files import File
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,39 +45,40 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 TOKEN = "X-Seeact-Token"
 MAX_BODY = 64_000
-"""Bytes of what is written at once."""
+"""Most bytes of one write."""
 AT_ONCE = 2
-"""Answers that are being made."""
+"""Answers made at the same time."""
 IDLE = 5.0
-"""Seconds after which a connection ends on which no request is under way, or the rest of one does not come."""
+"""Seconds after which a connection ends that has no request under way, or only part of one."""
 PICTURES_FOR = "private, max-age=3600"
 """A picture's name is made from what it shows."""
 
 
-class Served(Protocol):
-    """What a site has to offer. One that takes what people write has `post(name, body) -> (status, answer)` too."""
+class FileSource(Protocol):
+    """Files by name. One that people can write to also has `post(name, body) -> (status, answer)`."""
 
     def get(self, name: str) -> File | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a site is served."""
+    """Address of a site."""
 
     host: str
     port: int
     bound: str = LOOPBACK
-    """The address that `host` stands for."""
+    """The address of `host`."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    """Known to whoever has the start-up link."""
+    """Known to those who have the start-up link."""
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a request may call this machine: browsers write an address in one way only, and a name in ASCII."""
-        names = {LOOPBACK, "localhost", "[::1]", _bracketed(self.bound), _bracketed(_ascii(self.host))}
+        """Names of this machine in requests: browsers write an address in one way only, and a name in ASCII."""
+        ascii_host = self.host.encode("idna").decode().lower()
+        names = {LOOPBACK, "localhost", "[::1]", _bracketed(self.bound), _bracketed(ascii_host)}
         bare = names if self.port == 80 else set[str]()
         return frozenset({f"{name}:{self.port}" for name in names} | bare)
 
@@ -95,15 +96,11 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _ascii(host: str) -> str:
-    return host.encode("idna").decode().lower()
-
-
 @contextmanager
-def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Address]:
-    """Serves the site inside, in a thread. `port`: 0 for any that is free.
+def serving(site: FileSource, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Address]:
+    """Serves the site in a thread, as long as the context lasts. `port`: 0 for any that is free.
 
-    Raises InputError for a port or host that cannot be had, and where a package is missing.
+    Raises InputError for a port or host that is not available, and where a package is missing.
     """
     for package in PACKAGES:
         if find_spec(package) is None:
@@ -133,7 +130,7 @@ def serving(site: Served, *, host: str = LOOPBACK, port: int = 0) -> Iterator[Ad
 
 
 def _http_protocol() -> type[asyncio.Protocol]:
-    """uvicorn's, which by itself waits for ever for a first request and for the rest of one."""
+    """uvicorn's protocol with a limit: by itself it waits for ever for a first request and for the rest of one."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Bounded(H11Protocol):
@@ -161,12 +158,12 @@ def _http_protocol() -> type[asyncio.Protocol]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Takes connections from now on, so that a browser that comes early waits. Raises InputError."""
+    """Accepts connections at once, so that an early browser waits. Raises InputError."""
     where = f"{host}:{port}"
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         refused: OSError | OverflowError | None = None
-        # a name may stand for several addresses, of which this machine has some
+        # a name may have several addresses, some of them of this machine
         for family, _, _, _, address in found:
             try:
                 return socket.create_server(address, family=family, backlog=64)
@@ -181,27 +178,27 @@ def _listening(host: str, port: int) -> socket.socket:
     raise InputError("port" if is_taken else "host", "an address that is free on this machine", f"{where}: {why}")
 
 
-def _app(site: Served, address: Address) -> ASGIApp:
+def _app(site: FileSource, address: Address) -> ASGIApp:
     from anyio import CapacityLimiter
     from anyio.to_thread import run_sync
     from starlette.requests import Request
     from starlette.responses import Response
 
     # pictures that a page asks for at once are made one after another, so that the first is there soon
-    aside = partial(run_sync, limiter=CapacityLimiter(AT_ONCE))
+    in_thread = partial(run_sync, limiter=CapacityLimiter(AT_ONCE))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
         try:
-            answer = await _answer(request, site, address, aside)
-        except Refused as refused:
-            answer = refused.answer
+            answer = await _answer(request, site, address, in_thread)
+        except RequestRefusal as refusal:
+            answer = refusal.answer
         except Exception:
-            # whatever it is, the answer has to carry the headers below
+            # every answer has to carry the headers below
             LOG.exception("%s cannot be answered", request.url.path)
-            answer = _told(500, {"error": "this cannot be shown; the terminal says why"})
+            answer = _json_answer(500, {"error": "this cannot be shown; the terminal says why"})
         headers = {**HEADERS, "Cache-Control": answer.cache}
         await Response(answer.content, answer.status, headers, answer.mime)(scope, receive, send)
 
@@ -209,8 +206,8 @@ def _app(site: Served, address: Address) -> ASGIApp:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets."""
+class HttpAnswer:
+    """The answer to a request."""
 
     status: int
     content: bytes
@@ -218,62 +215,59 @@ class Answer:
     cache: str = "no-store"
 
 
-class Refused(Exception):
-    """The request is not answered, and why."""
+class RequestRefusal(Exception):
+    """A request that is not answered, and the reason."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
-        self.answer = _told(status, {"error": why})
+        self.answer = _json_answer(status, {"error": why})
 
 
-def _told(status: int, value: Mapping[str, Any]) -> Answer:
-    return Answer(status, json.dumps(value).encode())
+def _json_answer(status: int, value: Mapping[str, Any]) -> HttpAnswer:
+    return HttpAnswer(status, json.dumps(value).encode())
 
 
-async def _answer(request: Request, site: Served, address: Address, aside: Any) -> Answer:
-    """`aside`: runs a function in a thread. Raises Refused."""
+async def _answer(request: Request, site: FileSource, address: Address, in_thread: Any) -> HttpAnswer:
+    """`in_thread`: runs a function in a thread. Raises RequestRefusal."""
     hosts = request.headers.getlist("host")
-    # of a server on all addresses, the one that was reached: no name that somebody makes point here
+    # a server on all addresses is also named by the address that was reached, which no other name can point at
     reached, port = request.scope["server"]
     if len(hosts) != 1 or hosts[0].lower() not in address.hosts | {f"{_bracketed(reached)}:{port}"}:
-        raise Refused(421, "this host is not served here")
+        raise RequestRefusal(421, "this host is not served here")
     name = str(request.scope["path"]).removeprefix("/")
     if request.method == "GET":
-        return _found(name, await aside(site.get, name or "index.html"))
+        file = await in_thread(site.get, name or "index.html")
+        if file is None:
+            raise RequestRefusal(404, "there is nothing under this name")
+        return HttpAnswer(200, file.content, file.mime, PICTURES_FOR if name.startswith("img/") else "no-store")
     if request.method == "POST" and hasattr(site, "post"):
-        body = await _written(request, hosts[0], address)
-        status, value = await aside(site.post, name, body)
-        return _told(status, value)
-    raise Refused(405, "GET is what can be asked")
+        body = await _read_body(request, hosts[0], address)
+        status, value = await in_thread(site.post, name, body)
+        return _json_answer(status, value)
+    raise RequestRefusal(405, "only GET is answered here")
 
 
-def _found(name: str, file: File | None) -> Answer:
-    if file is None:
-        raise Refused(404, "there is nothing under this name")
-    return Answer(200, file.content, file.mime, PICTURES_FOR if name.startswith("img/") else "no-store")
-
-
-async def _written(request: Request, host: str, address: Address) -> dict[str, Any]:
-    """What is to be written. Raises Refused for one who may not, and for what is no JSON object."""
+async def _read_body(request: Request, host: str, address: Address) -> dict[str, Any]:
+    """The JSON object to write. Raises RequestRefusal for a request that may not write, and for any other body."""
     if request.headers.getlist("origin") != [f"http://{host}"]:
-        raise Refused(403, "only this page may write here")
+        raise RequestRefusal(403, "only this page may write here")
     if not secrets.compare_digest(request.headers.get(TOKEN, "").encode(), address.token.encode()):
-        raise Refused(403, "the link that was printed at the start is needed to write here")
+        raise RequestRefusal(403, "the link that was printed at the start is needed to write here")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "what is written has to be application/json")
+        raise RequestRefusal(415, "what is written has to be application/json")
     content = b""
     try:
         async with asyncio.timeout(IDLE):
             async for part in request.stream():
                 content += part
                 if len(content) > MAX_BODY:
-                    raise Refused(413, f"no more than {MAX_BODY} bytes can be written at once")
+                    raise RequestRefusal(413, f"no more than {MAX_BODY} bytes can be written at once")
     except TimeoutError:
-        raise Refused(408, "what is written did not come to its end") from None
+        raise RequestRefusal(408, "the rest of the body did not come") from None
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise Refused(400, "what is written has to be a JSON object")
+        raise RequestRefusal(400, "what is written has to be a JSON object")
     return body

@@ -356,7 +356,7 @@ export class StepView {
     cause.value = held.relabelled?.cause ?? "";
     const note = h("input", { type: "text", placeholder: "note", maxlength: 2000, "aria-label": "Note", value: held.relabelled?.note ?? "" });
     const save = async () => {
-      const body = JSON.stringify({ run: place, cause: cause.value || null, note: note.value });
+      const body = JSON.stringify({ run: place, answer_sha256: held.answer_sha256, cause: cause.value || null, note: note.value });
       const headers = { "Content-Type": "application/json", "X-Seeact-Token": token };
       try {
         held.relabelled = (await fetchJson(`cause/${this.step.key}`, { method: "POST", headers, body })).relabelled;

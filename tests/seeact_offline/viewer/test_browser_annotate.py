@@ -13,9 +13,9 @@ import pytest
 import seeact_offline as so
 from seeact_offline.grounding.oracle import read_answers
 from seeact_offline.records import Step, StepKey
-from seeact_offline.viewer.annotating import Annotating
-from seeact_offline.viewer.index import step_name
+from seeact_offline.viewer.annotation_site import AnnotationSite
 from seeact_offline.viewer.server import Address, serving
+from seeact_offline.viewer.step_page import step_name
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Visit, chromium, visiting
 
 pytestmark = REAL_BROWSER
@@ -57,14 +57,14 @@ def steps() -> dict[StepKey, Step]:
 
 
 @pytest.fixture
-def site(judged: Path, tmp_path: Path) -> Iterator[Annotating]:
-    site = Annotating(judged, tmp_path / "oracle.jsonl", annotator="Ann")
+def site(judged: Path, tmp_path: Path) -> Iterator[AnnotationSite]:
+    site = AnnotationSite(judged, tmp_path / "oracle.jsonl", annotator="Ann")
     yield site
     site.close()
 
 
 @pytest.fixture
-def served(site: Annotating) -> Iterator[Address]:
+def served(site: AnnotationSite) -> Iterator[Address]:
     with serving(site) as address:
         yield address
 
@@ -89,7 +89,7 @@ def keys_of(judged: Path) -> list[StepKey]:
     return [prediction.key for prediction in so.load_run(judged).predictions()]
 
 
-def say(site: Annotating, key: StepKey, element: str | None) -> None:
+def say(site: AnnotationSite, key: StepKey, element: str | None) -> None:
     name = step_name(key)
     digest = json.loads(site.get(f"annotate/{name}.json").content)["turn1_sha256"]
     status, _ = site.post(f"annotate/{name}", {"turn1_sha256": digest, "element_id": element, "op": "CLICK"})
@@ -205,7 +205,7 @@ def test_nothing_is_saved_before_an_element_is_chosen(visit: Visit, tmp_path: Pa
     assert not (tmp_path / "oracle.jsonl").exists()
 
 
-def test_an_element_without_a_place_in_the_picture_is_found_by_its_words(visit: Visit, site: Annotating) -> None:
+def test_an_element_without_a_place_in_the_picture_is_found_by_its_words(visit: Visit, site: AnnotationSite) -> None:
     name = json.loads(site.get("index.json").content)["keys"][0]
     element = json.loads(site.get(f"annotate/{name}.json").content)["elements"][-1]
     visit.page.locator(".find summary").click()
@@ -224,7 +224,7 @@ def test_without_the_token_nothing_is_saved_and_the_page_says_so(browser: Any, s
         assert not (tmp_path / "oracle.jsonl").exists()
 
 
-def test_a_server_that_is_gone_is_said_and_the_step_stays(browser: Any, site: Annotating) -> None:
+def test_a_server_that_is_gone_is_said_and_the_step_stays(browser: Any, site: AnnotationSite) -> None:
     with visiting(browser, "") as visit:
         with serving(site) as address:
             visit.page.goto(address.link)
@@ -251,13 +251,13 @@ def test_hostile_texts_are_shown_as_text(visit: Visit) -> None:
 
 
 def test_two_annotators_see_where_they_disagree(
-    browser: Any, site: Annotating, judged: Path, steps: dict[StepKey, Step], tmp_path: Path
+    browser: Any, site: AnnotationSite, judged: Path, steps: dict[StepKey, Step], tmp_path: Path
 ) -> None:
     first, second, *_ = keys_of(judged)
     chosen = {key: steps[key].candidates[-1].backend_node_id for key in (first, second)}
     for key, element in chosen.items():
         say(site, key, element)
-    bob = Annotating(judged, tmp_path / "bob.jsonl", annotator="Bob", second=tmp_path / "oracle.jsonl")
+    bob = AnnotationSite(judged, tmp_path / "bob.jsonl", annotator="Bob", second=tmp_path / "oracle.jsonl")
     for key, element in {first: chosen[first], second: None}.items():
         say(bob, key, element)
     with serving(bob) as address, visiting(browser, address.url) as visit:

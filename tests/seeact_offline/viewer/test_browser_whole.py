@@ -15,7 +15,7 @@ import pytest
 
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer.bundle import write_bundle
-from seeact_offline.viewer.causes import Causes
+from seeact_offline.viewer.notes import CauseNotes
 from seeact_offline.viewer.server import serving
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, chromium, visiting
@@ -32,7 +32,7 @@ def browser():
 def test_a_cause_that_a_person_names_is_kept_and_counted(browser, sample_run: Path, tmp_path: Path) -> None:
     file = tmp_path / "causes.jsonl"
     with (
-        closing(Site([sample_run], causes=Causes(file, "Ann"))) as site,
+        closing(Site([sample_run], causes=CauseNotes(file, "Ann"))) as site,
         serving(site) as address,
         visiting(browser, address.link) as visit,
     ):

@@ -10,9 +10,8 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.records import InputError
-from seeact_offline.viewer.bundle import MARK, write_bundle
+from seeact_offline.viewer.bundle import LIST, RESULTS, public_index, write_bundle
 from seeact_offline.viewer.site import Site
-from seeact_offline.viewer.without_data import RESULTS, index_without_paths
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import make_sample
 from tests.seeact_offline.viewer.conftest import read_json
@@ -44,11 +43,9 @@ def test_the_files_are_the_sites(sample_site: Site, tmp_path: Path) -> None:
     written = {
         str(path.relative_to(tmp_path / "bundle")): path for path in (tmp_path / "bundle").rglob("*") if path.is_file()
     }
-    assert written.keys() == {*sample_site.names(), "robots.txt", MARK}
+    assert written.keys() == {*sample_site.names(), "robots.txt", LIST}
     assert n == len(written) - 1
-    found = sample_site.get("index.json")
-    assert found is not None
-    assert written["index.json"].read_bytes() == found.content
+    assert json.loads(written["index.json"].read_bytes()) == read_json(sample_site, "index.json") | {"with_data": True}
 
 
 def test_robots_are_kept_out(sample_site: Site, tmp_path: Path) -> None:
@@ -63,36 +60,24 @@ def test_other_peoples_data_are_left_out(foreign_run: Path, tmp_path: Path) -> N
     group = step["runs"][0]["groups"][0]
     secrets = [step["task"], step["elements"][0]["text"], group["prompts"][0], group["replies"][0]]
     assert all(secrets)
-    write_bundle(Site([foreign_run], publish=True), tmp_path / "bundle")
+    write_bundle(whole, tmp_path / "bundle")
     said = texts_of(tmp_path / "bundle")
     assert [secret for secret in secrets if json.dumps(secret)[1:-1] in said] == []
     assert not (tmp_path / "bundle" / "img").exists()
     assert "are left out of this copy" in said
 
 
-def test_scores_and_ids_stay_in(foreign_run: Path) -> None:
-    site, whole = Site([foreign_run], publish=True), Site([foreign_run])
-    index, all_of_it = read_json(site, "index.json"), read_json(whole, "index.json")
-    assert index["with_data"] is False
-    assert index["cells"] == all_of_it["cells"]
+def test_scores_and_ids_stay_in(foreign_run: Path, tmp_path: Path) -> None:
+    site = Site([foreign_run])
+    write_bundle(site, tmp_path)
+    index, whole = json.loads((tmp_path / "index.json").read_text()), read_json(site, "index.json")
+    assert (index["with_data"], index["cells"]) == (False, whole["cells"])
     name = f"step/{index['keys'][0]}.json"
-    left, full = read_json(site, name)["runs"][0], read_json(whole, name)["runs"][0]
+    left, full = json.loads((tmp_path / name).read_text())["runs"][0], read_json(site, name)["runs"][0]
     assert left["outcome"] == full["outcome"]
     assert left.keys() == full.keys()
     assert left["groups"][0].keys() == full["groups"][0].keys()
     assert left["groups"][0]["offered"] == full["groups"][0]["offered"]
-
-
-def test_no_picture_can_be_asked_for_where_data_are_left_out(foreign_run: Path) -> None:
-    pictures = [name for name in Site([foreign_run]).names() if name.startswith("img/")]
-    site = Site([foreign_run], publish=True)
-    assert pictures
-    assert [site.get(name) for name in pictures] == [None] * len(pictures)
-
-
-def test_the_sample_is_whole_without_asking(sample_run: Path) -> None:
-    site = Site([sample_run], publish=True)
-    assert (site.is_sample, site.with_data) == (True, True)
 
 
 def test_a_run_that_calls_its_data_the_sample_is_not_believed(foreign_run: Path, tmp_path: Path) -> None:
@@ -101,7 +86,7 @@ def test_a_run_that_calls_its_data_the_sample_is_not_believed(foreign_run: Path,
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["settings"]["dataset"] = "sample"
     (run / "manifest.json").write_text(json.dumps(manifest))
-    assert Site([run], publish=True).with_data is False
+    assert Site([run]).is_sample is False
 
 
 SECRET = "/home/ann/secret place"
@@ -128,8 +113,8 @@ def paths_of(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("publish", [True, False])
-def test_no_bundle_says_where_anything_lies(foreign_run: Path, tmp_path: Path, publish: bool) -> None:
+@pytest.mark.parametrize("with_data", [True, False])
+def test_no_bundle_says_where_anything_lies(foreign_run: Path, tmp_path: Path, with_data: bool) -> None:
     """The index had all of results.json, the names of runs, and reasons why something cannot be shown."""
     runs = [shutil.copytree(foreign_run, tmp_path / name / "run") for name in ("secret one", "secret two")]
     for name, changed in {
@@ -147,8 +132,7 @@ def test_no_bundle_says_where_anything_lies(foreign_run: Path, tmp_path: Path, p
     (runs[0] / "predictions.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     broken = shutil.copytree(foreign_run, tmp_path / "secret three" / "broken")
     (broken / "results.json").write_text("[]")
-    site = Site([*runs, broken], publish=publish)
-    write_bundle(site, tmp_path / "bundle")
+    write_bundle(Site([*runs, broken]), tmp_path / "bundle", with_data=with_data)
     assert paths_of(tmp_path / "bundle") == []
     index = json.loads((tmp_path / "bundle" / "index.json").read_text())
     assert index["title"] == "run (1) | run (2) | broken"
@@ -165,7 +149,7 @@ def test_no_bundle_says_where_anything_lies(foreign_run: Path, tmp_path: Path, p
 def test_what_is_no_path_stays_in(foreign_run: Path, name: str) -> None:
     index = read_json(Site([foreign_run]), "index.json")
     run = {**index["runs"][0], "model": name, "ranker": name}
-    left = index_without_paths({**index, "runs": [run]})["runs"][0]
+    left = public_index({**index, "runs": [run]}, True)["runs"][0]
     assert (left["model"], left["ranker"]) == (name, name)
 
 
@@ -184,7 +168,7 @@ def test_a_file_is_refused(sample_site: Site, tmp_path: Path) -> None:
 
 def test_a_bundle_is_written_anew(sample_site: Site, foreign_run: Path, tmp_path: Path) -> None:
     write_bundle(sample_site, tmp_path / "bundle")
-    site = Site([foreign_run], publish=True)
+    site = Site([foreign_run])
     write_bundle(site, tmp_path / "bundle")
     steps = {path.name for path in (tmp_path / "bundle" / "step").iterdir()}
     assert steps == {f"{key}.json" for key in read_json(site, "index.json")["keys"]}
@@ -195,6 +179,6 @@ def test_a_list_that_is_not_ours_removes_nothing(sample_site: Site, tmp_path: Pa
     (tmp_path / "precious.bin").write_text("...")
     folder = tmp_path / "bundle"
     folder.mkdir()
-    (folder / MARK).write_text(json.dumps({"schema": 1, "files": ["../precious.bin", "/etc/passwd", 7]}))
+    (folder / LIST).write_text(json.dumps({"schema": 1, "files": ["../precious.bin", "/etc/passwd", 7]}))
     write_bundle(sample_site, folder)
     assert (tmp_path / "precious.bin").exists()

@@ -13,7 +13,7 @@ import pytest
 
 from seeact_offline.records import InputError
 from seeact_offline.viewer import site as sites
-from seeact_offline.viewer.runs import FILES
+from seeact_offline.viewer.run_snapshots import FILES
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.conftest import read_json
 
@@ -147,7 +147,7 @@ def test_the_runs_that_can_be_read_are_compared(sample_run: Path, other_run: Pat
 
 
 def test_a_run_that_is_mended_is_shown(sample_run: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
     good = (run / "results.json").read_bytes()
     (run / "results.json").write_text("[]")
     site = Site([run, sample_run])
@@ -161,7 +161,7 @@ def test_a_run_that_is_mended_is_shown(sample_run: Path, run: Path, monkeypatch:
 def test_a_run_that_is_being_written_does_not_keep_others_from_going_on(
     sample_run: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
     other = Path(shutil.copytree(run, run.parent / "other"))
     site = Site([run, other])
     (run / "results.json").write_text("{")

@@ -15,7 +15,7 @@ import pytest
 from seeact_offline.records import InputError
 from seeact_offline.viewer import server
 from seeact_offline.viewer.server import Address, serving
-from seeact_offline.viewer.site import File
+from seeact_offline.viewer.site_files import File
 from tests.seeact_offline.viewer.conftest import ask
 
 POLICY = (

@@ -13,10 +13,10 @@ import pytest
 from seeact_offline.records import InputError
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer import site as sites
-from seeact_offline.viewer.causes import Causes
-from seeact_offline.viewer.pictures import Kept
+from seeact_offline.viewer.notes import CauseNotes
 from seeact_offline.viewer.server import Address
-from seeact_offline.viewer.site import Site, json_file
+from seeact_offline.viewer.site import Site
+from seeact_offline.viewer.site_files import FileCache, json_file
 from tests.seeact_offline.viewer.conftest import ask, read_json
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_goes_on_is_looked_at_again(
     sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The site keeps what it has read until a file changes."""
-    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
     run = tmp_path / "run"
     shutil.copytree(sample_run, run)
     for name in ("results.json", "steps.jsonl", "report.md"):
@@ -110,7 +110,7 @@ def test_a_run_that_goes_on_is_looked_at_again(
 def test_a_file_that_is_just_being_written_leaves_what_was_seen(
     sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sites, "PATIENCE", 0.0)
+    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
     run = tmp_path / "run"
     shutil.copytree(sample_run, run)
     site = Site([run])
@@ -126,7 +126,7 @@ def test_json_holds_what_browsers_can_read() -> None:
 
 
 def test_the_oldest_files_make_room() -> None:
-    kept = Kept(budget=10)
+    kept = FileCache(budget=10)
     for name in ("a", "b", "c"):
         kept.put(name, b"1234")
         kept.get("a")
@@ -134,7 +134,7 @@ def test_the_oldest_files_make_room() -> None:
 
 
 def test_what_is_larger_than_the_budget_is_not_kept() -> None:
-    kept = Kept(budget=10)
+    kept = FileCache(budget=10)
     kept.put("a", b"12345678901")
     assert kept.get("a") is None
 
@@ -145,15 +145,20 @@ def test_what_is_larger_than_the_budget_is_not_kept() -> None:
 @pytest.fixture
 def judged_site(sample_run: Path, tmp_path: Path) -> Iterator[Site]:
     """One that keeps what a person says, in `causes.jsonl`."""
-    with closing(Site([sample_run], causes=Causes(tmp_path / "causes.jsonl", "Ann"))) as site:
+    with closing(Site([sample_run], causes=CauseNotes(tmp_path / "causes.jsonl", "Ann"))) as site:
         yield site
+
+
+def save(site: Site, key: str, **said: str) -> int:
+    """The status of a cause that the page sends about what it shows."""
+    digest = read_json(site, f"step/{key}.json")["runs"][0]["answer_sha256"]
+    return site.post(f"cause/{key}", {"run": 0, "answer_sha256": digest, **said})[0]
 
 
 def test_a_persons_cause_is_shown_with_the_step(judged_site: Site, tmp_path: Path) -> None:
     key = read_json(judged_site, "index.json")["keys"][0]
     assert read_json(judged_site, f"step/{key}.json")["runs"][0]["relabelled"] is None
-    status, _ = judged_site.post(f"cause/{key}", {"run": 0, "cause": "wrong_op", "note": "both would do"})
-    assert status == 200
+    assert save(judged_site, key, cause="wrong_op", note="both would do") == 200
     said = read_json(judged_site, f"step/{key}.json")["runs"][0]["relabelled"]
     assert said == {"cause": "wrong_op", "note": "both would do", "annotator": "Ann"}
     assert len((tmp_path / "causes.jsonl").read_text().splitlines()) == 1
@@ -162,7 +167,7 @@ def test_a_persons_cause_is_shown_with_the_step(judged_site: Site, tmp_path: Pat
 def test_a_persons_cause_stands_in_the_list_beside_the_outcome(judged_site: Site) -> None:
     before = read_json(judged_site, "index.json")
     assert before["cells"][0]["person_cause"] == {"values": [], "row": [-1] * before["n"]}
-    judged_site.post(f"cause/{before['keys'][2]}", {"run": 0, "cause": "data_fault"})
+    save(judged_site, before["keys"][2], cause="data_fault")
     index = read_json(judged_site, "index.json")
     persons = index["cells"][0].pop("person_cause")
     assert persons == {"values": ["data_fault"], "row": [0 if row == 2 else -1 for row in range(index["n"])]}
@@ -174,10 +179,10 @@ def test_a_cause_that_was_scored_is_shown_without_the_file(sample_run: Path, tmp
     """As `score --causes` kept it: the step is still one that was answered."""
     run = tmp_path / "run"
     shutil.copytree(sample_run, run)
-    with closing(Site([run], causes=Causes(tmp_path / "causes.jsonl"))) as site:
+    with closing(Site([run], causes=CauseNotes(tmp_path / "causes.jsonl"))) as site:
         before = read_json(site, "index.json")
         row = before["cells"][0]["success"].index(0)
-        site.post(f"cause/{before['keys'][row]}", {"run": 0, "cause": "data_fault", "note": "of no use"})
+        save(site, before["keys"][row], cause="data_fault", note="of no use")
     rescore(run, causes=tmp_path / "causes.jsonl")
     site = Site([run])
     index = read_json(site, "index.json")

@@ -18,9 +18,9 @@ from seeact_offline.dataset.readers import ParquetFiles
 from seeact_offline.files.journal import Journal
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Request, Usage
-from seeact_offline.viewer.data import open_data
-from seeact_offline.viewer.pictures import parts_of
+from seeact_offline.viewer.run_data import open_data
 from seeact_offline.viewer.site import Site
+from seeact_offline.viewer.step_page import page_parts
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.viewer.conftest import read_json
 
@@ -121,7 +121,7 @@ def test_the_parts_of_a_picture_make_the_whole(sample_site: Site) -> None:
 
 @pytest.mark.parametrize("height", [1, 2048, 2049, 7412, 40_000])
 def test_no_part_is_taller_than_the_format_takes(height: int) -> None:
-    boxes = parts_of((1280, height))
+    boxes = page_parts((1280, height))
     assert [box.y0 for box in boxes] == [0, *(box.y1 for box in boxes)][:-1]
     assert max(box.y1 - box.y0 for box in boxes) <= 2048
     assert boxes[-1].y1 == height
@@ -218,7 +218,7 @@ def test_a_run_without_predictions_still_shows_its_scores(sample_run: Path, tmp_
     assert (step["runs"][0]["ran"], step["runs"][0]["groups"]) == (False, [])
     assert step["runs"][0]["predicted"] == {**whole["runs"][0]["predicted"], "point": None}
     assert step["runs"][0]["outcome"] is not None
-    assert any("does not keep what was said" in problem for problem in step["problems"])
+    assert any("does not keep the model's replies" in problem for problem in step["problems"])
 
 
 def test_a_faulty_row_is_shown_with_its_fault(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Questions that a run's model was sent, rebuilt by the code that built them.
+
+Nothing is shown that was not sent: the prompts must be those of the run's manifest, the package of the same version, and the elements
+offered those that the run recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from seeact_offline import __version__
+from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding.conversation import Question
+from seeact_offline.grounding.strategies import own_options
+from seeact_offline.records import InputError, Prediction, Reply, SeeActError
+from seeact_offline.runs.config import UNGROUNDED, EvalConfig
+from seeact_offline.runs.groundings import open_strategy
+
+OPTIONS = (
+    "model", "prompts", "seed", "top_k", "group_size", "merge", "turns", "no_image", "max_image_side", "batching",
+)  # fmt: skip
+"""Settings that decide a run's questions, besides its grounding and the options of that one alone."""
+
+
+def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
+    """The strategy of a run. Raises InputError where this program would ask other questions."""
+    settings, identity = manifest.get("settings") or {}, manifest.get("identity") or {}
+    if "imported" in identity:
+        raise InputError("run", "one that was asked here", "one that was imported")
+    version = (manifest.get("packages") or {}).get("seeact-offline")
+    if version != __version__:
+        raise InputError("run", f"one of version {__version__}", f"one of version {version or 'unknown'}")
+    given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
+    name = settings.get("grounding")
+    chosen = {"ungrounded": True} if name == UNGROUNDED else {"grounding": name}
+    opened = open_strategy(EvalConfig().changed(**chosen, **given))
+    ours = json.loads(json.dumps(dict(opened.identity)))
+    other = sorted(name for name, value in ours.items() if identity.get(name) != value)
+    if other:
+        raise InputError("run", "the prompts and options that there are now", f"others: {', '.join(other)}")
+    return opened.grounding
+
+
+def rebuild_questions(grounding: Grounding, prepared: PreparedStep, prediction: Prediction) -> dict[int, Question]:
+    """Place in `prediction.groups` -> the question of that group. Those that cannot be rebuilt are left out.
+
+    Raises StepError for a page that no question can be built from.
+    """
+    first = {(question.index, question.offered): question for question in grounding.questions(prepared)}
+    found: dict[int, Question] = {}
+    for place, group in enumerate(prediction.groups):
+        question = first.get((group.group, group.offered))
+        if question is None:
+            question = _later_question(grounding, prepared, prediction.groups[:place], group)
+        if question is not None:
+            found[place] = question
+    return found
+
+
+def _later_question(
+    grounding: Grounding, prepared: PreparedStep, before: tuple[Reply, ...], group: Reply
+) -> Question | None:
+    """A question that depends on answers: a final round, a later group of an elimination. None where it cannot be rebuilt."""
+    picks = [one.element_id for one in before if one.element_id is not None]
+    name, offered = ("final_round", picks) if group.is_final_round else ("question", list(group.offered))
+    ask = getattr(grounding, name, None)
+    if ask is None:
+        return None
+    try:
+        question: Question = ask(prepared, offered, group.group)
+    except (SeeActError, LookupError):
+        return None
+    return question if question.offered == group.offered else None

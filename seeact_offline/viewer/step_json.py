@@ -1,0 +1,317 @@
+"""`step/KEY.json`: one step with its page, the right answer, and each run's questions and replies.
+
+Parts that cannot be read are null, and `problems` says why; a step can be looked at whatever is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from seeact_offline.files.formats import FormatError
+from seeact_offline.grounding.conversation import Question
+from seeact_offline.grounding.strategies import STRATEGIES
+from seeact_offline.pages.screenshots import group_crop
+from seeact_offline.records import (
+    CallRecord,
+    CropBox,
+    InputError,
+    Operation,
+    Picture,
+    Prediction,
+    RankedCandidate,
+    Reply,
+    Step,
+    StepKey,
+    Truth,
+    letter,
+)
+from seeact_offline.runs.runner import prepare
+from seeact_offline.viewer.index import OUTCOMES
+from seeact_offline.viewer.rebuilding import rebuild_questions
+from seeact_offline.viewer.run_data import RunEntry, reason_of
+from seeact_offline.viewer.run_snapshots import StepAnswer, StepRow, StepTarget
+from seeact_offline.viewer.site_files import StepFiles
+from seeact_offline.viewer.step_page import StepPage, image_name, step_name
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+NO_PREDICTION: dict[str, Any] = {"detail": "", "ran": False, "notes": {}, "usage": None}
+"""Fields of a run that keeps its scores alone."""
+
+
+@dataclass(frozen=True)
+class _RunStep:
+    """One step in a run's own files."""
+
+    entry: RunEntry
+    row: StepRow | None
+    prediction: Prediction | None = None
+    truth: Truth | None = None
+    calls: Mapping[tuple[int, int], CallRecord] = field(default_factory=dict)
+
+
+def open_step(key: StepKey, entries: Sequence[RunEntry], tasks: Mapping[str, str]) -> StepFiles:
+    """`entries`: all runs, with the step or without. `tasks`: texts of tasks, where they are known."""
+    builder = _StepBuilder(key, entries)
+    return StepFiles(builder.json(tasks), builder.images)
+
+
+class _StepBuilder:
+    """One step while it is built, with the problems and the pictures found so far."""
+
+    def __init__(self, key: StepKey, entries: Sequence[RunEntry]) -> None:
+        self._key, self._entries = key, entries
+        self._problems: list[str] = []
+        self.images: dict[str, Callable[[], Image.Image]] = {}
+        # of elements, as a model was sent them
+        self._texts: dict[str, str] = {}
+        self._pages = self._open_pages()
+        self._page = next((page for page in self._pages.values() if page is not None), None)
+        self._runs = [self._read(one) for one in entries]
+
+    def json(self, tasks: Mapping[str, str]) -> dict[str, Any]:
+        key, step = self._key, None if self._page is None else self._page.step
+        self._problems += [one.data_problem for one in self._entries if step is None and one.data_problem is not None]
+        self._problems += [] if self._page is None else self._page.problems
+        row = next((one.row for one in self._runs if one.row is not None), None)
+        truth = next((one.truth for one in self._runs if one.truth is not None), None if step is None else step.truth)
+        # these name problems, pictures and texts, which are listed below
+        runs = [None if one.row is None and one.prediction is None else self._run(one) for one in self._runs]
+        return {
+            "key": step_name(key),
+            **key._asdict(),
+            "task": tasks.get(key.annotation_id, "") if step is None else step.task,
+            "history": [] if step is None else list(step.history),
+            "website": _first("website", step, row, truth),
+            "domain": _first("domain", step, row, truth),
+            "subdomain": _first("subdomain", step),
+            "index": step.index if step is not None else row.n_before if row is not None else 0,
+            "n_actions": step.n_actions if step is not None else row.n_actions if row is not None else 0,
+            "truth": _truth(truth, row),
+            "picture": None if self._page is None else self._page.picture_json(self.images),
+            "elements": self._elements(truth.positives if truth is not None else frozenset()),
+            "runs": runs,
+            "problems": list(dict.fromkeys(self._problems)),
+        }
+
+    # --- reading ---
+
+    def _open_pages(self) -> dict[int, StepPage | None]:
+        """The step in each data set of the runs, by the object's identity; None where it is not in there."""
+        pages: dict[int, StepPage | None] = {}
+        for one in self._entries:
+            if one.data is not None and id(one.data) not in pages:
+                step = None
+                try:
+                    step = one.data.step(self._key)
+                    if step is None and self._key in one.run.rows:
+                        self._problems.append(f"The data set of {one.name} does not have this step.")
+                except InputError as error:
+                    self._problems.append(f"The data set of {one.name} cannot be read: {error}.")
+                pages[id(one.data)] = None if step is None else StepPage(step)
+        return pages
+
+    def _read(self, entry: RunEntry) -> _RunStep:
+        run, key = entry.run, self._key
+        try:
+            return _RunStep(entry, run.rows.get(key), run.prediction(key), run.truth(key), run.calls_of(key))
+        except (FormatError, OSError) as error:
+            self._problems.append(f"The files of {entry.name} have changed while they were looked at: {error}.")
+            return _RunStep(entry, run.rows.get(key))
+
+    # --- elements ---
+
+    def _elements(self, positives: frozenset[str]) -> list[dict[str, Any]]:
+        """The right ones, the choices, those offered by rank, then all others as the row lists them."""
+        predictions = [one.prediction for one in self._runs if one.prediction is not None]
+        listed = {} if self._page is None else self._page.candidates
+        right = [node for node in listed if node in positives] or sorted(positives)
+        chosen = [one.element_id for one in predictions]
+        chosen += [group.element_id for one in predictions for group in one.groups]
+        ranked = [node for one in predictions for node in one.ranked]
+        offered = [node for one in predictions for group in one.groups for node in group.offered]
+        order = next((one.ranked for one in predictions if one.ranked), ())
+        ranks = {node: rank for rank, node in enumerate(order)}
+        scores = self._scores()
+        return [
+            {
+                **self._element(node),
+                "rank": ranks.get(node),
+                "score": scores.get(node),
+                "positive": node in positives,
+            }
+            for node in dict.fromkeys([*right, *chosen, *ranked, *offered, *listed])
+            if node is not None
+        ]
+
+    def _element(self, node: str) -> dict[str, Any]:
+        text = self._texts.get(node, "")
+        if self._page is None:
+            return {"id": node, "tag": "", "box": None, "text": text, "path": ""}
+        return self._page.element(node, text)
+
+    def _scores(self) -> dict[str, float]:
+        """The scores of the first run that has some."""
+        for one in self._runs:
+            page, kept = self._pages.get(id(one.entry.data)), one.entry.scores
+            found = None if page is None or kept is None else kept.of(page.step)
+            if found:
+                return {node: score for node, (score, _) in found.items()}
+        return {}
+
+    # --- runs ---
+
+    def _run(self, one: _RunStep) -> dict[str, Any]:
+        row, prediction = one.row, one.prediction
+        if prediction is None:
+            self._problems.append(f"{one.entry.name} does not keep the model's replies at this step.")
+        cause = "not scored yet" if row is None else OUTCOMES.get(row.outcome, row.outcome.replace("_", " "))
+        return {
+            "outcome": row.outcome if row is not None else None,
+            "cause": cause,
+            "element": None if row is None or row.element is None else int(row.element),
+            "f1": None if row is None else row.operation_f1,
+            "success": None if row is None or row.success is None else int(row.success),
+            "rank": None if row is None else row.best_rank,
+            **(_scored_answer(row) if prediction is None else _answer(prediction)),
+            "groups": [] if prediction is None else self._groups(one, prediction),
+        }
+
+    def _groups(self, one: _RunStep, prediction: Prediction) -> list[dict[str, Any]]:
+        page = self._pages.get(id(one.entry.data))
+        questions = {} if page is None else self._questions(one.entry, prediction, page)
+        return [
+            {
+                **_reply(group, one.calls),
+                **(self._sent(questions[place], group) if place in questions else _not_known(one.entry, group, page)),
+            }
+            for place, group in enumerate(prediction.groups)
+        ]
+
+    def _questions(self, entry: RunEntry, prediction: Prediction, page: StepPage) -> dict[int, Question]:
+        """Place of each group -> its question, where it can be rebuilt."""
+        grounding, found = entry.grounding, dict[int, Question]()
+        why = grounding if isinstance(grounding, str) else ""
+        if not isinstance(grounding, str) and prediction.groups:
+            try:
+                prepared = prepare(page.step, None, 0, grounding.form.image)
+                # predictions keep the order of the ranking, and no scores; one picture for all runs is decoded once
+                ranked = tuple(RankedCandidate(node, 0.0, rank) for rank, node in enumerate(prediction.ranked))
+                prepared = replace(prepared, picture=page.picture or prepared.picture, ranked=ranked)
+                found = rebuild_questions(grounding, prepared, prediction)
+            except Exception as error:
+                # an unforeseen page or prediction must not keep the step from being looked at
+                why = reason_of(error)
+        lacking = ", ".join(str(one.group) for place, one in enumerate(prediction.groups) if place not in found)
+        if lacking:
+            because = f": {why}" if why else ""
+            self._problems.append(f"What {entry.name} sent with group {lacking} cannot be put together again{because}.")
+        return found
+
+    def _sent(self, question: Question, group: Reply) -> dict[str, Any]:
+        """The turns that were sent: those answered, and the one that the model declined."""
+        n = min(len(question.turns), len(group.replies) + 1)
+        pictures = [*question.pictures, *[None] * n][:n]
+        for node, text in zip(question.offered, question.texts, strict=False):
+            self._texts.setdefault(node, text)
+        return {
+            "labels": list(question.labels) or _letters(group),
+            "crop": _crop_of(next((picture for picture in pictures if picture is not None), None)),
+            "system": question.system or None,
+            "examples": [{"role": one.role, "text": one.text} for one in question.examples],
+            "prompts": list(question.turns[:n]),
+            "images": [None if one is None else self._image(one) for one in pictures],
+        }
+
+    def _image(self, picture: Picture) -> str:
+        name = image_name(self._key, picture.key)
+        self.images[name] = picture.image  # type: ignore[attr-defined]
+        return name
+
+
+def _first(name: str, *sources: Step | StepRow | Truth | None) -> str:
+    """This text of the first source that has it."""
+    return next((text for one in sources if (text := getattr(one, name, ""))), "")
+
+
+def _truth(truth: Truth | None, row: StepRow | None) -> dict[str, Any]:
+    if truth is not None:
+        operation, positives, target = truth.operation, truth.positives, truth.target
+    else:
+        scored = StepTarget() if row is None else row.target
+        operation, positives, target = Operation(scored.op, scored.value), frozenset(scored.element_ids), None
+    return {**asdict(operation), "target": target, "positives": sorted(positives)}
+
+
+def _scored_answer(row: StepRow | None) -> dict[str, Any]:
+    """The answer as scores hold it."""
+    answer = StepAnswer() if row is None else row.predicted
+    return {
+        **NO_PREDICTION,
+        "predicted": {**msgspec.structs.asdict(answer), "point": None},
+        "failure": row and row.failure,
+    }
+
+
+def _answer(prediction: Prediction) -> dict[str, Any]:
+    point = None if prediction.point is None else list(prediction.point)
+    return {
+        "predicted": {
+            "element_id": prediction.element_id,
+            "op": prediction.op,
+            "value": prediction.value,
+            "point": point,
+        },
+        "failure": prediction.failure,
+        "detail": prediction.detail,
+        "ran": prediction.ran,
+        "notes": dict(prediction.notes),
+        "usage": prediction.usage.named,
+    }
+
+
+def _reply(group: Reply, calls: Mapping[tuple[int, int], CallRecord]) -> dict[str, Any]:
+    records = [calls.get((group.group, turn)) for turn in range(1, len(group.replies) + 1)]
+    return {
+        "group": group.group,
+        "final": group.is_final_round,
+        "offered": list(group.offered),
+        "replies": list(group.replies),
+        "parsed": {name: getattr(group, name) for name in ("element_id", "op", "value", "failure", "detail")},
+        "calls": [None if record is None else asdict(record) for record in records],
+    }
+
+
+def _not_known(entry: RunEntry, group: Reply, page: StepPage | None) -> dict[str, Any]:
+    """A question that cannot be rebuilt: labels and crop as they follow from what was offered, and no text."""
+    strategy = STRATEGIES.get(entry.run.settings.get("grounding") or "")
+    return {
+        "labels": _letters(group) if strategy is not None and strategy.is_lettered else [],
+        "crop": None if page is None or entry.run.settings.get("no_image") else _crop_around(group, page),
+        "system": None,
+        "examples": [],
+        "prompts": None,
+        "images": [None for _ in group.replies],
+    }
+
+
+def _letters(group: Reply) -> list[str]:
+    return [letter(place) for place in range(len(group.offered))]
+
+
+def _crop_around(group: Reply, page: StepPage) -> list[int] | None:
+    found = [page.candidates[node] for node in group.offered if node in page.candidates]
+    boxes = [one.box for one in found if one.box is not None]
+    return list(group_crop(boxes, page.picture.size)) if boxes and page.picture is not None else None
+
+
+def _crop_of(picture: Picture | None) -> list[int] | None:
+    """Page pixels that the picture shows."""
+    # a marked picture says what it is a crop of
+    box: CropBox | None = getattr(getattr(picture, "crop", picture), "box", None)
+    return None if box is None else list(box)
