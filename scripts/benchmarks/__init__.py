@@ -1,1 +1,1 @@
-"""Measures speed and memory on made-up data: one file a claim, listed in `__main__.py`."""
+"""Measures speed and memory on synthetic data: one file a claim, each with a function `measure(options)`."""

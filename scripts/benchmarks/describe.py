@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 
 from benchmarks.data import candidate_ids, real_size_rows
-from benchmarks.measuring import Line, timed
+from benchmarks.frame import Line, timed
 
 
-def bench_describe() -> list[Line]:
-    """The fast description of every candidate of a page against the slow reference, equal to the byte.
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Describes every candidate of a page and compares text and time with the slow reference.
 
-    The reference's parsing is not counted, though it parses for every candidate; ours, once a page, is. Times are of the
-    processor: other work on the machine, which may hit only one of the two, does not count.
+    Our parsing, once a page, counts; the reference's, once a candidate, does not. Processor time, so that other work on the
+    machine does not count.
     """
     from seeact_offline.pages.dom import Page
 

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from benchmarks.data import candidate_ids
-from benchmarks.measuring import ROOT, SEED, Line, check_run, scratch_folder
+from benchmarks.data import write_split
+from benchmarks.frame import ROOT, CommandCost, Line, run_python, scratch_folder
+from benchmarks.steps import measure_eval
 
 LATENCY_S = 0.2
 CONCURRENCY = 64
 BARE_STEPS = 80
-"""Of which the bare loop sends the requests: as many bodies as memory holds at once."""
+"""Steps whose requests the bare loop sends: memory holds that many bodies at once."""
 SPLITS = ("test_task", "test_website", "test_domain")
 SLACK = 1.25
 
-# counts what is encoded, by picture, and how much memory the process came to
-EVAL = f"""
-import json, resource, sys
+COUNT_ENCODED = """
+import atexit, json
 from collections import Counter
-sys.path.insert(0, {str(ROOT)!r})
-from seeact_offline.cli import main
 from seeact_offline.pages.screenshots import Crop
 times, encoded = Counter(), Crop.encoded
-def counting(crop, *given):
+def count(crop, *given):
     times[crop.key] += 1
     return encoded(crop, *given)
-Crop.encoded = counting
-status = main(['eval', *sys.argv[2:]])
-peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))
-json.dump({{'times': times, 'peak_kb': int(peak)}}, open(sys.argv[1], 'w'))
-raise SystemExit(status)
+Crop.encoded = count
+atexit.register(lambda: json.dump(times, open(%r, 'w')))
 """
-# the same pictures, and nothing else; each screenshot is decoded once
+"""Writes how often each picture was encoded, by its key."""
 ENCODE = f"""
 import json, sys, time
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +44,7 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import JPEG_95, CropBox
 boxes = {{}}
-for key in json.load(open(sys.argv[2]))['times']:
+for key in json.load(open(sys.argv[2])):
     digest, box = key.split('@')[0].split(':')
     boxes.setdefault(digest, []).append(CropBox(*map(int, box.split(','))))
 def work(page):
@@ -66,8 +59,9 @@ with ThreadPoolExecutor(2) as pool:
         batch.clear()
 print(time.perf_counter() - began)
 """
+"""Encodes the same pictures and does nothing else; each screenshot is decoded once."""
 BARE = f"""
-import asyncio, json, os, sys, time
+import asyncio, json, sys, time
 from pathlib import Path
 from openai import AsyncOpenAI
 bodies = [json.loads(path.read_bytes()) for path in sorted(Path(sys.argv[2]).iterdir())]
@@ -84,52 +78,41 @@ asyncio.run(main())
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one `eval` in a process of its own took."""
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Runs choice grounding against a server of 200 ms in a process of its own, 64 calls at once.
 
-    wall_s: float
-    cpu_s: float
-    peak_bytes: int
-    times: dict[str, int]
-    """How often each picture was encoded, by its key."""
-    server: dict[str, Any]
-    """What the server saw."""
-
-
-def bench_engine(n_steps: int, scratch_in: Path | None) -> list[Line]:
-    """`n_steps` steps of choice grounding against a server of 200 ms in a process of its own, 64 calls at once.
-
-    The steps are those of the sample's test splits, again and again under other ids. Beside them the two bounds: calls x
-    latency / concurrency, and what it takes two threads to encode the same pictures; and a bare loop of the openai SDK over
+    The steps are those of the sample's test splits, repeated under other ids. Two lower bounds are measured too: calls x
+    latency / concurrency, and the time in which two threads encode the same pictures; and a bare loop of the openai SDK over
     the same requests.
     """
-    with scratch_folder(scratch_in) as scratch:
+    n_steps = options.engine_steps
+    with scratch_folder(options.dir) as scratch:
         bodies = scratch / "bodies"
         bodies.mkdir()
-        _measured(scratch, BARE_STEPS, bodies)
-        bare_s = _bare(bodies)
+        _ask(scratch / "bare", BARE_STEPS, bodies)
         n_bare = len(list(bodies.iterdir()))
-        ours = _measured(scratch, n_steps)
-        encoding_s = float(_python(ENCODE, scratch / f"{n_steps}", scratch / f"{n_steps}" / "used.json"))
-    calls = ours.server["calls"]
-    waiting_s = calls * LATENCY_S / CONCURRENCY
-    bound_s = max(waiting_s, encoding_s)
+        with slow_server() as bare_server:
+            bare_s = float(run_python(BARE, bare_server.base_url, bodies))
+        cost, server = _ask(scratch / "full", n_steps)
+        times = json.loads((scratch / "full" / "times.json").read_text())
+        encoding_s = float(run_python(ENCODE, scratch / "full", scratch / "full" / "times.json"))
+    calls = server.seen["calls"]
+    waiting_s, bare_s = calls * LATENCY_S / CONCURRENCY, bare_s * calls / n_bare
     print(
-        f"engine: {n_steps} steps, {calls} calls, {ours.server['bytes'] / calls / 1e3:.0f} kB each, {len(ours.times)} pictures, "
-        f"at most {ours.server['most_at_once']} calls at once, {LATENCY_S * 1000:.0f} ms"
+        f"engine: {n_steps} steps, {calls} calls, {server.seen['bytes'] / calls / 1e3:.0f} kB each, {len(times)} pictures, "
+        f"at most {server.seen['most_at_once']} calls at once, {LATENCY_S * 1000:.0f} ms"
     )
     return [
-        Line("eval, whole command", ours.wall_s, "s"),
+        Line("eval, whole command", cost.wall_s, "s"),
         Line("calls x latency / concurrency", waiting_s, "s"),
         Line("encoding the pictures, 2 threads", encoding_s, "s"),
-        Line("eval to 1.25 x the larger of the two", ours.wall_s / (SLACK * bound_s), "", at_most=1),
-        Line("bare SDK loop, for as many calls", bare_s * calls / n_bare, "s"),
-        Line("eval to the bare SDK loop", ours.wall_s / (bare_s * calls / n_bare), ""),
-        Line("processor time of eval", ours.cpu_s, "s"),
-        Line("processor time of the server", ours.server["cpu_s"], "s"),
-        Line("most often that a picture was encoded", max(ours.times.values()), "", at_most=2),
-        Line("peak memory of eval", ours.peak_bytes / 1e6, "MB", at_most=1500),
+        Line("eval to 1.25 x the larger of the two", cost.wall_s / (SLACK * max(waiting_s, encoding_s)), "", at_most=1),
+        Line("bare SDK loop, for as many calls", bare_s, "s"),
+        Line("eval to the bare SDK loop", cost.wall_s / bare_s, ""),
+        Line("processor time of eval", cost.cpu_s, "s"),
+        Line("processor time of the server", server.seen["cpu_s"], "s"),
+        Line("most often that a picture was encoded", max(times.values()), "", at_most=2),
+        Line("peak memory of eval", cost.peak_mb, "MB", at_most=1500),
     ]
 
 
@@ -139,7 +122,7 @@ class SlowServer:
 
     base_url: str
     seen: dict[str, Any] = field(default_factory=dict)
-    """Once it has ended."""
+    """What it prints when it ends."""
 
 
 @contextmanager
@@ -158,56 +141,16 @@ def slow_server(keep: Path | None = None) -> Iterator[SlowServer]:
             server.seen |= json.loads(process.stdout.read())
 
 
-def _measured(scratch: Path, n: int, keep: Path | None = None) -> Measured:
-    """One `eval` over `n` steps, from nothing to the report. Raises SystemExit when a step did not run."""
-    folder, out = scratch / f"{n}", scratch / f"run-{n}"
-    _make_steps(n, folder)
-    used = folder / "used.json"
-    words = f"--split cross_task --dataset {folder} --scores {folder / 'scores.parquet'} --out {out}".split()
-    words += f"--model openai/slow --concurrency {CONCURRENCY} --cache {scratch / 'cache'}".split()
+def _ask(folder: Path, n: int, keep: Path | None = None) -> tuple[CommandCost, SlowServer]:
+    write_split(islice(_repeat_rows(), n), folder)
+    words = ["--model", "openai/slow", "--concurrency", CONCURRENCY, "--cache", folder / "cache"]
     with slow_server(keep) as server:
-        began = time.perf_counter()
-        command = [sys.executable, "-c", EVAL, str(used), *words, "--base-url", server.base_url]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        _, status, spent = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - began
-    results = json.loads((out / "results.json").read_text()) if status == 0 else {}
-    if results.get("n_steps") != n or results["failures"] or results["reply_failures"]:
-        raise SystemExit(f"eval over {n} steps: expected status 0 and no failure, got status {status} and {results}")
-    told = json.loads(used.read_text())
-    return Measured(wall_s, spent.ru_utime + spent.ru_stime, told["peak_kb"] * 1024, told["times"], server.seen)
+        prelude = COUNT_ENCODED % str(folder / "times.json")
+        cost = measure_eval(folder, n, [*words, "--base-url", server.base_url], prelude)
+    return cost, server
 
 
-def _bare(bodies: Path) -> float:
-    """Seconds that the SDK alone takes to send them."""
-    with slow_server() as server:
-        return float(_python(BARE, server.base_url, bodies))
-
-
-def _python(program: str, *words: object) -> str:
-    return check_run([sys.executable, "-c", program, *map(str, words)])
-
-
-def _make_steps(n: int, folder: Path) -> None:
-    """Writes `n` steps of the sample's test splits, under other ids each time round, and made-up scores for them."""
-    from seeact_offline.ranking import ScoreRow, write_scores
-    from seeact_offline.records import StepKey
-    from tests.pages import write_parquet
-
-    scores: list[ScoreRow] = []
-
-    def noting() -> Iterator[dict[str, Any]]:
-        for row in islice(_rows_again_and_again(), n):
-            key = StepKey(row["annotation_id"], row["action_uid"])
-            drawn = sorted((Random(f"{SEED}/{key}/{node}").random(), node) for node in candidate_ids(row))[::-1]
-            scores.extend(ScoreRow(key, node, score, rank) for rank, (score, node) in enumerate(drawn))
-            yield row
-
-    write_parquet(noting(), folder / "data" / "test_task-00000-of-00001.parquet")
-    write_scores(folder / "scores.parquet", scores)
-
-
-def _rows_again_and_again() -> Iterator[dict[str, Any]]:
+def _repeat_rows() -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     hub = ROOT / "seeact_offline" / "sample" / "hub" / "data"
@@ -215,7 +158,7 @@ def _rows_again_and_again() -> Iterator[dict[str, Any]]:
     rows = [row for table in tables for row in table.to_pylist()]
     for number, row in enumerate(cycle(rows)):
         round_ = number // len(rows)
-        # what follows a picture's end is ignored, but makes it a picture of its own
+        # bytes after a picture's end are ignored, but make it another picture
         picture = row["screenshot"]["bytes"] + f" {number}".encode()
         yield {
             **row,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.measuring import SEED, Line, timed
+from benchmarks.frame import SEED, Line, timed
 
 TASKS, MEANS, CORRELATIONS = (14, 30, 60, 177), (0.08, 0.4, 0.9), (0.0, 0.2, 0.5)
 KINDS = {"share": 1, "share, micro": 1, "Operation F1": 3}
@@ -19,8 +20,8 @@ TYPICAL_TASKS = 177
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """How often the interval held the truth."""
+class Coverage:
+    """How often the intervals of one cell held the truth."""
 
     kind: str
     n_tasks: int
@@ -34,10 +35,10 @@ class Covered:
         return self.correlation == max(CORRELATIONS) and self.mean != 0.4
 
 
-def bench_intervals(splits: int) -> list[Line]:
-    """Simulates `splits` splits a cell, of tasks of 3 to 15 steps, and prints the table of docs/statistics.md."""
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table of docs/statistics.md."""
     found = [
-        _covered(kind, n_tasks, mean, correlation, splits)
+        _coverage(kind, n_tasks, mean, correlation, options.splits)
         for kind, n_tasks, mean, correlation in itertools.product(KINDS, TASKS, MEANS, CORRELATIONS)
     ]
     _print_table(found)
@@ -51,7 +52,7 @@ def bench_intervals(splits: int) -> list[Line]:
     ]
 
 
-def _covered(kind: str, n_tasks: int, mean: float, correlation: float, splits: int) -> Covered:
+def _coverage(kind: str, n_tasks: int, mean: float, correlation: float, splits: int) -> Coverage:
     from seeact_offline.scoring import aggregate
     from tests.reference.statistics import steps_of_tasks
 
@@ -62,10 +63,10 @@ def _covered(kind: str, n_tasks: int, mean: float, correlation: float, splits: i
         found = aggregate.micro_interval(values, SEED) if "micro" in kind else aggregate.metric(values, SEED)
         low, high = found.ci95
         held += low <= mean <= high
-    return Covered(kind, n_tasks, mean, correlation, held / splits)
+    return Coverage(kind, n_tasks, mean, correlation, held / splits)
 
 
-def _print_table(found: list[Covered]) -> None:
+def _print_table(found: list[Coverage]) -> None:
     columns = list(itertools.product(MEANS, CORRELATIONS))
     print("| figure | tasks |", *(f"{100 * mean:.0f} %, {correlation:g} |" for mean, correlation in columns))
     print("|---" * (2 + len(columns)) + "|")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from benchmarks.measuring import Line, timed
+import argparse
+
+from benchmarks.frame import Line, timed
 
 
-def bench_lint() -> list[Line]:
-    """Linting the bundled sample on one core, rows read and pictures decoded."""
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Lints the bundled sample on one core, rows read and pictures decoded."""
     run = timed(_lint)
     return [Line(f"rows linted a second of a core ({run.result} rows)", run.result / run.cpu_s, "1/s", at_least=50)]
 
 
 def _lint() -> int:
-    """How many rows there are."""
+    """Lints the three test splits; returns the number of rows."""
     from seeact_offline.dataset import TEST_SPLITS, open_split
     from seeact_offline.dataset.lint import Duplicates, lint_task
 

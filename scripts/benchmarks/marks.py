@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks.measuring import Line, timed
+import argparse
+
+from benchmarks.frame import Line, timed
 
 # marks on the picture
 LARGEST_GROUP = 17
 
 
-def bench_marks(dataset: str, split: str) -> list[Line]:
-    """Marking the largest group of the split's largest page, and searching that page by attributes; best of ten, warm."""
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Marks the largest group of the split's largest page and searches that page by attributes; best of ten, warm."""
     from seeact_offline.dataset import load_steps
     from seeact_offline.grounding.annotation import MarkedCrop
     from seeact_offline.pages.dom import Page
@@ -18,7 +20,8 @@ def bench_marks(dataset: str, split: str) -> list[Line]:
     from seeact_offline.pages.screenshots import PagePicture, group_crop
     from seeact_offline.pages.search import PageSearch
 
-    step = max(load_steps(dataset, split), key=lambda step: len(step.candidates))
+    steps = load_steps(*(options.also or ("sample", "cross_website")))
+    step = max(steps, key=lambda step: len(step.candidates))
     if step.screenshot is None:
         raise SystemExit(f"marks: expected a screenshot, step {step.key} has none")
     picture, page = PagePicture(step.screenshot), Page(step.cleaned_html)

@@ -1,8 +1,8 @@
-"""A chat completion server that takes its time and nothing else: one process, one loop, next to no work of its own.
+"""A chat completion server that only waits: one process, one loop, hardly any work of its own.
 
 python scripts/benchmarks/slow_server.py 0.2 [FOLDER]
 
-Prints its base URL; when its standard input ends, what it has seen as JSON. Keeps all bodies in FOLDER, where one is given.
+Prints its base URL, and its counts as JSON when its standard input ends. Writes all bodies to FOLDER, if given.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ FINAL = "The first one fits.\n\nELEMENT: A\nACTION: CLICK\nVALUE: None"
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _FIRST_BUFFER = 1 << 20
 _TAIL = 1 << 16
-"""Bytes at a body's end in which its last messages are, behind the picture."""
+"""Bytes at the end of a body, after the picture, that hold its last messages."""
 
 
-class Seen:
-    """What the server was asked."""
+class Counts:
+    """Counts the server's requests and answers them."""
 
     def __init__(self, latency_s: float, folder: Path | None) -> None:
         self.calls = 0
@@ -32,7 +32,7 @@ class Seen:
         self.bytes = 0
         self._latency_s, self._folder = latency_s, folder
 
-    def asked(self, body: memoryview, transport: asyncio.Transport) -> None:
+    def take(self, body: memoryview, transport: asyncio.Transport) -> None:
         self.calls += 1
         self.bytes += len(body)
         self.at_once += 1
@@ -48,14 +48,14 @@ class Seen:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One request after the other; a body is read into the same memory again and again."""
+    """Takes one request after the other and reads all bodies into the same memory."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
         self._buffer = bytearray(_FIRST_BUFFER)
         self._filled = 0
+        # where the body begins; 0 until the head is complete
         self._body = 0
-        # where it begins; 0 as long as the head is not whole
         self._end = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -75,12 +75,12 @@ class Connection(asyncio.BufferedProtocol):
             self._body = head + 4
             self._end = self._body + (int(length[1]) if length else 0)
         if self._body and self._filled >= self._end:
-            self._seen.asked(memoryview(self._buffer)[self._body : self._end], self._transport)
+            self._counts.take(memoryview(self._buffer)[self._body : self._end], self._transport)
             self._filled = self._body = self._end = 0
 
 
 def _answer(text: str) -> bytes:
-    """The whole response."""
+    """The complete response."""
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 3000, "completion_tokens": len(text) // 4, "total_tokens": 3000 + len(text) // 4}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -91,17 +91,19 @@ def _answer(text: str) -> bytes:
 
 
 ANSWERS = {False: _answer(PLAN), True: _answer(FINAL)}
-"""By whether it is turn 2 that is asked."""
+"""By whether turn 2 is asked."""
 
 
 async def serve(latency_s: float, folder: Path | None) -> None:
-    seen, loop = Seen(latency_s, folder), asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(seen), "127.0.0.1", 0, backlog=512)
+    counts, loop = Counts(latency_s, folder), asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(counts), "127.0.0.1", 0, backlog=512)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = used.ru_utime + used.ru_stime
-    print(json.dumps({"calls": seen.calls, "most_at_once": seen.most_at_once, "bytes": seen.bytes, "cpu_s": cpu_s}))
+    print(
+        json.dumps({"calls": counts.calls, "most_at_once": counts.most_at_once, "bytes": counts.bytes, "cpu_s": cpu_s})
+    )
 
 
 if __name__ == "__main__":

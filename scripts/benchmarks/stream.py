@@ -1,12 +1,12 @@
-"""A split of any size is read in some hundred megabytes, and its `raw_html` not at all."""
+"""A split of any size is read in a few hundred megabytes, and its `raw_html` not at all."""
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from random import Random
 
-from benchmarks.measuring import ROOT, SEED, Line, check_run, scratch_folder
+from benchmarks.frame import ROOT, SEED, Line, run_python, scratch_folder
 
 N_ROWS = 10_000
 READ = f"""
@@ -20,39 +20,33 @@ print(peak, seen, time.perf_counter() - began)
 """
 
 
-def bench_stream(scratch_in: Path | None) -> list[Line]:
-    """10,000 rows of 1 MB HTML and 1 MB picture, read in a process of its own.
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Reads 10,000 rows of 1 MB HTML and 1 MB picture in a process of its own.
 
-    Every byte of `raw_html` in the file is overwritten before, so that reading one would fail.
+    Every byte of `raw_html` in the file is overwritten first, so that reading one would fail.
     """
-    with scratch_folder(scratch_in) as scratch:
-        path = scratch / "data" / "test_task-00000-of-00001.parquet"
-        _write_large(path, N_ROWS)
-        spoiled = _spoil(path, "raw_html")
-        peak, seen, took_s = check_run([sys.executable, "-c", READ, str(scratch)]).split()
-    print(
-        f"stream: {N_ROWS} rows, {path.name}, {spoiled / 1e6:.1f} MB of raw_html overwritten, {int(seen) / 1e9:.1f} GB seen"
+    from tests.pages import synthetic_rows, write_parquet
+
+    noise = Random(SEED).randbytes(1 << 15)
+    # pages and pictures repeat themselves, so that the file stays small
+    rows = synthetic_rows(N_ROWS // 10, 10, 10, SEED, html_size=1_000_000, raw_html_size=1_000_000)
+    rows = (
+        {**row, "screenshot": {"bytes": (f"{i}".encode() + noise) * 32, "path": None}} for i, row in enumerate(rows)
     )
+    with scratch_folder(options.dir) as scratch:
+        path = scratch / "data" / "test_task-00000-of-00001.parquet"
+        write_parquet(rows, path)
+        spoiled = _spoil(path, "raw_html")
+        peak, seen, took_s = run_python(READ, scratch).split()
+    print(f"stream: {N_ROWS} rows, {spoiled / 1e6:.1f} MB of raw_html overwritten, {int(seen) / 1e9:.1f} GB seen")
     return [
         Line("peak memory of reading 10,000 rows", int(peak) / 1e6, "MB", at_most=600),
         Line("rows a second", N_ROWS / float(took_s), "1/s"),
     ]
 
 
-def _write_large(path: Path, n: int) -> None:
-    """Rows of a megabyte of HTML and one of picture; both repeat themselves, so that the file stays small."""
-    from tests.pages import synthetic_rows, write_parquet
-
-    noise = Random(SEED).randbytes(1 << 15)
-    rows = synthetic_rows(-(-n // 10), 10, 10, SEED, html_size=1_000_000, raw_html_size=1_000_000)
-    pictures = (
-        {**row, "screenshot": {"bytes": (str(i).encode() + noise) * 32, "path": None}} for i, row in enumerate(rows)
-    )
-    write_parquet(pictures, path)
-
-
 def _spoil(path: Path, column: str) -> int:
-    """Overwrites what a parquet file stores of a column; returns how many bytes that were."""
+    """Overwrites the stored values of a parquet column; returns the number of bytes."""
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
@@ -61,8 +55,7 @@ def _spoil(path: Path, column: str) -> int:
     with path.open("r+b") as out:
         for group in range(file.metadata.num_row_groups):
             chunk = file.metadata.row_group(group).column(place)
-            start = chunk.dictionary_page_offset or chunk.data_page_offset
-            out.seek(start)
+            out.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
             out.write(b"\xff" * chunk.total_compressed_size)
             spoiled += chunk.total_compressed_size
     return spoiled

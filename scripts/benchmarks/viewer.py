@@ -1,7 +1,8 @@
-"""The viewer on a run of 15,000 steps: how soon there is a list and a step, how large the index and the server are."""
+"""The viewer on a run of 15,000 steps: the time to a list and to a step, and the size of index and server."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -11,26 +12,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
-from benchmarks.measuring import ROOT, Line, scratch_folder
+from benchmarks.data import write_run
+from benchmarks.frame import ROOT, Line, scratch_folder
 from tests.seeact_offline.viewer.browsing import Visit, chromium, visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-STEPS, TASKS = 15_000, 2_000
-OFFERED, GROUPS, REPLY = 17, 3, "The next action is to press the button that says so. " * 12
+N_STEPS = 15_000
 PAGE_ELEMENTS = 240
-"""Of a page as tall as a real one: 7,400 px."""
+"""Elements of a page as tall as a real one: 7,400 px."""
 SHOWN = 5
-"""Steps that are opened."""
+"""Number of steps that are opened."""
 
 
-def bench_viewer(inside: Path | None) -> list[Line]:
-    """In Chromium, by its own clock, on the server that the command starts. The slowest counts."""
-    with scratch_folder(inside) as folder, chromium() as browser:
+def measure(options: argparse.Namespace) -> list[Line]:
+    """Opens the server that `view` starts in Chromium, by the browser's own clock. The slowest counts."""
+    with scratch_folder(options.dir) as folder, chromium() as browser:
         return [*_list(browser, folder / "run"), *_steps(browser, folder / "pages")]
 
 
@@ -43,7 +44,7 @@ class Server:
 
     @property
     def memory_mib(self) -> float:
-        """The most that it ever had."""
+        """Its peak."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
@@ -65,7 +66,7 @@ def _serving(run: Path) -> Iterator[Server]:
 
 
 def _list(browser: Browser, run: Path) -> list[Line]:
-    _write_run(run)
+    write_run(run, N_STEPS)
     began = time.perf_counter()
     with _serving(run) as server:
         up = time.perf_counter() - began
@@ -84,14 +85,14 @@ def _list(browser: Browser, run: Path) -> list[Line]:
 
 
 def _first_list(browser: Browser, url: str) -> float:
-    """Milliseconds from asking for the page to the rows."""
+    """Milliseconds from the page's request to its rows."""
     with visiting(browser, url) as visit:
         visit.list()
         return float(visit.page.evaluate("performance.getEntriesByName('seeact:list')[0].startTime"))
 
 
 def _filters(browser: Browser, url: str) -> list[float]:
-    """Milliseconds of each change, its rows drawn."""
+    """Milliseconds from each change to its rows."""
     words = ["s", "si", "sit", "site1", "site13", "site136"]
     queries = [f"?q={word}" for word in words] + [f"?f.website=site{n}" for n in range(3)]
     queries += ["?f.outcome=success", "?sort=cost", "?min.rank=10"]
@@ -105,7 +106,7 @@ def _filters(browser: Browser, url: str) -> list[float]:
 
 
 def _steps(browser: Browser, folder: Path) -> list[Line]:
-    """Until the step and the top of its page are there, which is what a person waits for."""
+    """Measures until the step and the top of its page are visible."""
     import seeact_offline as so
     from tests.pages import synthetic_rows, write_parquet
 
@@ -143,51 +144,3 @@ def _open(visit: Visit, key: str) -> float:
     # until the next one, which the page asks for by itself, is there too
     visit.page.wait_for_timeout(700)
     return float(ended - began)
-
-
-def _write_run(run: Path) -> None:
-    """Files of the size that a run of a chat model leaves; its data set is nowhere."""
-    run.mkdir(parents=True)
-    settings = {
-        "split": "all", "grounding": "choice", "model": "openai/gpt-4o", "ranker": "bundled", "protocol": "seeact",
-        "dataset": "osunlp-is-not-here", "dataset_fingerprint": "0" * 16, "merge": "final-round", "top_k": 50, "seed": 0,
-        "limit": None,
-    }  # fmt: skip
-    (run / "manifest.json").write_text(json.dumps({"schema": 1, "identity": {}, "settings": settings}))
-    (run / "results.json").write_text(json.dumps({**settings, "n_steps": STEPS, "n_tasks": TASKS, "complete": True}))
-    with (run / "predictions.jsonl").open("w") as said, (run / "steps.jsonl").open("w") as scored:
-        for prediction, score in _lines():
-            said.write(json.dumps(prediction) + "\n")
-            scored.write(json.dumps(score) + "\n")
-
-
-def _lines() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for i in range(STEPS):
-        key = {
-            "annotation_id": f"{i % TASKS:08x}-0000-4000-8000-000000000000",
-            "action_uid": f"{i:08x}-0000-4000-8000-000000000000",
-        }
-        ids = [str(i + n) for n in range(GROUPS * OFFERED)]
-        groups = [
-            {"group": n, "offered": ids[n * OFFERED : (n + 1) * OFFERED], "replies": [REPLY, REPLY], "element_id": ids[0],
-             "op": "CLICK", "value": "", "failure": None, "detail": "", "is_final_round": False}
-            for n in range(GROUPS)
-        ]  # fmt: skip
-        usage = {
-            "calls": 6,
-            "prompt_tokens": 9000,
-            "completion_tokens": 300,
-            "image_tokens": 0,
-            "cost_usd": 0.01 + i / 1e6,
-        }
-        said = {"element_id": ids[0], "op": "CLICK", "value": "", "failure": None, "detail": "", "ran": True}
-        yield (
-            {**key, **said, "usage": usage, "ranked": ids, "groups": groups},
-            {
-                **key, "website": f"site{i % 137}", "domain": f"domain{i % 5}", "n_actions": 2 + i % 20, "n_before": i % 20,
-                "n_candidates": 100 + i % 900, "element": float(i % 2), "operation_f1": round((i % 7) / 6, 6),
-                "success": float(i % 3 == 0), "outcome": "success" if i % 3 == 0 else "wrong_element", "best_rank": i % 50,
-                "failure": None, "detail": "", "predicted": {"element_id": ids[0], "op": "CLICK", "value": ""},
-                "target": {"element_ids": [ids[1]], "op": "CLICK", "value": ""},
-            },
-        )  # fmt: skip
