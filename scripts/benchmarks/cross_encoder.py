@@ -6,6 +6,7 @@ import argparse
 import itertools
 import platform
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -61,9 +62,9 @@ def measure(options: argparse.Namespace) -> list[Line]:
         ends = itertools.accumulate(len(page.texts) for page in batch)
         return [flat[end - len(page.texts) : end] for end, page in zip(ends, batch, strict=True)]
 
-    scorers = (usual, ours.score_many)
-    for score in scorers:
-        score([Page(pages[0].query, pages[0].texts[:2])])
+    scorers: list[Callable[[list[Page]], list[Any]]] = [usual, ours.score_many]
+    for scorer in scorers:
+        scorer([Page(pages[0].query, pages[0].texts[:2])])
     runs: tuple[list[Any], list[Any]] = ([], [])
     for start in range(0, len(pages), PAGES_A_TURN):
         batch = pages[start : start + PAGES_A_TURN]

@@ -100,7 +100,7 @@ def _elimination(folder: Path) -> list[Line]:
             split="cross_task",
             limit=limit,
             grounding="mindact",
-            grounding_options={"layout": "seq2seq"},
+            layout="seq2seq",
             ranker="bm25",
             protocol="mindact",
             model=f"hf/{folder / 'model'}",
