@@ -10,9 +10,10 @@ Errors::
     │   └── ModelSpecError    an unknown provider, no API key, no such recording
     │       └── ModelStopped  the server answers nothing: no quota, no such model, an outage
     ├── OutOfBudget           the next call could cost more than is left; the run ends as it is
-    └── StepError             one step could not be carried out; has a failure name; the run goes on
-        ├── RowError          the row itself is at fault
-        └── CallError         the model gave no answer
+    └── StepError             one step could not be carried out; has a failure name and a stage; the run continues
+        ├── RowError          its row, or what else the run is given for it, is at fault
+        ├── CallError         the model gave no answer
+        └── ReplyError        the answer cannot be used
 """
 
 from __future__ import annotations
@@ -87,8 +88,15 @@ class OutOfBudget(SeeActError):
     """The next call could cost more than is left: the run ends as it is, and goes on with more."""
 
 
+Stage = Literal["row", "call", "reply"]
+"""The place where a step fails: in its data, in a call, or in the model's answer."""
+
+
 class StepError(SeeActError):
-    """One step failed. `name` is the failure as counted in the results, `detail` what was found."""
+    """One step failed. `name` is the failure as counted in the results, `detail` one sentence about it."""
+
+    stage: Stage | None = None
+    """The type of the error decides. None for one that was read from a file, where its name decides (`Prediction.stage`)."""
 
     def __init__(self, name: str, detail: str = "") -> None:
         super().__init__(f"{name}: {detail}" if detail else name)
@@ -97,7 +105,9 @@ class StepError(SeeActError):
 
 
 class RowError(StepError):
-    """The row is at fault: no screenshot, unreadable HTML, a wrong box, and so on."""
+    """The data of the step are at fault: its row (no screenshot, unreadable HTML, a wrong box), its scores, the oracle's answer."""
+
+    stage = "row"
 
 
 class CallError(StepError):
@@ -118,6 +128,25 @@ class CallError(StepError):
     def answered(self) -> bool:
         """Whether the model itself declined, so that the step counts as run."""
         return self.name in self.ANSWERED
+
+    @property
+    def stage(self) -> Stage:  # type: ignore[override]
+        return "reply" if self.answered else "call"
+
+
+class ReplyError(StepError):
+    """The model's answer cannot be used, such as a point outside of the page."""
+
+    stage = "reply"
+
+
+ROW_FAILURES = frozenset({
+    "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
+    "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
+    "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
+    "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
+})  # fmt: skip
+"""Failures of stage `row` in files that do not say the stage. Complete: files say it of any other name."""
 
 
 class Box(NamedTuple):
@@ -543,7 +572,7 @@ class Prediction:
     """The first thing that kept a step from being carried out or read."""
     detail: str = ""
     ran: bool = True
-    """False when the step was never answered (a fault of the row, the scores or the call), so that a zero is no answer."""
+    """False when the step was never answered (a fault of the row, the scores or the call), so a zero is no answer."""
     point: tuple[float, float] | None = None
     """Page pixels that the model pointed at; None where no point was asked for or given."""
     notes: tuple[tuple[str, int], ...] = ()
@@ -555,6 +584,8 @@ class Prediction:
     """What its answers took, in order of asking. Kept in a file of its own, as it differs from run to run."""
     element_text: str = ""
     """What the page says of the element; empty for none, and in runs from before this was kept."""
+    failed_in: Stage | None = field(default=None, compare=False)
+    """As `StepError.stage`; None where no error says it."""
 
     def __repr__(self) -> str:
         """One line: what a model said fills many."""
@@ -566,6 +597,13 @@ class Prediction:
     @property
     def operation(self) -> Operation:
         return Operation(self.op, self.value)
+
+    @property
+    def stage(self) -> Stage | None:
+        """The stage of `failure`, which some files leave to its name; None without a failure."""
+        if self.failure is None or self.failed_in is not None:
+            return None if self.failure is None else self.failed_in
+        return "reply" if self.ran else "row" if self.failure in ROW_FAILURES else "call"
 
 
 @dataclass(frozen=True, slots=True)

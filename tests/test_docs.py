@@ -26,7 +26,7 @@ from seeact_offline.dataset import lint
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.grounding.strategies import own_options
-from seeact_offline.records import CallError
+from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring import waterfall
@@ -40,7 +40,9 @@ ROWS = 4
 RANKED = frozenset({"eval", "show", "ablate-markup"})
 OF_OTHERS = frozenset({"--generation-config", "--mm-processor-kwargs", "--tensor-parallel-size"})
 """Options of vLLM that the docs name by themselves."""
-NAMED = re.compile(r'(?:\b(?:RowError|CallError|StepError|Failure|Fault|log\.add)\(\s*|\bfailure=)"([a-z_0-9]+)"')
+NAMED = re.compile(
+    r'(?:\b(?:RowError|CallError|ReplyError|StepError|Failure|Fault|log\.add)\(\s*|\bfailure=)"([a-z_0-9]+)"'
+)
 """What the code writes as the name of a failure."""
 SITE_BUILDER = Path(sys.executable).with_name("zensical")
 
@@ -235,7 +237,7 @@ def sources() -> str:
 
 def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
     names = {
-        *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *waterfall.DATA_FAULTS,
+        *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *ROW_FAILURES,
         *lint.FAULTS, *PARSE_FAILURES, *POINT_FAILURES, *ANSWER_FAILURES, *CallError.ANSWERED,
         *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
     }  # fmt: skip

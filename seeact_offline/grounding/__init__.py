@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Call, Model, RankedCandidate, Reply, Step, StepKey, Usage
+from seeact_offline.records import Call, Model, RankedCandidate, Reply, Stage, Step, StepKey, Usage
 
 if TYPE_CHECKING:
     from seeact_offline.grounding.conversation import Question
@@ -69,6 +69,8 @@ class Decision:
     failure: str | None = None
     """None, or why a part is missing."""
     detail: str = ""
+    failed_in: Stage | None = None
+    """The stage of an error that ended the step."""
 
 
 @dataclass(frozen=True, slots=True)

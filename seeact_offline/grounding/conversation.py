@@ -131,7 +131,7 @@ class Session:
 
     def failed(self, error: StepError) -> GroundingResult:
         """The step could not be carried out: the one place where its error becomes its named failure."""
-        return self.ended(Decision(None, "", "", error.name, error.detail), ran=False)
+        return self.ended(Decision(None, "", "", error.name, error.detail, error.stage), ran=False)
 
     def ended(self, decided: Decision, **more: Any) -> GroundingResult:
         """What the conversations add up to; `more`: the other fields of `GroundingResult`."""

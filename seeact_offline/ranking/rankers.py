@@ -13,7 +13,7 @@ import numpy as np
 
 from ranker.errors import RankerError
 from seeact_offline.ranking.texts import TEXT_VERSION, RankerInput
-from seeact_offline.records import InputError, StepError
+from seeact_offline.records import InputError, RowError
 
 BUNDLED = "bundled"
 LEXICAL = "bm25"
@@ -107,7 +107,7 @@ def scores_digest(ranker_digest: str) -> str:
 def begin_ranking(ranker: Ranker, given: RankerInput) -> Callable[[], StepScores]:
     """Does the work that needs no model; calling the result does the rest and gives scores with ranks, best first.
 
-    Equal scores rank in document order, which gives nothing away. Raises StepError `unrankable` for refused texts; the result
+    Equal scores rank in document order, which gives nothing away. Raises RowError `unrankable` for refused texts; the result
     raises InputError if the ranker fails.
     """
     query, texts = given.query, list(given.texts.values())
@@ -116,7 +116,7 @@ def begin_ranking(ranker: Ranker, given: RankerInput) -> Callable[[], StepScores
         try:
             encoded = ranker.encode([(query, texts)])
         except ValueError as error:
-            raise StepError("unrankable", str(error)) from error
+            raise RowError("unrankable", str(error)) from error
 
     def finish() -> StepScores:
         try:

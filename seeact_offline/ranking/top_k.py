@@ -7,7 +7,7 @@ from typing import Protocol
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.rankers import Ranker, StepScores, begin_ranking, ranker_digest, scores_digest
 from seeact_offline.ranking.texts import ranker_input
-from seeact_offline.records import RankedCandidate, Step, StepError
+from seeact_offline.records import RankedCandidate, RowError, Step
 
 
 class Scores(Protocol):
@@ -36,19 +36,17 @@ class LiveScores:
 
 
 def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple[RankedCandidate, ...]:
-    """The step's k best candidates, best first. Raises StepError `no_scores` if the file lacks the step or a candidate.
+    """The step's k best candidates, best first. Raises RowError `no_scores` if the file lacks the step or a candidate.
 
     Ranks in the file decide; without ranks, descending score, with ties in the row's order (as in the published ranks).
     """
     known = scores.of(step, page)
     if known is None:
-        raise StepError("no_scores", "the score file has no scores for this step")
+        raise RowError("no_scores", "the score file has no scores for this step")
     ids = [c.backend_node_id for c in step.candidates]
     if not known.keys() >= set(ids):
         missing = [node for node in ids if node not in known]
-        raise StepError(
-            "no_scores", f"the score file lacks {len(missing)} of {len(ids)} candidates, first {missing[0]}"
-        )
+        raise RowError("no_scores", f"the score file lacks {len(missing)} of {len(ids)} candidates, first {missing[0]}")
     if all(known[node][1] is not None for node in ids):
         ids.sort(key=lambda node: (known[node][1], -known[node][0]))
     else:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seeact_offline.records import Box, StepError
+from seeact_offline.records import Box, ReplyError
 from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded
 
 Coordinates = Literal["absolute", "fraction", "per-mille"]
@@ -190,12 +190,12 @@ def _shown(numbers: Sequence[float]) -> str:
 
 
 def shown_point(numbers: Sequence[float], coordinates: Coordinates, size: tuple[int, int]) -> tuple[float, float]:
-    """The place in pixels of a picture of `size`; a box counts by its centre. Raises StepError `point_outside`."""
+    """The place in pixels of a picture of `size`; a box counts by its centre. Raises ReplyError `point_outside`."""
     limits = _limits(coordinates, size)
     for position, number in enumerate(numbers):
         limit = limits[position % 2]
         if not 0 <= number <= limit:
-            raise StepError("point_outside", f"expected {'xy'[position % 2]} from 0 to {limit:g}, got {number:g}")
+            raise ReplyError("point_outside", f"expected {'xy'[position % 2]} from 0 to {limit:g}, got {number:g}")
     x, y = _centre(numbers)
     return x / limits[0] * size[0], y / limits[1] * size[1]
 

@@ -306,7 +306,7 @@ async def _with_lines(
         except RowError as error:
             fault = fault or error
     if fault is not None:
-        prediction = replace(prediction, failure=fault.name, detail=fault.detail)
+        prediction = replace(prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage)
     return _Asked(step, prediction, tuple(lines))
 
 

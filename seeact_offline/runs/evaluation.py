@@ -66,7 +66,6 @@ from seeact_offline.scoring.protocols import Protocol, find_protocol
 from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.step_scores import score_step
-from seeact_offline.scoring.waterfall import DATA_FAULTS
 
 REPLIES = "replies.sqlite"
 T = TypeVar("T")
@@ -431,7 +430,7 @@ def stop_on_errors(config: EvalConfig, done: Collection[Prediction], enough: int
     there are fewer, ended in an error of the model."""
     if config.fail_on_error is None:
         return
-    asked = [prediction for prediction in done if prediction.ran or prediction.failure not in DATA_FAULTS]
+    asked = [prediction for prediction in done if prediction.ran or prediction.stage != "row"]
     failed = [prediction for prediction in asked if not prediction.ran]
     if len(failed) > config.fail_on_error * max(len(asked), enough):
         share = f"at most {config.fail_on_error:.0%} of steps to end in an error, not {len(failed)} of {len(asked)}"

@@ -34,6 +34,7 @@ from seeact_offline.records import (
     Operation,
     Prediction,
     Reply,
+    Stage,
     StepKey,
     Truth,
     Usage,
@@ -332,11 +333,13 @@ def worded(where: str, argument: str = "out") -> Iterator[None]:
 
 def prediction_line(prediction: Prediction) -> str:
     """The JSON of one line of `predictions.jsonl`; omits optional fields that are not set."""
+    by_name = replace(prediction, failed_in=None).stage
     optional = {
         "point": prediction.point,
         "notes": dict(prediction.notes) or None,
         "reachable": prediction.reachable,
         "element_text": prediction.element_text or None,
+        "stage": None if prediction.stage == by_name else prediction.stage,
     }
     row = {
         "annotation_id": prediction.key.annotation_id,
@@ -373,6 +376,7 @@ def read_prediction(text: str) -> Prediction:
         notes=tuple(sorted(line.notes.items())),
         reachable=line.reachable,
         element_text=line.element_text,
+        failed_in=line.stage,
     )
 
 
@@ -515,6 +519,7 @@ class _PredictionLine(_KeyLine, frozen=True):
     notes: dict[str, int] = {}
     reachable: bool | None = None
     element_text: str = ""
+    stage: Stage | None = None
 
 
 class _TargetLine(_KeyLine, frozen=True):

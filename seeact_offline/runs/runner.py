@@ -73,7 +73,7 @@ async def answer(step: Step, ready: Callable[[], PreparedStep], grounding: Groun
         known = replace(known, reachable=await in_thread(getattr(grounding, "reaches", _unknown), prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
-        return replace(known, failure=error.name, detail=error.detail[:300])
+        return replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
     except SeeActError:
         raise
     except Exception as error:
@@ -90,6 +90,7 @@ async def answer(step: Step, ready: Callable[[], PreparedStep], grounding: Groun
         failure=decision.failure,
         detail=decision.detail,
         ran=grounded.ran,
+        failed_in=decision.failed_in,
         point=grounded.point,
         notes=nonzero_notes(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
         calls=grounded.calls,

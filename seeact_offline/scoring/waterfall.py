@@ -38,13 +38,6 @@ BY_EYE: Mapping[str, str] = {
 """Causes that nothing but a person can see."""
 HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """What a person may say that a step was lost to (`scoring.human_causes`)."""
-DATA_FAULTS = frozenset({
-    "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
-    "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
-    "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
-    "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
-})  # fmt: skip
-"""Failures of what a run is given (rows, scores, the oracle's file, an imported one). All others of a step that did not run are of its call."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})
@@ -64,7 +57,7 @@ def first_loss(
     """
     if f1 == 1.0 if success is None else success:
         return SUCCESS
-    if not prediction.ran and prediction.failure in DATA_FAULTS:
+    if not prediction.ran and prediction.stage == "row":
         return "data_fault"
     if element is not None and not truth.positives:
         return "no_positive"

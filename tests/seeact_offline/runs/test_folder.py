@@ -58,6 +58,14 @@ def test_each_new_field_is_written_alone() -> None:
         assert NEW & json.loads(prediction_line(Prediction(key, (), None, "", "", **more))).keys() == more.keys()
 
 
+def test_a_stage_is_written_where_the_name_does_not_say_it() -> None:
+    key = StepKey("a", "b")
+    for name, stage, written in (("bad_box", "row", None), ("timeout", "call", None), ("torn", "row", "row")):
+        line = prediction_line(Prediction(key, (), None, "", "", failure=name, ran=False, failed_in=stage))
+        assert json.loads(line).get("stage") == written
+        assert read_prediction(line).stage == stage
+
+
 def test_a_line_from_before_these_fields_is_read() -> None:
     old = (
         '{"annotation_id": "a", "action_uid": "b", "element_id": "1", "op": "CLICK", "value": "", "failure": null, "detail": "",'

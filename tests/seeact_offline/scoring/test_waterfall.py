@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, StepScore, Truth
+from seeact_offline.records import ROW_FAILURES, Box, Operation, Prediction, Reply, StepKey, StepScore, Truth
 from seeact_offline.scoring import waterfall as w
 from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.protocols import PROTOCOLS
@@ -99,12 +99,17 @@ def test_a_failure_that_nobody_has_heard_of_is_the_calls() -> None:
     assert loss(said(None, ran=False, failure="my_server_is_asleep")) == "call_failed"
 
 
+def test_a_failure_belongs_to_the_stage_that_its_error_names() -> None:
+    assert loss(said(None, ran=False, failure="my_row_is_torn", failed_in="row")) == "data_fault"
+    assert loss(said(None, ran=False, failure="bad_box", failed_in="call")) == "call_failed"
+
+
 def test_the_failures_of_data_are_those_of_the_docs(repo: Path) -> None:
     glossary = (repo / "docs" / "glossary.md").read_text()
     _, *parts = re.split(r"^### ", glossary, flags=re.MULTILINE)
     named = {part.splitlines()[0]: set(re.findall(r"^\| `([a-z_]+)`", part, re.MULTILINE)) for part in parts}
-    assert named["Of the row"] | named["Of the scores or the oracle file"] == w.DATA_FAULTS
-    assert not (named["Of the call"] | named["Of the reply"]) & w.DATA_FAULTS
+    assert named["Of the row"] | named["Of the scores or the oracle file"] == ROW_FAILURES
+    assert not (named["Of the call"] | named["Of the reply"]) & ROW_FAILURES
 
 
 def test_a_reply_that_names_the_right_element_without_a_value_counts_as_read() -> None:
