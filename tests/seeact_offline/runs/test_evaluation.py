@@ -250,7 +250,7 @@ def test_steps_that_are_at_fault_are_no_errors_of_the_model(tmp_path: Path) -> N
 @pytest.mark.parametrize("given", [5, None, ["openai/x"]])
 def test_what_is_no_model_is_refused(sample: Sample, tmp_path: Path, given: object) -> None:
     with pytest.raises(
-        ModelSpecError, match=r"^model: expected PROVIDER/NAME, an object with `complete` or a function"
+        ModelSpecError, match=r"^model: expected PROVIDER/NAME, FILE\.py:NAME, an object with `complete` or a function"
     ):
         run(sample, tmp_path / "run", model=given)
 
