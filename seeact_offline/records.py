@@ -64,6 +64,18 @@ class InputError(SeeActError):
         return f"{self.argument}: expected {self.expected}, got {self.got}"
 
 
+class UnusedOption(InputError):
+    """An option that changes nothing here: `merge: grounding pixel does not use it; remove it`."""
+
+    def __init__(self, argument: str, owner: str, got: str) -> None:
+        """`owner`: what does not use it, such as `grounding pixel`."""
+        super().__init__(argument, f"its default, as {owner} does not use it", got)
+        self.args, self.owner = (argument, owner, got), owner
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.owner} does not use it; remove it"
+
+
 class DatasetError(InputError):
     """A data set that is not there, or not of a known layout."""
 

@@ -23,9 +23,10 @@ import pytest
 
 from seeact_offline import cli, sample
 from seeact_offline.dataset import lint
+from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
+from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
-from seeact_offline.grounding.strategies import own_options
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
@@ -63,8 +64,20 @@ def of_shell(page: Path) -> Iterator[tuple[Block, list[str]]]:
                 yield block, words
 
 
+def write_files(page: Path) -> None:
+    for block in documents.blocks(page):
+        kind, _, what = block.mark.partition(": ")
+        if kind == "file":
+            Path(what).write_text(block.text, encoding="utf-8")
+
+
 @each_page
-def test_each_command_has_the_options_that_the_docs_give_it(page: Path) -> None:
+def test_each_command_has_the_options_that_the_docs_give_it(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(strategies, "ADDED", {})
+    write_files(page)
     for block, words in of_shell(page):
         asked = documents.ours(words)
         if asked is None:
@@ -80,7 +93,8 @@ def test_each_command_has_the_options_that_the_docs_give_it(page: Path) -> None:
 
 def test_each_option_of_one_grounding_is_explained() -> None:
     text = read(DOCS / "commands.md")
-    assert [name for name in own_options() if f"`--{name.replace('_', '-')}" not in text] == []
+    names = [option.name for strategy in STRATEGIES.values() for option in strategy.options]
+    assert [name for name in names if f"`--{name.replace('_', '-')}" not in text] == []
 
 
 def test_each_option_named_in_the_docs_exists() -> None:
@@ -128,12 +142,12 @@ def test_the_commands_of_a_page_run(
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(strategies, "ADDED", {})
     names: dict[str, object] = {"__name__": "__main__"}
+    write_files(page)
     for block in documents.blocks(page):
         kind, _, what = block.mark.partition(": ")
-        if kind == "file":
-            Path(what).write_text(block.text, encoding="utf-8")
-        elif kind == "run" and what == "browser" and not has_browser():
+        if kind == "run" and what == "browser" and not has_browser():
             pytest.skip("no Chromium, or no playwright")
         elif kind == "run" and block.language == "python":
             exec(compile(block.text, block.where, "exec"), names)

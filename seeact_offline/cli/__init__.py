@@ -158,6 +158,13 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> None:
     module = importlib.import_module(f"seeact_offline.cli.{MODULES.get(verb, verb.replace('-', '_'))}")
+    if any(word.split("=")[0] in ("--grounding", "--config") for word in words):
+        from seeact_offline.cli.config import load_groundings
+
+        try:
+            load_groundings(words)
+        except InputError as error:
+            parser.exit(fail(f"--{error}"))
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show a traceback with an error")
     parser.add_argument(

@@ -14,9 +14,7 @@ from seeact_offline.records import InputError
 
 def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Makes the file's values the parser's defaults. Raises InputError for an unknown option or an unreadable file."""
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--config", type=Path)
-    path = finder.parse_known_args(list(words))[0].config
+    path = _named(words).config
     values = read_settings("config", path)
     options = {name.lstrip("-"): action for action in parser._actions for name in action.option_strings}
     for name, value in values.items():
@@ -25,6 +23,27 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
             raise InputError("config", f"options of this command in {path}", short(name))
         parser.set_defaults(**{action.dest: _converted(action, value, path)})
         action.required = False
+
+
+def load_groundings(words: Sequence[str]) -> None:
+    """Loads the groundings that the words or their configuration file name, so that their options are options of the verb.
+
+    Raises InputError.
+    """
+    from seeact_offline.grounding.strategies import find_strategy
+
+    named = _named(words)
+    in_file = None if named.config is None else read_settings("config", named.config).get("grounding")
+    for name in str(named.grounding or in_file or "").split(","):
+        if name:
+            find_strategy(name.strip())
+
+
+def _named(words: Sequence[str]) -> argparse.Namespace:
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--config", type=Path)
+    finder.add_argument("--grounding")
+    return finder.parse_known_args(list(words))[0]
 
 
 def _converted(action: argparse.Action, value: Any, path: Path) -> Any:

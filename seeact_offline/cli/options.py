@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 from seeact_offline.cli import grounding_options
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
-from seeact_offline.records import MERGE_RULES, DatasetError
-from seeact_offline.runs.config import ENGINES, groundings
+from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings
+from seeact_offline.records import MERGE_RULES, DatasetError, InputError
+from seeact_offline.runs.config import ENGINES
 
 ALL = "all"
+_NAMES = f"{', '.join(groundings())}, or FILE.py:NAME"
 N = TypeVar("N", int, float)
 
 
@@ -124,22 +126,28 @@ def add_question_arguments(parser: argparse.ArgumentParser, several: bool = Fals
     if several:
         asked.add_argument(
             "--grounding", type=_groundings, default=("choice",), metavar="NAME[,NAME]",
-            help=f"how the plan becomes an element: {', '.join(groundings())} (default: choice); several make a grid",
+            help=f"how the plan becomes an element: {_NAMES} (default: choice); several make a grid",
         )  # fmt: skip
     else:
         asked.add_argument(
-            "--grounding", choices=groundings(), default="choice",
-            help="how the plan becomes an element (default: %(default)s)",
+            "--grounding", type=_grounding, default="choice", metavar="NAME",
+            help=f"how the plan becomes an element: {_NAMES} (default: %(default)s)",
         )  # fmt: skip
     grounding_options.add_arguments(parser.add_argument_group("how questions are put"))
 
 
 def _groundings(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    unknown = [name for name in found if name not in groundings()]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"expected one of {', '.join(groundings())}, got {unknown[0]}")
-    return found
+    return tuple(dict.fromkeys(_grounding(name.strip()) for name in text.split(",")))
+
+
+def _grounding(text: str) -> str:
+    if text == UNGROUNDED:
+        raise argparse.ArgumentTypeError(f"expected one of {_NAMES}, got {text}; {UNGROUNDED} is an option of its own")
+    try:
+        find_strategy(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(f"expected {error.expected}, got {error.got}") from None
+    return text
 
 
 def add_group_arguments(asked: argparse._ActionsContainer) -> None:

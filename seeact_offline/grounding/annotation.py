@@ -31,7 +31,14 @@ from seeact_offline.grounding.groups import (
     offers_target,
     ranked_boxes,
 )
-from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.grounding.strategy import (
+    GROUPING_OPTIONS,
+    Option,
+    Strategy,
+    StrategyInputs,
+    StrategyInstance,
+    whole,
+)
 from seeact_offline.pages.marks import (
     FONT_SIZE,
     MARK_KINDS,
@@ -276,6 +283,7 @@ STRATEGY = Strategy(
         ),
         Option("mark_outline", "a white line around boxes and labels, for dark pages", False, read=bool),
     ),
+    grouping_options=GROUPING_OPTIONS,
     is_grouped=True,
     needs_picture=True,
     notes={

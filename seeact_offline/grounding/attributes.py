@@ -23,12 +23,12 @@ from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
     Session,
+    build_reply,
     count_resized,
     ideal_plan,
     in_thread,
     nonzero_notes,
     operation_lines,
-    reply,
     whole_page,
 )
 from seeact_offline.grounding.conversation import page_html as whole_markup
@@ -111,7 +111,7 @@ class AttributesGrounding:
         # without a type any will do; without a text there is nothing to look for
         found = await in_thread(asked.search.find, read.element_type, read.element_text)
         alone = found.ids[0] if len(found.ids) == 1 else None
-        first = replace(reply(question, talk.texts, read, talk.detail), element_id=alone)
+        first = replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
         notes = match_notes(read, found)
         if len(found.ids) < 2:
@@ -246,6 +246,7 @@ STRATEGY = Strategy(
         ),
     ),
     is_lettered=True,
+    estimate_remark="A further question is counted where the right element's own type and text fit several elements.",
     notes={
         "found_exact": "attributes: the text as written is on an element",
         "found_normalised": "attributes: but for case, signs and spaces the text is on an element",

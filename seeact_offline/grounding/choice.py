@@ -24,7 +24,7 @@ from seeact_offline.grounding.groups import (
     offers_target,
     ranked_boxes,
 )
-from seeact_offline.grounding.strategy import Strategy, StrategyInputs, StrategyInstance
+from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.pages.dom import Choice
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, MergeRule, Model, Step, letter
@@ -127,6 +127,7 @@ STRATEGY = Strategy(
     name="choice",
     open=_open,
     turn2=Placeholders(("choices", "none_label"), required=(("choices",), ("none_label",))),
+    grouping_options=GROUPING_OPTIONS,
     is_grouped=True,
     is_lettered=True,
     notes=NOTES,

@@ -126,7 +126,7 @@ class Session:
         """The conversation, and what its last text means; kept in `replies`. Raises as `converse` does."""
         talk = await self.converse(question, said)
         meant = GroundingReply(None, failure=talk.failure) if talk.failure is not None else read(talk.texts[-1])
-        self.replies.append(reply(question, talk.texts, meant, talk.detail))
+        self.replies.append(build_reply(question, talk.texts, meant, talk.detail))
         return self.replies[-1]
 
     def failed(self, error: StepError) -> GroundingResult:
@@ -138,7 +138,7 @@ class Session:
         return GroundingResult(tuple(self.replies), decided, self.usage, calls=tuple(self.calls), **more)
 
 
-def reply(question: Question, texts: Sequence[str], read: GroundingReply, detail: str = "") -> Reply:
+def build_reply(question: Question, texts: Sequence[str], read: GroundingReply, detail: str = "") -> Reply:
     """A question's conversation as it is recorded; the index chosen becomes the element that was offered there."""
     return Reply(
         group=question.index,

@@ -17,10 +17,10 @@ from seeact_offline.grounding.conversation import (
     Question,
     Reader,
     Session,
+    build_reply,
     count_resized,
     in_thread,
     nonzero_notes,
-    reply,
 )
 from seeact_offline.grounding.merging import decision, merge
 from seeact_offline.models.batch import WAITING
@@ -154,7 +154,7 @@ async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, mode
         if opening.failure is not None:
             # the model would not say anything of the page: that is its answer to every group
             session.replies.append(
-                reply(questions[0], (), GroundingReply(None, failure=opening.failure), opening.detail)
+                build_reply(questions[0], (), GroundingReply(None, failure=opening.failure), opening.detail)
             )
             return session.ended(decision(session.replies[0]))
         await _ask_groups(strategy, questions, session, opening.texts)

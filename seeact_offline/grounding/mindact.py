@@ -364,9 +364,8 @@ def _open(asked: StrategyInputs) -> StrategyInstance:
     if options.layout == "seq2seq" and own["demonstrations"] is not None:
         raise InputError("demonstrations", "layout chat", "seq2seq, which shows none")
     shown, digest = read_demonstrations(own["demonstrations"]) if options.layout == "chat" else ((), None)
-    # of what all strategies have, as it is here: groups are merged by elimination alone
-    common = {"group_size": size, "merge": None}
-    identity = common | {
+    identity = {
+        "group_size": size,
         "layout": options.layout,
         "elimination": options.rule,
         "out_of_range": options.beyond,
@@ -408,6 +407,7 @@ STRATEGY = Strategy(
         ),
     ),
     always_shuffled=True,
+    grouping_options=("top_k", "group_size"),
     is_grouped=True,
     notes={
         "letter_beyond_choices": "replies that name a letter that was not offered",

@@ -43,10 +43,10 @@ from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
     Session,
+    build_reply,
     count_resized,
     in_thread,
     nonzero_notes,
-    reply,
 )
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
@@ -133,16 +133,18 @@ class OracleGrounding:
         resized = count_resized([question])
         if talk.failure is not None:
             # without a text there is nothing that the answer could be about
-            said = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
+            said = build_reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
             session.replies.append(said)
             return session.ended(decision(said), notes=nonzero_notes(picture_resized=resized))
         digest = turn1_sha256(talk.texts[0])
         if answer.turn1_sha256 not in (None, digest):
             detail = f"the oracle file judged the text {answer.turn1_sha256}, the run's is {digest}"
             another = RowError("oracle_of_another_text", detail)
-            session.replies.append(reply(question, talk.texts, GroundingReply(None, failure=another.name), detail))
+            session.replies.append(
+                build_reply(question, talk.texts, GroundingReply(None, failure=another.name), detail)
+            )
             return session.failed(another)
-        said = reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
+        said = build_reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
         said = replace(said, element_id=answer.element_id)
         notes = nonzero_notes(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         session.replies.append(said)
@@ -185,6 +187,7 @@ STRATEGY = Strategy(
         Option("oracle_file", "the elements a person chose, JSONL", read=Path, metavar="FILE"),
         Option("replay_turn1", "take the turn-1 texts of a finished run and ask no model", read=Path, metavar="RUN"),
     ),
+    is_human=True,
     notes={"oracle_unbound": "a person's answer without turn1_sha256: nobody knows which turn-1 text it was given for"},
 )
 

@@ -14,11 +14,11 @@ from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOpti
 from seeact_offline.grounding.conversation import (
     Question,
     Session,
+    build_reply,
     final_lines,
     ideal_plan,
     in_thread,
     nonzero_notes,
-    reply,
 )
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
@@ -84,7 +84,7 @@ class PixelGrounding:
             return session.failed(error)
         point = None
         if talk.failure is not None:
-            answer = reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
+            answer = build_reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
         else:
             answer, point = self._read(question, talk.texts, prepared, picture)
         notes = nonzero_notes(
@@ -133,7 +133,7 @@ class PixelGrounding:
             except StepError as error:
                 failure, detail = error.name, error.detail
             failure, detail = (failure, detail) if failure else (problem, "")
-        answer = reply(question, texts, GroundingReply(None, op, value, failure), detail)
+        answer = build_reply(question, texts, GroundingReply(None, op, value, failure), detail)
         element = None if point is None else element_at(point, elements(prepared))
         return replace(answer, element_id=element), point
 

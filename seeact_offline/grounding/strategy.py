@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from seeact_offline.grounding import Grounding, QuestionOptions
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -48,6 +48,11 @@ def percent(text: str) -> float:
     return value
 
 
+GroupingOption = Literal["top_k", "group_size", "merge"]
+GROUPING_OPTIONS: tuple[GroupingOption, ...] = get_args(GroupingOption)
+"""Options of every run that decide how candidates are grouped; a strategy declares which of them it uses."""
+
+
 @dataclass(frozen=True, slots=True)
 class StrategyInputs:
     """What a strategy is opened with."""
@@ -79,7 +84,7 @@ class Strategy:
     """All that the rest of the program knows of one."""
 
     name: str
-    """What users and the names of prompt files call it."""
+    """As in the names of its prompt files; users call it so too, if it belongs to this package."""
     open: Callable[[StrategyInputs], StrategyInstance]
     """Raises InputError for options that do not go together."""
     turn2: Placeholders | None
@@ -89,6 +94,8 @@ class Strategy:
     variant: Callable[[Mapping[str, Any], QuestionOptions], str] = lambda own, form: ""
     """Of its options and form: the ending of prompt files that fit them better than the usual ones; empty: none."""
     options: tuple[Option, ...] = ()
+    grouping_options: tuple[GroupingOption, ...] = ()
+    """Those that it uses; the others are refused. One that ranks uses `top_k` at least."""
     always_shuffled: bool = False
     """Whether it has a seeded order where no other is asked for too."""
     is_grouped: bool = False
@@ -96,5 +103,13 @@ class Strategy:
     is_lettered: bool = False
     """Whether the elements of a group are always named by letters, in the order in which they are offered."""
     needs_picture: bool = False
+    is_human: bool = False
+    """Whether a person names its elements, so that its accuracy is that of the texts."""
+    estimate_remark: str = ""
+    """Stands below an estimate of its calls; empty: nothing is worth saying."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What it counts beside failures, and what each count means."""
+    """Everything that it counts beside failures, and what each count means."""
+    label: str = ""
+    """Names it in results where it comes from outside the package, as `FILE.py:NAME`; set on loading."""
+    digest: str = ""
+    """Identifies the code of one from outside the package; set on loading."""

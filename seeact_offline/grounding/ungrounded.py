@@ -6,12 +6,12 @@ from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOpti
 from seeact_offline.grounding.conversation import (
     Question,
     Session,
+    build_reply,
     count_resized,
     ideal_plan,
     in_thread,
     nonzero_notes,
     page_html,
-    reply,
     whole_page,
 )
 from seeact_offline.grounding.merging import decision
@@ -49,7 +49,7 @@ class UngroundedGrounding:
         if talk.failure is None:
             plan = parse_next_action(talk.texts[-1])
             read = GroundingReply(None, plan.op, plan.value, plan.failure)
-        answer = reply(question, talk.texts, read, detail)
+        answer = build_reply(question, talk.texts, read, detail)
         notes = nonzero_notes(picture_resized=count_resized([question]))
         session.replies.append(answer)
         return session.ended(decision(answer), notes=notes)

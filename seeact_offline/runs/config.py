@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.grounding.strategies import STRATEGIES, own_options
+from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings, own_options
 from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
 from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from seeact_offline.pages.marks import MarkKind, MarkPosition
     from seeact_offline.replies.points import Coordinates
 
-UNGROUNDED = "ungrounded"
-"""What results name a run that asks for no element."""
 BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -39,11 +37,6 @@ REFUSABLE = frozenset({"temperature", "max_tokens", "image_detail", "seed"})
 """Fields that servers may refuse."""
 
 
-def groundings() -> tuple[str, ...]:
-    """Those that ground."""
-    return tuple(name for name in STRATEGIES if name != UNGROUNDED)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalConfig:
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
@@ -61,7 +54,7 @@ class EvalConfig:
     """Only these: ids, or a file with one `annotation_id` a line."""
 
     grounding: str = "choice"
-    """choice, annotation, attributes, pixel, mindact or oracle."""
+    """choice, annotation, attributes, pixel, mindact or oracle; FILE.py:NAME or an entry point's name for others."""
     ungrounded: bool = False
     """Turn 1 only: its operation and value are scored alone."""
     ranker: str | None = None
@@ -174,7 +167,10 @@ class EvalConfig:
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
-        for name, known in {"grounding": groundings(), **CHOICES}.items():
+        if self.grounding == UNGROUNDED:
+            raise InputError("grounding", f"one of {', '.join(groundings())}", repr(self.grounding))
+        find_strategy(self.grounding)
+        for name, known in CHOICES.items():
             _check_choice(name, getattr(self, name), known)
         own = {name: _own_value(name, value) for name, value in self.grounding_options.items()}
         object.__setattr__(self, "grounding_options", own)
@@ -202,6 +198,8 @@ class EvalConfig:
         """With other values of some fields, or of a grounding's own options. Raises InputError, and TypeError for neither."""
         if "shuffle_groups" in options:
             options["repeats"] = options.pop("shuffle_groups")
+        # one from outside the package has options that are known only now
+        find_strategy(options.get("grounding", self.grounding))
         known = {name.name for name in fields(self)}
         own = {name: options.pop(name) for name in [*options] if name in own_options().keys() - known}
         typed = options.pop("typed", self.typed) | (REFUSABLE & options.keys())

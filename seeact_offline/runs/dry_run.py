@@ -54,7 +54,7 @@ from seeact_offline.runs.evaluation import (
     run_coroutine,
 )
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.groundings import name_of, open_strategy
+from seeact_offline.runs.groundings import name_of, open_strategy, strategy_of
 from seeact_offline.runs.plan import Amount, Assumed, Plan
 from seeact_offline.runs.pricing import quote_of
 from seeact_offline.runs.runner import answer, preparing
@@ -246,9 +246,7 @@ def _image_rule(config: EvalConfig) -> tuple[ImageRule, list[str]]:
 
 
 def _remarks(config: EvalConfig) -> list[str]:
-    if config.grounding == "attributes" and not config.ungrounded:
-        return ["A further question is counted where the right element's own type and text fit several elements."]
-    return []
+    return [remark] if (remark := strategy_of(config).estimate_remark) else []
 
 
 # --- counting ---

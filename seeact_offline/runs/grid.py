@@ -16,13 +16,13 @@ from seeact_offline.dataset import TEST_SPLITS, canonical_split
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
-from seeact_offline.grounding.strategies import own_options
+from seeact_offline.grounding.strategies import find_strategy, own_options
 from seeact_offline.models import model_name, open_model
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluation import default_out, evaluate, model_options, price_of_run, run_coroutine
-from seeact_offline.runs.groundings import heeded, open_strategy
+from seeact_offline.runs.groundings import open_strategy, without_ignored
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
@@ -123,9 +123,10 @@ def _safe(name: str) -> str:
 
 def _of_cell(config: EvalConfig, cell: Cell, model: Any, out: Path) -> EvalConfig:
     """Without the options that this grounding does not have. Raises InputError."""
-    others = [name for name, (_, owners) in own_options().items() if cell.grounding not in owners]
+    strategy = find_strategy(cell.grounding).name
+    others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
     dropped = {name: None for name in others if config.own(name) is not None}
-    return heeded(
+    return without_ignored(
         config.changed(**dropped, model=model, grounding=cell.grounding, split=cell.split, out=out / cell.folder)
     )
 

@@ -6,17 +6,26 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
-from seeact_offline.grounding.strategies import STRATEGIES, open_pack, own_options
-from seeact_offline.grounding.strategy import Strategy, StrategyInputs
+from seeact_offline.grounding.strategies import (
+    STRATEGIES,
+    UNGROUNDED,
+    find_strategy,
+    groundings,
+    open_pack,
+    own_options,
+)
+from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
 from seeact_offline.prompting import PromptPack, only_with
-from seeact_offline.records import InputError
-from seeact_offline.runs.config import BATCHINGS, UNGROUNDED, EvalConfig
+from seeact_offline.records import InputError, UnusedOption
+from seeact_offline.runs.config import BATCHINGS, EvalConfig
 from seeact_offline.runs.turn1 import ReplySource, reply_source_of
 
-GROUPING: dict[str, Any] = {
-    field.name: field.default for field in fields(EvalConfig) if field.name in ("top_k", "group_size", "merge")
-}
-"""Options of which a strategy without groups takes no notice, and their usual values."""
+GROUPING: dict[str, Any] = {field.name: field.default for field in fields(EvalConfig) if field.name in GROUPING_OPTIONS}
+"""Options of which a strategy uses those that it declares, and their defaults."""
+
+
+_NAMED = ("group_size", "merge")
+"""Those that a run's identity holds with its strategy; `top_k` stands there with the ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +41,41 @@ class OpenedStrategy:
     """Whose turn-1 texts it grounds, where those of a finished run are taken and no model is asked."""
 
 
+def strategy_of(config: EvalConfig) -> Strategy:
+    """Raises InputError."""
+    return find_strategy(_spec(config))
+
+
+def _spec(config: EvalConfig) -> str:
+    return UNGROUNDED if config.ungrounded else config.grounding
+
+
 def name_of(config: EvalConfig) -> str:
     """What results call the strategy."""
-    return UNGROUNDED if config.ungrounded else str(config.grounding)
+    strategy = strategy_of(config)
+    return strategy.label or strategy.name
 
 
 def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrategy:
-    """Raises InputError for an option that the strategy does not have or takes no notice of, or that another one rules out."""
-    opened = _opened(config, order)
-    named = next((name for name in _unheeded(opened) if getattr(config, name) != GROUPING[name]), None)
-    if named is not None:
-        expected = f"the usual {GROUPING[named]} with grounding {name_of(config)}, which takes no notice of it"
-        raise InputError(named, expected, str(getattr(config, named)))
-    return opened
+    """Raises InputError for an option that the strategy does not use, or that another one rules out."""
+    for name in ignored_options(config):
+        if getattr(config, name) != GROUPING[name]:
+            raise UnusedOption(name, f"grounding {name_of(config)}", str(getattr(config, name)))
+    return _opened(config, order)
 
 
-def heeded(config: EvalConfig) -> EvalConfig:
-    """The configuration, with those options as usual of which its strategy takes no notice. Raises InputError as `open_strategy`."""
-    return replace(config, **{name: GROUPING[name] for name in _unheeded(_opened(config, None))})
+def without_ignored(config: EvalConfig) -> EvalConfig:
+    """The configuration with the options that its strategy ignores reset to their defaults."""
+    return replace(config, **{name: GROUPING[name] for name in ignored_options(config)})
 
 
-def _unheeded(opened: OpenedStrategy) -> list[str]:
-    """Of GROUPING: all where nothing is ranked, else what the strategy says that it has none of."""
-    ranks = opened.grounding.needs_ranking
-    return [name for name in GROUPING if not ranks or opened.identity.get(name, GROUPING[name]) is None]
+def ignored_options(config: EvalConfig) -> list[str]:
+    """Grouping options that the strategy ignores."""
+    return [name for name in GROUPING if name not in strategy_of(config).grouping_options]
 
 
 def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
-    strategy = STRATEGIES[name_of(config)]
+    strategy = strategy_of(config)
     _check_own_options(config, strategy)
     _check_form(config, strategy)
     form = QuestionOptions(
@@ -73,16 +89,20 @@ def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
     own = _own_options(config, strategy)
 
     def pack_of(name: str) -> PromptPack:
-        variant = STRATEGIES[name].variant(own, form) if name == strategy.name else ""
-        return open_pack(config.prompts, name, turns=form.turns, image=form.image, variant=variant)
+        return open_pack(config.prompts, name, turns=form.turns, image=form.image)
 
-    pack = pack_of(strategy.name)
+    variant = strategy.variant(own, form)
+    pack = open_pack(config.prompts, _spec(config), turns=form.turns, image=form.image, variant=variant)
     opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
     extra = _beyond_the_usual(config) | dict(opened.identity)
     reply_source = None if opened.replayed is None else reply_source_of(opened.replayed, config)
     prompts = {"prompts_digest": pack.digest} if reply_source is None else {}
-    identity = {"grounding": strategy.name, **_groups(config, opened.grounding), **prompts, **extra}
-    return OpenedStrategy(opened.grounding, identity, extra, reply_source)
+    used = {name: getattr(config, name) if name in strategy.grouping_options else None for name in _NAMED}
+    grouped = used if opened.grounding.needs_ranking else {}
+    code = {"grounding_digest": strategy.digest} if strategy.digest else {}
+    identity = {"grounding": name_of(config), **code, **grouped, **prompts, **extra}
+    shown = {name: value for name, value in used.items() if value is None} | extra
+    return OpenedStrategy(opened.grounding, identity, shown, reply_source)
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
@@ -116,7 +136,8 @@ def _check_own_options(config: EvalConfig, strategy: Strategy) -> None:
 def _check_form(config: EvalConfig, strategy: Strategy) -> None:
     grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
     if config.no_image and strategy.needs_picture:
-        raise InputError("no_image", "grounding choice or attributes", f"{strategy.name}, which needs a picture")
+        others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
+        raise InputError("no_image", f"grounding {' or '.join(others)}", f"{strategy.name}, which needs a picture")
     if config.turns == 1 and strategy.turn2 is None:
         raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
     if config.batching != BATCHINGS[0] and not strategy.is_grouped:
@@ -133,7 +154,3 @@ def _beyond_the_usual(config: EvalConfig) -> dict[str, Any]:
     """Only what differs from the usual, so that runs from before these options go on."""
     usual = {"turns": 2, "no_image": False, "max_image_side": MAX_SIDE, "batching": BATCHINGS[0]}
     return {option: getattr(config, option) for option, value in usual.items() if getattr(config, option) != value}
-
-
-def _groups(config: EvalConfig, grounding: Grounding) -> dict[str, Any]:
-    return {"group_size": config.group_size, "merge": config.merge} if grounding.needs_ranking else {}

@@ -14,11 +14,11 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding.attributes import match_notes, page_search
 from seeact_offline.grounding.merging import merge
+from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
-from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, report_of
 from seeact_offline.runs.run import Run

@@ -15,11 +15,11 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import replace_text
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.run import Run
@@ -204,8 +204,10 @@ def _rights_of_oracle(run: Path, finished: Finished) -> dict[StepKey, bool]:
     """Raises InputError for another kind of run, and for one of other steps."""
     scored = read_scored(run)
     grounding = Run(run).results.get("grounding")
-    if grounding != "oracle":
-        raise InputError("oracle", "a finished run of the oracle grounding", f"{run}, whose grounding is {grounding}")
+    human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
+    if grounding not in human:
+        wanted = f"a finished run of the {' or '.join(human)} grounding"
+        raise InputError("oracle", wanted, f"{run}, whose grounding is {grounding}")
     rights = {key: step.element == 1.0 for key, step in scored.steps.items()}
     missing = [truth.key for truth in finished.truths if truth.key not in rights]
     if missing:

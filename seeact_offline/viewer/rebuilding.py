@@ -13,9 +13,9 @@ from typing import Any
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import Question
-from seeact_offline.grounding.strategies import own_options
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, own_options
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
-from seeact_offline.runs.config import UNGROUNDED, EvalConfig
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 
 OPTIONS = (
@@ -32,6 +32,11 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     version = (manifest.get("packages") or {}).get("seeact-offline")
     if version != __version__:
         raise InputError("run", f"one of version {__version__}", f"one of version {version or 'unknown'}")
+    if settings.get("grounding") not in STRATEGIES:
+        # a run's folder is other people's data: it names no code to be loaded
+        raise InputError(
+            "run", f"a grounding of this package ({', '.join(STRATEGIES)})", str(settings.get("grounding"))
+        )
     given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
     name = settings.get("grounding")
     chosen = {"ungrounded": True} if name == UNGROUNDED else {"grounding": name}

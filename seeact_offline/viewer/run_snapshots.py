@@ -13,8 +13,8 @@ import msgspec
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
+from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
-from seeact_offline.runs.config import UNGROUNDED
 from seeact_offline.runs.folder import RunFolder, read_prediction, read_target
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import Protocol, find_protocol

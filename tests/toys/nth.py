@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.grounding.conversation import Question, Session, nonzero_notes, reply
+from seeact_offline.grounding.conversation import Question, Session, build_reply, nonzero_notes
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
@@ -30,7 +30,7 @@ class NthGrounding:
         (question,) = self.questions(prepared)
         talk = await session.converse(question)
         plan = parse_next_action(talk.texts[-1])
-        said = reply(question, talk.texts, GroundingReply(None, plan.op, plan.value, plan.failure), talk.detail)
+        said = build_reply(question, talk.texts, GroundingReply(None, plan.op, plan.value, plan.failure), talk.detail)
         element = prepared.ranked[self._place].backend_node_id
         said = replace(said, element_id=element, failure=None)
         return GroundingResult((said,), decision(said), session.usage, notes=nonzero_notes(taken_unseen=1))
@@ -44,6 +44,7 @@ STRATEGY = Strategy(
     name="nth",
     open=_open,
     turn2=None,
+    grouping_options=("top_k",),
     options=(Option("place", "which of the ranking, from 0", 0, read=int, metavar="N"),),
     notes={"taken_unseen": "the element was taken by its rank alone"},
 )

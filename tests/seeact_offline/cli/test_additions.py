@@ -1,4 +1,4 @@
-"""A grounding and a provider of one's own: one module and one line of a dict, and all the rest of the program knows them."""
+"""A grounding and a provider of one's own: one line of a dict, or a file outside the package, and the program knows them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import seeact_offline as so
+from seeact_offline.grounding import strategies
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import PROVIDERS
-from seeact_offline.records import Completion, Request
+from seeact_offline.records import Completion, InputError, Request
+from seeact_offline.viewer.rebuilding import open_grounding
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample, read_json
 from tests.toys import nth, parrot
@@ -25,6 +27,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture(autouse=True)
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategies, "ADDED", {})
     monkeypatch.setitem(STRATEGIES, "nth", nth.STRATEGY)
     monkeypatch.setitem(PROVIDERS, "parrot", parrot.PROVIDER)
 
@@ -84,6 +87,73 @@ def test_help_names_both(cli: Cli) -> None:
 def test_show_shows_what_it_asks(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     outcome = cli("show", *sample.words, "--grounding", "nth", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--group-size", "5"), ("--merge", "single")])
+def test_a_grouping_option_that_it_does_not_declare_is_refused(
+    cli: Cli, sample: Sample, tmp_path: Path, option: str, value: str
+) -> None:
+    outcome = cli("eval", *sample.words, *TOYS, option, value, "--out", tmp_path)
+    assert outcome.status == 2
+    assert f"{option}: grounding nth does not use it; remove it" in outcome.error
+
+
+# --- a grounding from one file outside the package ---
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    code = Path(nth.__file__).read_text().replace('name="nth"', 'name="ninth"').replace('"place"', '"spot"')
+    (tmp_path / "own.py").write_text(code)
+    return tmp_path / "own.py"
+
+
+def test_a_grounding_from_a_file_runs_with_its_own_option(cli: Cli, sample: Sample, tmp_path: Path, file: Path) -> None:
+    words = ("eval", *sample.words, "--grounding", f"{file}:STRATEGY", "--out", tmp_path / "run")
+    assert cli(*words, "--spot", 1).status == 0
+    run = so.load_run(tmp_path / "run")
+    assert run.results["grounding"] == "own.py:STRATEGY"
+    assert all(p.element_id == p.ranked[1] for p in run.predictions())
+    assert "--group-size: grounding own.py:STRATEGY does not use it" in cli(*words, "--group-size", 5).error
+
+
+def test_a_run_is_not_resumed_by_changed_code(cli: Cli, sample: Sample, tmp_path: Path, file: Path) -> None:
+    words = ("eval", *sample.words, "--grounding", f"{file}:STRATEGY", "--out", tmp_path / "run")
+    cli(*words)
+    file.write_text(file.read_text() + "# changed\n")
+    assert "grounding_digest differ" in cli(*words).error
+
+
+def test_a_configuration_file_may_name_a_file_and_its_option(
+    cli: Cli, sample: Sample, tmp_path: Path, file: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(f"grounding: {file}:STRATEGY\nspot: 2\n")
+    assert cli("eval", *sample.words, "--config", tmp_path / "own.yaml", "--out", tmp_path / "run").status == 0
+    assert all(p.element_id == p.ranked[2] for p in so.load_run(tmp_path / "run").predictions())
+
+
+def test_the_viewer_loads_no_code_that_a_run_names(cli: Cli, sample: Sample, tmp_path: Path, file: Path) -> None:
+    cli("eval", *sample.words, "--grounding", f"{file}:STRATEGY", "--out", tmp_path / "run")
+    manifest = read_json(tmp_path / "run" / "manifest.json")
+    manifest["settings"]["grounding"] = f"{file}:STRATEGY"
+    with pytest.raises(InputError, match="a grounding of this package"):
+        open_grounding(manifest)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("nowhere", "expected one of choice, annotation, attributes, pixel, mindact, oracle, nth, or FILE.py:NAME"),
+        ("nowhere.py:STRATEGY", "expected FILE.py:NAME with a readable file"),
+        ("{file}:_open", "expected a Strategy in {file}:_open, got a function"),
+    ],
+)
+def test_a_grounding_that_is_none_is_refused(
+    cli: Cli, sample: Sample, tmp_path: Path, file: Path, spec: str, expected: str
+) -> None:
+    outcome = cli("eval", *sample.words, "--grounding", spec.format(file=file), "--out", tmp_path / "run")
+    assert outcome.status == 2
+    assert f"--grounding: {expected.format(file=file)}" in outcome.error
 
 
 # --- a provider whose every call fails ---

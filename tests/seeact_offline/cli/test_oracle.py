@@ -12,7 +12,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.records import Message
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import heeded
+from seeact_offline.runs.groundings import without_ignored
 from tests.seeact_offline.cli.conftest import Cli, Outcome, Sample, contents, read_json
 
 SMALL = {"split": "cross_task", "top_k": 6, "group_size": 3}
@@ -34,7 +34,8 @@ def judged(sample: Sample, tmp_path: Path) -> Path:
 
 def planned(sample: Sample, out: Path, **options: object) -> Path:
     return so.evaluate(
-        heeded(EvalConfig(dataset=sample.dataset, scores=sample.scores, out=out, **SMALL | options)), model=planner
+        without_ignored(EvalConfig(dataset=sample.dataset, scores=sample.scores, out=out, **SMALL | options)),
+        model=planner,
     ).path
 
 

@@ -15,7 +15,7 @@ import seeact_offline as so
 from seeact_offline.records import InputError, ModelSpecError, ModelStopped
 from seeact_offline.runs.batches import BatchReport, run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import heeded
+from seeact_offline.runs.groundings import without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import ShardLimits
 from tests.batch_server import BatchServer, Carry, carried_out, jsonl
@@ -58,7 +58,7 @@ def config(sample: Sample, base_url: str | None, out: str, **options: Any) -> Ev
         "dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "top_k": 10, "group_size": 4,
         "model": "openai/m", "base_url": base_url, "cache": "off", "price": so.models.Price(1, 2), "ask_equal": True, "out": Path(out),
     }  # fmt: skip
-    return heeded(EvalConfig(**(given | options)))
+    return without_ignored(EvalConfig(**(given | options)))
 
 
 @pytest.fixture

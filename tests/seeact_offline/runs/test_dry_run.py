@@ -23,7 +23,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs import dry_run as module
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.dry_run import STAND_IN, detectable, dry_run, local_tokenizer
-from seeact_offline.runs.groundings import heeded
+from seeact_offline.runs.groundings import without_ignored
 from seeact_offline.runs.plan import Amount, Assumed, Plan
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words, visual_tokens
@@ -113,7 +113,7 @@ def config(sample: Sample, server: ChatServer, out: Path, **changes: Any) -> Eva
         out=out,
     )
     # not every form offers elements
-    return heeded(usual.changed(**changes))
+    return without_ignored(usual.changed(**changes))
 
 
 def used(folder: Path) -> Amount:
@@ -270,7 +270,7 @@ def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Plan:
     usual = EvalConfig(
         dataset=sample.dataset, split="cross_task", scores=sample.scores, top_k=10, group_size=4, ask_equal=True
     )
-    return dry_run(heeded(usual.changed(out=tmp_path / "run", **given)))
+    return dry_run(without_ignored(usual.changed(out=tmp_path / "run", **given)))
 
 
 def test_no_folder_is_made(sample: Sample, tmp_path: Path) -> None:
