@@ -249,7 +249,7 @@ class RunFolder:
         found: dict[StepKey, list[Call]] = {}
         for line in self._timings.lines():
             with worded(f"line {line.number} of {self.timings}, which says of no call what it took"):
-                call = decoded(line.text, _CallLine)
+                call = decoded(line.text, CallLine)
             calls = found.setdefault(call.key, [])
             if any((one.group, one.turn) == (call.group, call.turn) for one in calls):
                 # the step was asked again
@@ -286,7 +286,7 @@ class RunFolder:
         keys = set()
         for number, line in enumerate(read_regular(path).splitlines(), 1):
             with worded(f"line {number} of {path}, which names no step"):
-                keys.add(typed(read_json(line), _KeyLine).key)
+                keys.add(typed(read_json(line), KeyLine).key)
         return frozenset(keys)
 
     def write(self, name: str, text: str) -> None:
@@ -443,7 +443,7 @@ class _Settings(msgspec.Struct):
     seed: int
 
 
-class _KeyLine(msgspec.Struct, frozen=True):
+class KeyLine(msgspec.Struct, frozen=True):
     """A line that names a step."""
 
     annotation_id: str
@@ -470,7 +470,7 @@ class _Usage(msgspec.Struct, forbid_unknown_fields=True):
         return Usage(**msgspec.structs.asdict(self))
 
 
-class _CallLine(_KeyLine, frozen=True):
+class CallLine(KeyLine, frozen=True):
     """A line of `calls.jsonl`."""
 
     group: int
@@ -503,7 +503,7 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
     is_final_round: bool = False
 
 
-class _PredictionLine(_KeyLine, frozen=True):
+class _PredictionLine(KeyLine, frozen=True):
     """A line of `predictions.jsonl`. Ignores what a later version adds, though not inside of groups and usage."""
 
     groups: tuple[_Group, ...]
@@ -522,7 +522,7 @@ class _PredictionLine(_KeyLine, frozen=True):
     stage: Stage | None = None
 
 
-class _TargetLine(_KeyLine, frozen=True):
+class _TargetLine(KeyLine, frozen=True):
     """A line of `targets.jsonl`."""
 
     OTHERS: ClassVar = ("annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin")

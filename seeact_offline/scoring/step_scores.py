@@ -96,6 +96,14 @@ class TargetEntry(msgspec.Struct, frozen=True):
     element_ids: tuple[str, ...] = ()
 
 
+class AnswerEntry(msgspec.Struct, frozen=True):
+    """The run's answer in a line of `steps.jsonl`."""
+
+    element_id: str | None = None
+    op: str = ""
+    value: str = ""
+
+
 class StepRow(msgspec.Struct, frozen=True):
     """A line of `steps.jsonl`, as `rows` writes it. Fields with a default are missing in files of earlier versions."""
 
@@ -113,6 +121,10 @@ class StepRow(msgspec.Struct, frozen=True):
     """0, here and below: not known, or none."""
     n_before: int = 0
     n_candidates: int = 0
+    task: str = ""
+    failure: str | None = None
+    person_cause: str | None = None
+    predicted: AnswerEntry = AnswerEntry()
 
     @property
     def key(self) -> StepKey:

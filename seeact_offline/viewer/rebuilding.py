@@ -19,9 +19,10 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 
 OPTIONS = (
-    "model", "prompts", "seed", "top_k", "group_size", "merge", "turns", "no_image", "max_image_side", "batching",
+    "prompts", "seed", "top_k", "group_size", "merge", "turns", "no_image", "max_image_side", "batching",
 )  # fmt: skip
-"""Settings that decide a run's questions, besides its grounding and the options of that one alone."""
+"""Settings that decide a run's questions, besides its grounding and the options of that one alone. The model is not one of them:
+to look at a run must not load the code of a model."""
 
 
 def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
@@ -32,14 +33,12 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     version = (manifest.get("packages") or {}).get("seeact-offline")
     if version != __version__:
         raise InputError("run", f"one of version {__version__}", f"one of version {version or 'unknown'}")
-    if settings.get("grounding") not in STRATEGIES:
-        # a run's folder is other people's data: it names no code to be loaded
-        raise InputError(
-            "run", f"a grounding of this package ({', '.join(STRATEGIES)})", str(settings.get("grounding"))
-        )
+    grounding = settings.get("grounding")
+    if grounding not in STRATEGIES:
+        # a manifest may be from another person: to look at a run must not load code that it names
+        raise InputError("run", "a grounding of this package", f"{grounding}")
     given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
-    name = settings.get("grounding")
-    chosen = {"ungrounded": True} if name == UNGROUNDED else {"grounding": name}
+    chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     opened = open_strategy(EvalConfig().changed(**chosen, **given))
     ours = json.loads(json.dumps(dict(opened.identity)))
     other = sorted(name for name, value in ours.items() if identity.get(name) != value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,21 +11,21 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.formats import decoded, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
-from seeact_offline.runs.folder import RunFolder, read_prediction, read_target
+from seeact_offline.runs.folder import CallLine, KeyLine, RunFolder, read_prediction, read_steps, read_target, worded
 from seeact_offline.scoring.answers import Answers
-from seeact_offline.scoring.protocols import Protocol, find_protocol
-from seeact_offline.scoring.step_scores import rows, score_steps
+from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 FILES = ("manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "steps.jsonl", "results.json")
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all their replies."""
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -62,94 +63,16 @@ class _Manifest(msgspec.Struct):
     packages: dict[str, Any] | None = None
 
 
-class _Figure(msgspec.Struct):
-    macro: float | None = None
-    ci95: tuple[float, float] | None = None
-
-
 class _Cost(msgspec.Struct):
     cost_usd: float | None = 0.0
 
 
-class _Results(msgspec.Struct):
-    """The parts of `results.json` that the viewer uses."""
-
-    grounding: str | None = None
-    model: str | None = None
-    split: str | None = None
-    protocol: str | None = None
-    ranker: str | None = None
-    element_accuracy: _Figure | None = None
-    operation_f1: _Figure | None = None
-    step_success_rate: _Figure | None = None
-    task_success_rate: dict[str, float | None] | None = None
-    usage: _Cost | None = None
-    complete: bool = True
-
-
-class StepTarget(msgspec.Struct, frozen=True):
-    """The right answer in `steps.jsonl`."""
-
-    op: str = ""
-    value: str = ""
-    element_ids: tuple[str, ...] = ()
-
-
-class StepAnswer(msgspec.Struct, frozen=True):
-    """The run's answer in `steps.jsonl`."""
-
-    element_id: str | None = None
-    op: str = ""
-    value: str = ""
-
-
-class _KeyLine(msgspec.Struct, frozen=True):
-    """A line about a step."""
-
-    annotation_id: str
-    action_uid: str
-
-    @property
-    def key(self) -> StepKey:
-        return StepKey(self.annotation_id, self.action_uid)
-
-
-class StepRow(_KeyLine, frozen=True):
-    """The parts of a line of `steps.jsonl` that the viewer uses. Earlier versions lack some."""
-
-    outcome: str
-    person_cause: str | None = None
-    operation_f1: Share | None = None
-    element: Share | None = None
-    success: Share | None = None
-    best_rank: int | None = None
-    failure: str | None = None
-    task: str = ""
-    website: str = ""
-    domain: str = ""
-    n_actions: int = 0
-    n_before: int = 0
-    n_candidates: int = 0
-    target: StepTarget = StepTarget()
-    predicted: StepAnswer = StepAnswer()
-
-
-class _PredictionHead(_KeyLine, frozen=True):
+class _PredictionHead(KeyLine, frozen=True):
     """The parts of a line of `predictions.jsonl` that the list uses."""
 
     usage: _Cost = msgspec.field(default_factory=_Cost)
     ran: bool = True
     failure: str | None = None
-
-
-class _Call(msgspec.Struct):
-    """A line of `calls.jsonl`."""
-
-    group: int
-    turn: int
-    attempts: int
-    seconds: float
-    request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +126,8 @@ class RunSnapshot:
     def calls_of(self, key: StepKey) -> dict[tuple[int, int], CallRecord]:
         """(group, turn) -> its call. Raises as `prediction` does."""
         journal = Journal(self.path / "calls.jsonl")
-        lines = [decoded(journal.at(offset), _Call) for offset in self.calls.get(key, ())]
-        return {(line.group, line.turn): CallRecord(line.attempts, line.seconds, line.request_id) for line in lines}
+        lines = [decoded(journal.at(offset), CallLine) for offset in self.calls.get(key, ())]
+        return {(line.group, line.turn): line.record for line in lines}
 
 
 def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
@@ -244,12 +167,12 @@ def read_run(path: Path) -> RunSnapshot:
 
 
 def _read(path: Path) -> RunSnapshot:
-    manifest, results = _object(path / "manifest.json", _Manifest), _object(path / "results.json", _Results)
+    manifest, results = _object(path / "manifest.json", _Manifest), _object(path / "results.json", Results)
     if manifest is None:
         raise InputError("runs", "a folder of a run with a manifest.json", str(path))
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}
-    for offset, line in _lines(path / "calls.jsonl", _KeyLine):
+    for offset, line in _lines(path / "calls.jsonl", KeyLine):
         calls.setdefault(line.key, []).append(offset)
     run = RunSnapshot(
         path=path,
@@ -258,15 +181,14 @@ def _read(path: Path) -> RunSnapshot:
         rows={},
         costs={head.key: head.usage.cost_usd for _, head in heads},
         predictions={head.key: offset for offset, head in heads},
-        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", _KeyLine)},
+        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyLine)},
         calls=calls,
     )
-    scored = {row.key: row for _, row in _lines(path / "steps.jsonl", StepRow)} if results is not None else {}
+    is_scored = results is not None and os.path.lexists(path / "steps.jsonl")
+    scored = read_steps(path) if is_scored else {}
     if results is None or not run.predictions.keys() <= scored.keys():
-        try:
+        with worded(str(path / "predictions.jsonl"), "runs"):
             return _unfinished(run, {head.key: head for _, head in heads})
-        except FormatError as error:
-            raise InputError("runs", error.expected, f"{error.got} in {path / 'predictions.jsonl'}") from None
     is_complete = results.get("complete", True)
     problems = () if is_complete else ("Not complete: some steps were never asked, or none was answered.",)
     return replace(run, rows=scored, problems=problems)
@@ -275,22 +197,21 @@ def _read(path: Path) -> RunSnapshot:
 def _object(path: Path, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
     """All of a small file, of which the fields of `kind` are checked; None where there is no file. Raises OSError, InputError."""
     try:
-        found = read_json(read_regular(path, SMALL))
-        typed(found, kind)
+        content = read_regular(path, SMALL)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except FormatError as error:
-        raise InputError("runs", error.expected, f"{error.got} in {path}") from None
+    with worded(str(path), "runs"):
+        found = read_json(content)
+        typed(found, kind)
     return dict(found)
 
 
 def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
     """Each whole line with the byte at which it begins; none where there is no file. Raises InputError."""
     for line in Journal(path).lines():
-        try:
-            yield line.offset, decoded(line.text, kind)
-        except FormatError as error:
-            raise InputError("runs", error.expected, f"{error.got} in line {line.number} of {path}") from None
+        with worded(f"line {line.number} of {path}", "runs"):
+            found = decoded(line.text, kind)
+        yield line.offset, found
 
 
 # --- unfinished ---
@@ -299,7 +220,11 @@ def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
 def _unfinished(run: RunSnapshot, heads: Mapping[StepKey, _PredictionHead]) -> RunSnapshot:
     """The run with its steps so far scored under its own protocol."""
     truths = RunFolder(run.path).load_targets()
-    protocol = find_protocol(run.settings.get("protocol") or "", grounded=run.settings.get("grounding") != UNGROUNDED)
+    name = run.settings.get("protocol") or ""
+    if name not in PROTOCOLS:
+        # to look at a run must not load code that its manifest names
+        raise InputError("runs", f"a run under one of {', '.join(PROTOCOLS)}", name)
+    protocol = find_protocol(name, grounded=run.settings.get("grounding") != UNGROUNDED)
     known = [key for key in run.predictions if key in truths]
     scored = {row.key: row for row in _score(run, known, truths, protocol)}
     costs = run.costs.values()

@@ -30,10 +30,10 @@ from seeact_offline.records import (
     letter,
 )
 from seeact_offline.runs.runner import prepare
+from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
 from seeact_offline.viewer.rebuilding import rebuild_questions
 from seeact_offline.viewer.run_data import RunEntry, reason_of
-from seeact_offline.viewer.run_snapshots import StepAnswer, StepRow, StepTarget
 from seeact_offline.viewer.site_files import StepFiles
 from seeact_offline.viewer.step_page import StepPage, image_name, step_name
 
@@ -243,14 +243,14 @@ def _truth(truth: Truth | None, row: StepRow | None) -> dict[str, Any]:
     if truth is not None:
         operation, positives, target = truth.operation, truth.positives, truth.target
     else:
-        scored = StepTarget() if row is None else row.target
+        scored = TargetEntry() if row is None else row.target
         operation, positives, target = Operation(scored.op, scored.value), frozenset(scored.element_ids), None
     return {**asdict(operation), "target": target, "positives": sorted(positives)}
 
 
 def _scored_answer(row: StepRow | None) -> dict[str, Any]:
     """The answer as scores hold it."""
-    answer = StepAnswer() if row is None else row.predicted
+    answer = AnswerEntry() if row is None else row.predicted
     return {
         **NO_PREDICTION,
         "predicted": {**msgspec.structs.asdict(answer), "point": None},
