@@ -8,8 +8,8 @@ an element outside the page is offered though nobody can see it, and counted (`b
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import Field, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -40,12 +40,7 @@ from seeact_offline.grounding.strategy import (
     whole,
 )
 from seeact_offline.pages.marks import (
-    FONT_SIZE,
-    MARK_KINDS,
-    MARK_PLACES,
-    MARK_POSITIONS,
     NO_MARK,
-    PADDING,
     STYLE,
     Marks,
     Placement,
@@ -67,10 +62,6 @@ from seeact_offline.tokens import fitted_scale
 if TYPE_CHECKING:
     from PIL import Image
 
-USUAL = {
-    "mark_text_size": FONT_SIZE, "mark_padding": PADDING, "mark_place": MARK_PLACES[0], "mark_outline": False,
-}  # fmt: skip
-"""Options that are left out of a run's identity where they are as usual, so that nothing depends on when they came."""
 LEGIBLE = 8
 """Pixels of a letter's height under which models misread it."""
 
@@ -88,9 +79,8 @@ class MarkedCrop:
     @property
     def key(self) -> str:
         labelled = [(label, *box) for label, box in zip(self.labels, self._boxes, strict=True)]
-        drawn = (STYLE, self._marks.position, self._marks.text_size, self._marks.padding, labelled)
-        other = (self._marks.placing, self._marks.outlined)
-        marks = repr(drawn if other == (MARK_PLACES[0], False) else (*drawn, *other))
+        first, later = self._marks.drawing[:3], self._marks.drawing[3:]
+        marks = repr((STYLE, *first, labelled, *later))
         return f"{self.crop.key}+marks:{hashlib.sha256(marks.encode()).hexdigest()[:16]}"
 
     @property
@@ -138,11 +128,11 @@ class AnnotationGrounding:
         self.form = form or QuestionOptions()
         self.merge_rule = merge
         self.marks = marks or Marks()
-        self._pack = replace(pack, values={"label_kind": self.marks.look, "label_place": self.marks.place})
+        self._pack = replace(pack, values=self.marks.words)
         self._group_size = group_size
         if not self.form.image:
             raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
-        if self.marks.in_turn1 and self.form.shared_turn1:
+        if self.marks.turn1 and self.form.shared_turn1:
             raise InputError(
                 "mark_turn1",
                 "one turn 1 a group",
@@ -225,7 +215,7 @@ class AnnotationGrounding:
         """Marks come with the question that asks for one; in turn 1 already they are not shown a second time."""
         if n_turns == 1:
             return (marked,)
-        return (marked, None) if self.marks.in_turn1 else (crop, marked)
+        return (marked, None) if self.marks.turn1 else (crop, marked)
 
 
 def _is_off(box: Box, page: tuple[int, int]) -> bool:
@@ -243,46 +233,34 @@ def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[s
     return ideal_plan(step), final_lines(found, truth.operation)
 
 
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    own = asked.own
+def _open(inputs: StrategyInputs) -> StrategyInstance:
     # before anything is asked: a package that is missing must not fail step by step
     if find_spec("supervision") is None:
         got = "an installation without it: pip install 'seeact-offline[marks]'"
         raise InputError("grounding", "the package supervision for annotation", got)
-    names = ("marks", "mark_position", "mark_turn1", "mark_text_size", "mark_padding", "mark_place", "mark_outline")
-    marks = Marks(*(own[name] for name in names))
-    identity = {name: value for name, value in own.items() if value != USUAL.get(name)} | {"mark_style": STYLE}
-    return StrategyInstance(AnnotationGrounding(asked.pack, asked.group_size, asked.merge, asked.form, marks), identity)
+    marks = Marks(**{field.name: inputs.own[field.metadata["option"]] for field in fields(Marks)})
+    grounding = AnnotationGrounding(inputs.pack, inputs.group_size, inputs.merge, inputs.form, marks)
+    return StrategyInstance(grounding, marks.identity | {"mark_style": STYLE})
 
 
-def _variant(own: Mapping[str, Any], form: QuestionOptions) -> str:
-    """Where turn 1 comes with the marked picture."""
-    return "marked" if own["mark_turn1"] or form.turns == 1 else ""
+def _option(field: Field[Any]) -> Option:
+    name, purpose, choices = (field.metadata[key] for key in ("option", "help", "choices"))
+    if isinstance(field.default, bool):
+        return Option(name, purpose, field.default, read=bool)
+    purpose = f"{purpose} (default: {field.default})"
+    if choices:
+        return Option(name, purpose, field.default, choices=choices)
+    return Option(name, purpose, field.default, read=whole, metavar="N")
 
 
 STRATEGY = Strategy(
     name="annotation",
     open=_open,
-    turn2=Placeholders(("labels", "none_label", "label_kind", "label_place")),
-    turn1=("label_kind", "label_place"),
-    variant=_variant,
-    options=(
-        Option("marks", "kind of label (default: number)", MARK_KINDS[0], choices=MARK_KINDS),
-        Option("mark_position", "where a label goes (default: bottom-left)", MARK_POSITIONS[0], choices=MARK_POSITIONS),
-        Option("mark_turn1", "the marked picture in turn 1 too", False, read=bool),
-        Option(
-            "mark_text_size", f"pixels of a label's font (default: {FONT_SIZE})", FONT_SIZE, read=whole, metavar="N"
-        ),
-        Option("mark_padding", f"pixels around a label's text (default: {PADDING})", PADDING, read=whole, metavar="N"),
-        Option(
-            "mark_place",
-            "corner: at its corner as released, over whatever lies there; clear: moved where it would cover another label or hide"
-            " its element; outside: beside its element (default: corner)",
-            MARK_PLACES[0],
-            choices=MARK_PLACES,
-        ),
-        Option("mark_outline", "a white line around boxes and labels, for dark pages", False, read=bool),
-    ),
+    turn2=Placeholders(("labels", "none_label", *Marks().words)),
+    turn1=tuple(Marks().words),
+    # files for a turn 1 that comes with the marked picture
+    variant=lambda own, form: "marked" if own["mark_turn1"] or form.turns == 1 else "",
+    options=tuple(map(_option, fields(Marks))),
     grouping_options=GROUPING_OPTIONS,
     is_grouped=True,
     needs_picture=True,

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import chain, islice, product
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from seeact_offline.records import InputError
 
@@ -48,10 +48,6 @@ LINE = 2
 OUTLINE = "white"
 REACH = 1
 """Pixels by which a box's line lies outside the box, and as many inside of the edge pixel."""
-FONT_SIZE = 16
-"""As released: capitals 11 pixels tall."""
-PADDING = 10
-"""Pixels around a label's text, as released: a label of one letter is 26 to 36 pixels wide and 33 tall."""
 GAP = 2
 """Pixels kept free between two labels, for two that touch read as one."""
 TALL = 2.5
@@ -60,37 +56,60 @@ AWAY = 4
 """Steps of a label's height that a label may be away from its box; then a line leads to it."""
 
 
-@dataclass(frozen=True, slots=True)
+def _option(name: str, purpose: str, choices: Sequence[str] = ()) -> dict[str, Any]:
+    return {"option": name, "help": purpose, "choices": tuple(choices)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """How elements are marked."""
+    """Describes how elements are marked. Each field is an option of the grounding `annotation`, under the name in its metadata."""
 
-    kind: MarkKind = "number"
-    position: MarkPosition = "bottom-left"
-    in_turn1: bool = False
-    """Whether turn 1 shows the marked picture too."""
-    text_size: int = FONT_SIZE
-    """Pixels, as fonts count them."""
-    padding: int = PADDING
-    """Pixels around a label's text."""
-    placing: MarkPlace = "corner"
-    outlined: bool = False
-    """Whether a white line goes around boxes and labels, which are red and black, so that they stand out on a dark page."""
+    kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS))
+    position: MarkPosition = field(
+        default="bottom-left", metadata=_option("mark_position", "where a label goes", MARK_POSITIONS)
+    )
+    turn1: bool = field(default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too"))
+    text_size: int = field(default=16, metadata=_option("mark_text_size", "pixels of a label's font"))
+    """As released: capitals 11 pixels tall."""
+    padding: int = field(default=10, metadata=_option("mark_padding", "pixels around a label's text"))
+    """As released: a label of one letter is 26 to 36 pixels wide and 33 tall."""
+    place: MarkPlace = field(
+        default="corner",
+        metadata=_option(
+            "mark_place",
+            "corner: at its corner as released, over whatever lies there; clear: moved where it would cover another label or"
+            " hide its element; outside: beside its element",
+            MARK_PLACES,
+        ),
+    )
+    outline: bool = field(
+        default=False, metadata=_option("mark_outline", "a white line around boxes and labels, for dark pages")
+    )
 
     @property
-    def place(self) -> str:
-        """Where labels stand, in words for a prompt."""
-        corner = _PLACES[self.position]
-        ways = {"corner": corner, "clear": f"{corner} where there is room"}
-        return ways.get(self.placing, f"outside its box, {corner} where there is room")
+    def identity(self) -> dict[str, object]:
+        """Options that a run records. Those that came after the first three are left out at their defaults."""
+        known = {each.metadata["option"]: (getattr(self, each.name), each.default) for each in fields(self)}
+        first = list(known)[:3]
+        return {name: value for name, (value, default) in known.items() if name in first or value != default}
 
     @property
-    def look(self) -> str:
-        """What labels are, in words for a prompt."""
-        return _LOOKS[self.kind]
+    def drawing(self) -> tuple[object, ...]:
+        """Values that decide the picture, but for the labels. The last two count together, and only if one is not the default."""
+        later = (self.place, self.outline)
+        return (self.position, self.text_size, self.padding, *(later if later != (Marks().place, False) else ()))
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Placeholders of a prompt that say what labels are and where they stand."""
+        corner = _CORNERS[self.position]
+        places = {"corner": corner, "clear": f"{corner} where there is room"}
+        outside = f"outside its box, {corner} where there is room"
+        return {"label_kind": _KINDS[self.kind], "label_place": places.get(self.place, outside)}
 
 
-_LOOKS: dict[MarkKind, str] = {"number": "number", "letter": "letter", "double-letter": "pair of letters"}
-_PLACES: dict[MarkPosition, str] = {
+_KINDS: dict[MarkKind, str] = {"number": "number", "letter": "letter", "double-letter": "pair of letters"}
+_CORNERS: dict[MarkPosition, str] = {
     "bottom-left": "at the bottom left corner of its box",
     "bottom-center": "at the middle of the bottom edge of its box",
     "bottom-right": "at the bottom right corner of its box",
@@ -220,10 +239,10 @@ def place_labels(boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[in
 
     As released some may leave the picture. Where they are kept clear all lie inside it, and those of boxes outside are not drawn.
     """
-    if marks.placing == "corner":
+    if marks.place == "corner":
         return Placement(tuple(_released(box, size, marks.position) for box, size in zip(boxes, sizes, strict=True)))
     parts = {i: part for i, box in enumerate(boxes) if (part := box.within(picture)) is not None}
-    place = place_outside if marks.placing == "outside" else place_clear
+    place = place_outside if marks.place == "outside" else place_clear
     placed = place(list(parts.values()), [sizes[i] for i in parts], picture, marks.position)
     spots = dict(zip(parts, placed.spots, strict=True))
     return replace(
@@ -423,16 +442,16 @@ def draw_marks(
     of what lies outside the picture."""
     from PIL import ImageDraw
 
-    marked = _draw_boxes(_with_outlines(image, boxes) if marks.outlined else image, boxes)
+    marked = _draw_boxes(_with_outlines(image, boxes) if marks.outline else image, boxes)
     pen, font = ImageDraw.Draw(marked), _font(marks.text_size)
     drawn = [mark for mark in zip(boxes, labels, spots, strict=True) if mark[2].within(image.size)]
     for box, _, spot in drawn:
         if not _grown(box, LINE).meets(spot):
-            if marks.outlined:
+            if marks.outline:
                 pen.line(_leader(box, spot), fill=OUTLINE, width=3)
             pen.line(_leader(box, spot), fill=RED, width=1)
     for _, label, spot in drawn:
-        pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), "black", OUTLINE if marks.outlined else None)
+        pen.rectangle((spot.x0, spot.y0, spot.x1 - 1, spot.y1 - 1), "black", OUTLINE if marks.outline else None)
         left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
         pen.text((left, spot.y1 - marks.padding - 1), label, fill="white", font=font, anchor="ls")
     return marked

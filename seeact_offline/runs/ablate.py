@@ -159,8 +159,8 @@ def _opened(
 
 
 def _of_cell(config: EvalConfig, cell: Marking) -> EvalConfig:
-    return replace(
-        config, grounding="annotation", marks=cell.kind, mark_position=cell.position, mark_turn1=cell.in_turn1 or None
+    return config.changed(
+        grounding="annotation", marks=cell.kind, mark_position=cell.position, mark_turn1=cell.in_turn1 or None
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
@@ -13,10 +13,6 @@ from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groun
 from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
 from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
-
-if TYPE_CHECKING:
-    from seeact_offline.pages.marks import MarkKind, MarkPosition
-    from seeact_offline.replies.points import Coordinates
 
 BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
@@ -41,7 +37,7 @@ REFUSABLE = frozenset({"temperature", "max_tokens", "image_detail", "seed"})
 class EvalConfig:
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
-    A field that only some groundings have is None unless it is given; a grounding that does not have it refuses it.
+    A grounding refuses an option in `grounding_options` that it does not have.
     """
 
     dataset: Any = "sample"
@@ -79,21 +75,8 @@ class EvalConfig:
     max_image_side: int = MAX_SIDE
     """Pixels of the longest side of a picture sent."""
     batching: str = BATCHINGS[0]
-    marks: MarkKind | None = None
-    mark_position: MarkPosition | None = None
-    mark_turn1: bool | None = None
-    mark_text_size: int | None = None
-    """Pixels, as fonts count them."""
-    mark_padding: int | None = None
-    """Pixels around a label's text."""
-    fuzzy_threshold: float | None = None
-    """Percent."""
-    coordinates: Coordinates | None = None
-    oracle_file: Path | None = None
-    replay_turn1: Path | None = None
-    """A finished run whose turn-1 texts are grounded; no model is asked."""
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
-    """Of a grounding whose options are no fields here, by name."""
+    """Options that the grounding alone has, by name; `changed` and `evaluate` take them like fields."""
 
     engine: str = "local"
     """Where ranking and asking run: local or ray."""
@@ -187,7 +170,7 @@ class EvalConfig:
             object.__setattr__(self, "price", read_given(self.price))
         if self.step is not None and self.retry_failed:
             raise InputError("step", "steps by name, or retry_failed", "both")
-        for name in ("scores", "oracle_file", "replay_turn1", "exclude_flagged", "out"):
+        for name in ("scores", "exclude_flagged", "out"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else Path(value))
         # YAML reads a bare `off` as false
@@ -206,8 +189,8 @@ class EvalConfig:
         return replace(self, **options, typed=typed, grounding_options={**self.grounding_options, **own})
 
     def own(self, name: str) -> Any:
-        """What was given for an option that only some groundings have; None where nothing was."""
-        return getattr(self, name, None) if name not in self.grounding_options else self.grounding_options[name]
+        """The value given for an option that only some groundings have; None where nothing was given."""
+        return self.grounding_options.get(name)
 
     @property
     def shuffle_groups(self) -> int:

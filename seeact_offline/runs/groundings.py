@@ -144,8 +144,6 @@ def _check_form(config: EvalConfig, strategy: Strategy) -> None:
         raise InputError("batching", f"{grouped} with {config.batching}", strategy.name)
     if config.batching != BATCHINGS[0] and config.turns == 1:
         raise InputError("batching", f"turns 2 with {config.batching}", "1")
-    if config.batching != BATCHINGS[0] and config.mark_turn1:
-        raise InputError("mark_turn1", f"batching {BATCHINGS[0]}", f"{config.batching}, whose turn 1 is the page")
     if config.shuffle_groups and not strategy.is_grouped:
         raise InputError("shuffle_groups", grouped, f"{strategy.name}, which has no groups")
 

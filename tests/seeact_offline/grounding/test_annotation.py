@@ -128,18 +128,18 @@ def test_groups_and_crops_are_those_of_textual_choices(real) -> None:
 
 
 def test_every_element_of_a_group_has_a_label_and_unseen_ones_are_counted(real) -> None:
-    grounded, _ = ground(real, [final("NA")] * 3, marks=Marks("letter"))
+    grounded, _ = ground(real, [final("NA")] * 3, marks=Marks(kind="letter"))
     assert [len(group.offered) for group in grounded.groups] == [16, 17, 17]
     assert dict(grounded.notes)["box_not_drawn"] == 19
 
 
 @pytest.mark.parametrize(("where", "n_unseen"), [("zero", None), ("right", 1), ("below", 1)])
-@pytest.mark.parametrize("placing", MARK_PLACES)
+@pytest.mark.parametrize("place", MARK_PLACES)
 def test_a_box_that_cannot_be_seen_takes_a_label_all_the_same(
-    where: str, n_unseen: int | None, placing: MarkPlace
+    where: str, n_unseen: int | None, place: MarkPlace
 ) -> None:
     prepared = made_up(5, e1=UNSEEN[where])
-    grounded, _ = ground(prepared, [final("2")], marks=Marks(placing=placing))
+    grounded, _ = ground(prepared, [final("2")], marks=Marks(place=place))
     assert grounded.groups[0].offered == ("e0", "e1", "e2", "e3", "e4")
     assert grounded.decision.element_id == "e1"
     assert dict(grounded.notes).get("box_not_drawn") == n_unseen
@@ -152,7 +152,7 @@ def test_marks_are_shown_with_the_question_for_one() -> None:
 
 
 def test_marks_can_be_shown_from_the_first_turn_on() -> None:
-    marked, again = grounding(Marks(in_turn1=True)).questions(made_up(5))[0].pictures
+    marked, again = grounding(Marks(turn1=True)).questions(made_up(5))[0].pictures
     assert isinstance(marked, MarkedCrop)
     assert again is None
 
@@ -168,7 +168,7 @@ def test_one_turn_shows_the_marked_picture_once() -> None:
     ("kind", "phrase"), [("number", "1 to 5"), ("letter", "A to E"), ("double-letter", "AA to AE")]
 )
 def test_prompt_and_picture_agree_on_the_labels(kind, phrase: str) -> None:
-    question = grounding(Marks(kind)).questions(made_up(5))[0]
+    question = grounding(Marks(kind=kind)).questions(made_up(5))[0]
     assert f"The labels in use here are {phrase}." in question.turns[1]
     assert question.pictures[1].labels == question.labels
     assert "none_label" not in question.turns[1]
@@ -197,7 +197,7 @@ def test_an_order_shuffles_groups_and_labels_alike_every_time() -> None:
 
 @pytest.mark.parametrize(("kind", "label"), [("number", "4"), ("letter", "D"), ("double-letter", "AD")])
 def test_a_mark_is_the_element_that_carries_it(kind, label: str) -> None:
-    grounded, _ = ground(made_up(5), [final(label)], marks=Marks(kind))
+    grounded, _ = ground(made_up(5), [final(label)], marks=Marks(kind=kind))
     assert (grounded.decision.element_id, grounded.decision.op) == ("e3", "CLICK")
 
 
@@ -228,10 +228,8 @@ def test_a_label_off_its_position_is_counted() -> None:
     """Five elements in one box: a corner has four sides."""
     crowded = {f"e{i}": Box(400, 20, 200, 60) for i in range(5)}
     counts = [
-        dict(ground(made_up(5, **crowded), [final("NA")], marks=Marks(placing=placing))[0].notes).get(
-            "label_off_position"
-        )
-        for placing in ("corner", "clear")
+        dict(ground(made_up(5, **crowded), [final("NA")], marks=Marks(place=place))[0].notes).get("label_off_position")
+        for place in ("corner", "clear")
     ]
     assert counts == [None, 1]
 
@@ -245,12 +243,14 @@ def test_letters_that_a_server_makes_too_small_are_counted(real) -> None:
 
 def test_turn_1_of_a_marked_picture_speaks_of_the_marks() -> None:
     pack = open_pack("seeact", "annotation", variant="marked")
-    asked = AnnotationGrounding(pack, marks=Marks("letter", "top-right", True)).questions(made_up(5))[0]
+    asked = AnnotationGrounding(pack, marks=Marks(kind="letter", position="top-right", turn1=True)).questions(
+        made_up(5)
+    )[0]
     assert "each with a letter in white on black at the top right corner of its box" in asked.turns[0]
 
 
 def test_turn_2_says_what_labels_are_and_where() -> None:
-    turn2 = grounding(Marks("double-letter", "bottom-center")).questions(made_up(5))[0].turns[1]
+    turn2 = grounding(Marks(kind="double-letter", position="bottom-center")).questions(made_up(5))[0].turns[1]
     assert "a pair of letters in white on black, at the middle of the bottom edge of its box" in turn2
 
 
@@ -260,7 +260,7 @@ def test_turn_2_says_what_labels_are_and_where() -> None:
 @pytest.mark.parametrize("target", [3, 25])
 @pytest.mark.parametrize("kind", MARK_KINDS)
 def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int) -> None:
-    prepared, ours = made_up(34, target), grounding(Marks(kind))
+    prepared, ours = made_up(34, target), grounding(Marks(kind=kind))
     grounded = asyncio.run(ours.ground(prepared, Ideal()))
     assert (grounded.decision.element_id, ours.reaches(prepared)) == (f"e{target}", True)
 
@@ -286,11 +286,11 @@ def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
     [
         ({"form": QuestionOptions(image=False)}, "no_image: expected a picture for grounding annotation"),
         (
-            {"marks": Marks("letter"), "group_size": 27},
+            {"marks": Marks(kind="letter"), "group_size": 27},
             "marks: expected at most 26 elements in one picture for letter, got 27",
         ),
         (
-            {"marks": Marks(in_turn1=True), "form": QuestionOptions(shared_turn1=True)},
+            {"marks": Marks(turn1=True), "form": QuestionOptions(shared_turn1=True)},
             "mark_turn1: expected one turn 1 a group, got batching shared-turn1",
         ),
     ],
@@ -306,7 +306,7 @@ def test_what_cannot_be_is_refused_at_once(options: dict, message: str) -> None:
 def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_call(n: int, options: dict) -> None:
     model = InTurn2()
     with pytest.raises(InputError, match=r"^marks: .*for letter, got 27; use double-letter or number"):
-        asyncio.run(grounding(Marks("letter"), **options).ground(made_up(n), model))
+        asyncio.run(grounding(Marks(kind="letter"), **options).ground(made_up(n), model))
     assert model.requests == []
 
 
@@ -333,11 +333,11 @@ def test_equal_marks_on_equal_crops_have_equal_keys_and_no_others_do() -> None:
     def key(marks: Marks, **boxes: Box) -> str:
         return grounding(marks).questions(made_up(5, **boxes))[0].pictures[1].key
 
-    different = [key(Marks(kind, position)) for kind in MARK_KINDS for position in MARK_POSITIONS]
-    different += [key(Marks(placing=placing)) for placing in MARK_PLACES[1:]]
+    different = [key(Marks(kind=kind, position=position)) for kind in MARK_KINDS for position in MARK_POSITIONS]
+    different += [key(Marks(place=place)) for place in MARK_PLACES[1:]]
     different += [key(Marks(), e1=Box(20, 32, 200, 20)), grounding().questions(made_up(5))[0].pictures[0].key]
     assert len(set(different)) == len(different)
-    assert key(Marks()) == different[0] == key(Marks(in_turn1=False))
+    assert key(Marks()) == different[0] == key(Marks(turn1=False))
 
 
 def test_equal_pictures_are_equal_bytes() -> None:
@@ -379,7 +379,7 @@ def test_nothing_is_decoded_to_ask() -> None:
 def snapshot() -> str:
     """A question with its ids, labels, crop, boxes and texts."""
     prepared = made_up(19, e1=UNSEEN["zero"], e18=Box(1270, 400, 40, 20))
-    first, second = grounding(Marks("double-letter", "bottom-center")).questions(prepared)
+    first, second = grounding(Marks(kind="double-letter", position="bottom-center")).questions(prepared)
     parts = []
     for question in (first, second):
         marked = question.pictures[1]

@@ -259,21 +259,21 @@ def test_a_label_may_lie_in_an_element_with_room_for_it() -> None:
 
 @given(crowds, st.sampled_from(MARK_POSITIONS), st.sampled_from(["clear", "outside"]))
 def test_no_label_that_is_kept_clear_hides_its_own_element(
-    marks: list[tuple[Rect, Size]], position: MarkPosition, placing: MarkPlace
+    marks: list[tuple[Rect, Size]], position: MarkPosition, place: MarkPlace
 ) -> None:
     """A picture with as much room around as labels may wander has a place for each."""
     margin = 200
     boxes = [Rect(*(edge + margin for edge in box)) for box, _ in marks]
     picture = (80 + 2 * margin, 60 + 2 * margin)
-    spots = place_labels(boxes, [size for _, size in marks], picture, Marks(position=position, placing=placing)).spots
+    spots = place_labels(boxes, [size for _, size in marks], picture, Marks(position=position, place=place)).spots
     for box, spot in zip(boxes, spots, strict=True):
         assert 2 * spot.overlap(box) <= (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
-@pytest.mark.parametrize("placing", ["clear", "outside"])
-def test_the_label_of_a_box_outside_the_picture_is_not_drawn_where_labels_are_kept_clear(placing: MarkPlace) -> None:
+@pytest.mark.parametrize("place", ["clear", "outside"])
+def test_the_label_of_a_box_outside_the_picture_is_not_drawn_where_labels_are_kept_clear(place: MarkPlace) -> None:
     boxes = [Rect(-20, 100, 0, 120), Rect(5, 100, 60, 120)]
-    marks = Marks(placing=placing)
+    marks = Marks(place=place)
     hidden, seen = place_labels(boxes, [NARROW] * 2, PICTURE, marks).spots
     assert hidden.within(PICTURE) is None
     assert seen == place_labels(boxes[1:], [NARROW], PICTURE, marks).spots[0]
@@ -454,7 +454,7 @@ def test_on_a_dark_page_an_outline_is_white_around_box_and_label() -> None:
     box, spot = Rect(40, 20, 70, 50), Rect(40, 60, 60, 80)
     page = Image.new("RGB", (100, 100), "black")
     plain, outlined = (
-        np.array(draw_marks(page, [box], ["A"], [spot], Marks(outlined=lined))) for lined in (False, True)
+        np.array(draw_marks(page, [box], ["A"], [spot], Marks(outline=lined))) for lined in (False, True)
     )
     white = (255, 255, 255)
     assert [tuple(outlined[y, x]) for y, x in ((18, 55), (51, 55), (35, 38), (35, 71))] == [white] * 4

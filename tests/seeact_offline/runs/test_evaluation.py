@@ -294,7 +294,7 @@ def test_options_win_over_a_configuration(sample: Sample, tmp_path: Path) -> Non
 )
 def test_a_value_that_a_field_cannot_have_is_named(name: str, value: object) -> None:
     with pytest.raises(InputError, match=f"^{name}: expected"):
-        so.EvalConfig(**{name: value})
+        so.EvalConfig().changed(**{name: value})
 
 
 def test_the_command_and_the_function_leave_the_same_predictions(cli: Cli, sample: Sample, tmp_path: Path) -> None:
