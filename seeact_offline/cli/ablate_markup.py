@@ -6,20 +6,20 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from seeact_offline.cli import evaluate, grounding_options, options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.watching import NOT_THE_PAPERS, Told
+from seeact_offline.cli.watching import Told
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS
-from seeact_offline.runs.ablate import Ablation, ablate_markup
+from seeact_offline.runs.ablate import ablate_markup
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.markup_ablation import cells_of
-from seeact_offline.runs.tabling import tabulate
+from seeact_offline.runs.markings import markings_of
 from seeact_offline.scoring.report import counted
-from seeact_offline.tables import TABLES
-from seeact_offline.tables.drawing import Drawing
+from seeact_offline.tables import build_table
+from seeact_offline.tables.document import TableDocument
+from seeact_offline.tables.markup import ablation_table
 
 TURN1 = ("paper", "plain", "marked", "both")
 T = TypeVar("T", bound=str)
@@ -53,12 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    cells = cells_of(args.kinds, args.positions, args.turn1)
-    found = ablate_markup(evaluate.config_of(args), cells, Told())
-    say(_written(found, NOT_THE_PAPERS if args.dataset == "sample" else "").body())
+    markings = markings_of(args.kinds, args.positions, args.turn1)
+    found = ablate_markup(evaluate.config_of(args), markings, Told())
+    table = ablation_table(found.path, [one.name for one in markings], complete=not found.n_left)
+    say(_write(found.path, table).body())
     say(f"\nTable: {found.path / 'table.md'}")
-    if not found.table["complete"]:
-        n_steps = found.table["n_steps"] + found.n_left
+    if found.n_left:
+        n_steps = table["n_steps"] + found.n_left
         note(
             f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
         )
@@ -66,18 +67,18 @@ def run(args: argparse.Namespace) -> int:
         note(
             f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command tries them again"
         )
-    return 1 if found.failed or not found.table["complete"] else 0
+    return 1 if found.failed or found.n_left else 0
 
 
-def _written(found: Ablation, remark: str) -> Drawing:
-    """Writes the table in every format; returns it."""
-    out = RunFolder(found.path)
-    out.write("table.json", json.dumps(found.table, indent=2) + "\n")
-    drawing = TABLES["table5"](tabulate(5, [found.path], found.path), remark)
-    out.write("table.md", printable(drawing.markdown()))
-    out.write("table.csv", drawing.csv())
-    out.write("table.tex", printable(drawing.latex()))
-    return drawing
+def _write(folder: Path, table: dict[str, Any]) -> TableDocument:
+    """Writes the table in every format but HTML; returns it."""
+    out = RunFolder(folder)
+    out.write("table.json", json.dumps(table, indent=2) + "\n")
+    document = build_table(5, [folder], folder)
+    out.write("table.md", printable(document.markdown()))
+    out.write("table.csv", document.text("csv"))
+    out.write("table.tex", printable(document.latex()))
+    return document
 
 
 def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.watching import NOT_THE_PAPERS, Told
+from seeact_offline.cli.watching import Told
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes, own_options
 from seeact_offline.models import IMAGE_DETAILS, usage
@@ -23,12 +23,11 @@ from seeact_offline.runs.evaluation import evaluate
 from seeact_offline.runs.finished import compare, read_scored
 from seeact_offline.runs.grid import evaluate_grid
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.tabling import tabulate
 from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import counted, none_answered, short
 from seeact_offline.scoring.results import unanswered
-from seeact_offline.tables import methods
+from seeact_offline.tables import build_table
 
 DEFAULT_MODEL = "builtin/lexical"
 
@@ -211,7 +210,7 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     reporters, groundings = open_reporters(args.report_to), args.grounding
     config = config_of(args, model=models[0], grounding=groundings[0])
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=Told())
-    say(methods.draw(tabulate(2, [grid.path]), NOT_THE_PAPERS if args.dataset == "sample" else "").body())
+    say(build_table(2, [grid.path]).body())
     say(f"\nA folder a run in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
     for done in grid.runs:
         if lost := done.results.get("unanswered"):

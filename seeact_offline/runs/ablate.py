@@ -36,7 +36,7 @@ from seeact_offline.runs.evaluation import (
 )
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.groundings import open_strategy
-from seeact_offline.runs.markup_ablation import Marking, cell_result, check_cells, markup_table
+from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.runner import answer, preparing
 from seeact_offline.runs.runner import run as run_steps
 from seeact_offline.runs.selection import extent
@@ -53,8 +53,6 @@ class Ablation:
     """What an ablation leaves."""
 
     path: Path
-    table: dict[str, Any]
-    """`table.json`: all shares as fractions."""
     failed: int
     """Answers that failed to run, over all rows."""
     n_left: int
@@ -88,7 +86,7 @@ def ablate_markup(config: EvalConfig, cells: Sequence[Marking], watch: Watch | N
     Raises InputError.
     """
     watch = watch or Watch()
-    check_cells(cells, config.group_size, config.merge, config.top_k)
+    check_markings(cells, config.group_size, config.merge, config.top_k)
     out = RunFolder(config.out or default_out(config, NAME))
     first = open_job(_of_cell(config, cells[0]), watch)
     out.check(_common(first.identity) | {"ablation": NAME})
@@ -114,7 +112,7 @@ def _ablate(
         write_results(run.job, run.folder, run.state, complete)
     shared = [key for key in runs[0].job.split.keys if all(run.is_done(key) for run in runs)]
     failed = sum(not p.ran for p in _all_done(runs))
-    return Ablation(out.path, _table(config, runs, shared, complete), failed, len(runs[0].job.split.keys) - len(shared))
+    return Ablation(out.path, failed, len(runs[0].job.split.keys) - len(shared))
 
 
 def _all_done(runs: Sequence[_CellRun]) -> list[Prediction]:
@@ -245,16 +243,3 @@ async def _ask_step(
         if not run.is_done(step.key):
             run.keep(await answer(step, ready, run.job.grounding, model))
             run.show(progress, step.key)
-
-
-# --- results ---
-
-
-def _table(config: EvalConfig, runs: Sequence[_CellRun], keys: Sequence[StepKey], complete: bool) -> dict[str, Any]:
-    job = runs[0].job
-    truths = [runs[0].state.truths[key] for key in keys]
-    results = [
-        cell_result(run.cell, [run.state.done[key] for key in keys], truths, job.protocol, config.top_k, config.seed)
-        for run in runs
-    ]
-    return markup_table(results, _common(job.settings), complete, config.seed)

@@ -1,14 +1,101 @@
-"""The paper's tables from finished results, by name. Computes nothing. To add one, write a module and a line in TABLES."""
+"""The paper's tables, and other people's: each module builds one from finished runs.
+
+A table from outside the package is a function in any file, named as `FILE.py:NAME` or by an entry point of the group
+`seeact_offline.tables`::
+
+    def steps(runs: Sequence[TableRun]) -> Table:
+        return Table(title="Steps", header=("run", "steps"), rows=[(run.name, run.results.n_steps) for run in runs])
+"""
 
 from __future__ import annotations
 
-from seeact_offline.tables import markup, methods, sizes
-from seeact_offline.tables.drawing import Draw
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-TABLES: dict[str, Draw] = {
-    "table1": sizes.draw,
-    "table2": methods.draw,
-    "table3": methods.draw,
-    "table4": methods.draw,
-    "table5": markup.draw,
+from seeact_offline.files.extensions import entry_point_names, load_named
+from seeact_offline.files.table import Table
+from seeact_offline.records import InputError
+from seeact_offline.scoring.report import NOT_THE_PAPERS
+from seeact_offline.tables import data_sets, markup, methods
+from seeact_offline.tables.document import Provenance, TableDocument
+from seeact_offline.tables.table_input import SAMPLE, TableInput, TableRun
+
+__all__ = ["TABLES", "Table", "TableDocument", "TableKind", "TableRun", "build_table", "find_table"]
+
+GROUP = "seeact_offline.tables"
+"""The entry points of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKind:
+    """A kind of table."""
+
+    build: Callable[[TableInput], TableDocument]
+    options: frozenset[str] = frozenset()
+    """The fields of the input beyond its runs that it uses: of `dataset`, `by` and `stderr`."""
+
+
+TABLES: dict[str, TableKind] = {
+    "1": TableKind(data_sets.build, frozenset({"dataset"})),
+    "2": TableKind(methods.build, frozenset({"by", "stderr"})),
+    "3": TableKind(methods.build, frozenset({"by", "stderr"})),
+    "4": TableKind(methods.build, frozenset({"stderr"})),
+    "5": TableKind(markup.build, frozenset({"stderr"})),
 }
+"""By number in the paper. To add one, write a module that builds it, and a line here."""
+
+
+def find_table(name: str) -> TableKind:
+    """The table of this number in the paper, `FILE.py:NAME` or entry point. Raises InputError."""
+    if name in TABLES:
+        return TABLES[name]
+    found = load_named(name, GROUP, "table")
+    if found is None:
+        known = ", ".join([*TABLES, *entry_point_names(GROUP)])
+        raise InputError("table", f"one of {known}, or FILE.py:NAME", name)
+    if not callable(found.value):
+        raise InputError("table", "a function from finished runs to a Table", f"{found.value!r:.80} of {name}")
+    return TableKind(lambda given: _outside(found.value, given))
+
+
+def build_table(
+    name: str | int,
+    paths: Sequence[Path],
+    base: Path | None = None,
+    *,
+    dataset: str | None = None,
+    by: str | None = None,
+    stderr: bool = False,
+) -> TableDocument:
+    """A table of finished runs: `name` is a number in the paper, `FILE.py:NAME` or an entry point.
+
+    `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is then
+    counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or `domain`.
+    `stderr`: whether standard errors are shown. Raises InputError for runs that have no place in one table, and for options that
+    the table does not use.
+    """
+    given = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr)
+    kind = find_table(given.table)
+    for option in ("dataset", "by", "stderr"):
+        if getattr(given, option) and option not in kind.options:
+            users = [other for other, one in TABLES.items() if option in one.options]
+            raise InputError(option, f"table {' or '.join(users)} with it", f"table {name}")
+    document = kind.build(given)
+    sources = document.provenance.runs if document.provenance else []
+    is_sample = any(SAMPLE in (source.get("dataset"), source["run"] if dataset else None) for source in sources)
+    return replace(document, remark=NOT_THE_PAPERS) if is_sample else document
+
+
+def _outside(build: Callable[[Sequence[TableRun]], Table], given: TableInput) -> TableDocument:
+    """A document of one table from outside the package, with its sources."""
+    made = build(given.runs)
+    if not isinstance(made, Table):
+        raise InputError(
+            "table", f"a function that returns a {Table.__module__}.Table", f"{made!r:.80} of {given.table}"
+        )
+    title = made.title or given.table
+    provenance = Provenance(
+        table=given.table, inputs=[run.name for run in given.runs], runs=[run.source for run in given.runs]
+    )
+    return TableDocument(title=title, tables=[replace(made, title="")], provenance=provenance)

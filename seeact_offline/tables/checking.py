@@ -15,13 +15,13 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from seeact_offline.files.formats import read_json, typed
 from seeact_offline.records import InputError
-from seeact_offline.tables.drawing import BLOCK, HASH, MADE_OF, ORIGIN, Form
+from seeact_offline.tables.document import BLOCK, HASH, MADE_OF, ORIGIN, Form
 
 Grid = list[list[str]]
 """Rows of cells as they are written, the header first."""
@@ -38,7 +38,7 @@ class TableText:
     """One table in a file."""
 
     form: Form
-    table: int
+    table: str
     inputs: tuple[str, ...]
     dataset: str | None
     """Which Table 1 counted; None for runs, and for a file of `stats`."""
@@ -82,7 +82,7 @@ class _Run(msgspec.Struct):
 
 
 class _Block(msgspec.Struct):
-    table: Annotated[int, msgspec.Meta(ge=1, le=5)]
+    table: int | str
     inputs: tuple[str, ...]
     dataset: str | None
     runs: tuple[_Run, ...]
@@ -212,14 +212,15 @@ def _of_csv(text: str) -> TableText:
     first = next(iter(lines))
     pairs = [pair for line in lines for pair in zip(line["run"].split(";"), line[HASH].split(";"), strict=False)]
     runs = [{"run": run, "results_sha256": digest or None} for run, digest in pairs]
-    block = {**read_json(first[MADE_OF]), "table": int(first["table"]), "runs": runs}
+    block = {**read_json(first[MADE_OF]), "table": first["table"], "runs": runs}
     return _written("csv", typed(block, _Block), text)
 
 
 def _written(form: Form, block: _Block, text: str) -> TableText:
     hashes = {run.run: run.results_sha256 for run in block.runs}
-    dataset = block.dataset if block.table == 1 else None
-    return TableText(form, block.table, block.inputs, dataset, block.by, block.stderr, hashes, text)
+    table = str(block.table)
+    dataset = block.dataset if table == "1" else None
+    return TableText(form, table, block.inputs, dataset, block.by, block.stderr, hashes, text)
 
 
 # --- cells as they are written, without emphasis ---

@@ -1,14 +1,17 @@
-"""Pictures of finished runs, from what `runs.tabling` gathered. Computes nothing. matplotlib is loaded when one is drawn."""
+"""Figures of finished runs as files. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.scoring.report import AVERAGES
+from seeact_offline.tables import figure_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,16 +33,17 @@ _NO_DATE: Mapping[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
 }
-"""What must not get into a file, so that the same figures give the same bytes."""
+"""Left out of a file, so that the same figures give the same bytes."""
 
 
-def picture(kind: str, found: Mapping[str, Any], ending: str) -> bytes:
-    """The figure of this kind as a file with this ending, one of ENDINGS."""
+def picture(kind: str, paths: Sequence[Path], ending: str) -> bytes:
+    """The figure of finished runs as a file with this ending, one of ENDINGS. Raises InputError."""
     import matplotlib
 
+    found = FIGURES[kind].gather(paths)
     buffer, form = io.BytesIO(), _FORMATS[ending]
     with matplotlib.rc_context({"svg.hashsalt": kind, "text.parse_math": False, "pdf.fonttype": 42}):
-        DRAWN[kind](found).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
+        FIGURES[kind].draw(found).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
     return buffer.getvalue()
 
 
@@ -99,7 +103,7 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
 
 
 def _ends(metrics: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    """How far each interval reaches below and above its figure, in percent; 0 where it is not known."""
+    """Lengths of each interval below and above its figure, in percent; 0 where it is not known."""
     known = [(metric["value"], *(metric["ci95"] or (metric["value"],) * 2)) for metric in metrics]
     below = [100 * max(0.0, value - low) for value, low, _ in known]
     return below, [100 * max(0.0, high - value) for value, _, high in known]
@@ -177,9 +181,18 @@ def draw_cost(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
-DRAWN: Mapping[str, Callable[[Mapping[str, Any]], Figure]] = {
-    "difficulty": draw_difficulty,
-    "waterfall": draw_waterfall,
-    "recall": draw_recall,
-    "cost": draw_cost,
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure."""
+
+    gather: Callable[[Sequence[Path]], Mapping[str, Any]]
+    """Its values, from run folders and folders of them."""
+    draw: Callable[[Mapping[str, Any]], Figure]
+
+
+FIGURES: Mapping[str, FigureKind] = {
+    "difficulty": FigureKind(figure_data.difficulty, draw_difficulty),
+    "waterfall": FigureKind(figure_data.waterfall, draw_waterfall),
+    "recall": FigureKind(figure_data.recall, draw_recall),
+    "cost": FigureKind(figure_data.cost, draw_cost),
 }

@@ -1,91 +1,244 @@
-"""Table 5 of the paper: the markup ablation's `table.json`. Computes nothing."""
+"""Table 5 of the paper: ways of marking, from the runs of `ablate-markup` or any runs by annotation over the same steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
+from seeact_offline.records import InputError, StepKey, Usage
+from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.markings import Marking, paper_markings
+from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import gap_interval, points
+from seeact_offline.scoring.paired import METRICS as STEP_FIELDS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import (
+from seeact_offline.scoring.results import Results, assemble
+from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.tables.document import (
     ORIGIN,
-    Drawing,
+    Provenance,
+    TableDocument,
     averages_in_words,
     best_cells,
     figure_cells,
     figure_columns,
     interval_of,
-    provenance,
-    provenance_columns,
 )
+from seeact_offline.tables.table_input import Figure, TableInput, TableRun, read_run, read_typed, relative
 
+ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 PLACE = ("kind", "position", "turn 1")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(title for _, title in METRICS)
 
 
-def draw(results: Mapping[str, Any], remark: str = "") -> Drawing:
-    return Drawing(
-        title=f"Ways of marking, on {results['split']}",
-        remark=remark,
-        lead=[_head(results)],
-        tables=[_figures(results), *_differences(results), _costs(results)],
-        figures=_for_a_paper(results, remark),
-        values=_values(results),
-        provenance=provenance(results),
+def build(given: TableInput) -> TableDocument:
+    """Raises InputError for runs that cannot be rows of one table."""
+    if len(given.paths) == 1 and (given.paths[0] / ABLATION).is_file():
+        folder = given.paths[0]
+        made = read_typed(folder / ABLATION, _Ablation)
+        runs = [read_run(folder / row.folder, given.base) for row in made.rows]
+        table = ablation_table(folder, [row.folder for row in made.rows], made.complete)
+        return _document(given, table, runs, [relative(folder, given.base)])
+    runs = given.runs
+    _check_alike(runs)
+    return _document(given, _table(runs, runs[0].settings, [run.name for run in runs]), runs, [r.name for r in runs])
+
+
+class _AblationRow(msgspec.Struct):
+    folder: str
+
+
+class _Ablation(msgspec.Struct):
+    """The entries of an ablation's `table.json` that the run folders beside it do not hold."""
+
+    rows: tuple[_AblationRow, ...]
+    complete: bool = True
+
+
+# --- figures ---
+
+
+def ablation_table(folder: Path, rows: Sequence[str], complete: bool) -> dict[str, Any]:
+    """`table.json` of `ablate-markup`: figures over the steps that all rows have. `rows`: the names of its run folders.
+
+    `complete`: whether all steps were asked. Raises InputError.
+    """
+    runs = [read_run(folder / name, folder) for name in rows]
+    shared = frozenset.intersection(*(frozenset(step.key for step in run.steps) for run in runs))
+    runs = [run if len(run.steps) == len(shared) else _over(run, shared) for run in runs]
+    settings = read_manifest(folder).settings | {"protocol": runs[0].results.protocol}
+    return _table(runs, settings, rows) | {"complete": complete}
+
+
+def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
+    """The run scored over these steps alone."""
+    # opens pages, which is not needed otherwise
+    from seeact_offline.runs.rescoring import open_finished
+
+    finished = open_finished(run.path)
+    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
+    predictions, truths = [p for p, _ in kept], [t for _, t in kept]
+    protocol = finished.protocol(run.results.protocol)
+    made = assemble(predictions, truths, protocol, finished.settings, complete=False)
+    results = msgspec.convert(made.results, Results)
+    return replace(run, results=results, steps=[msgspec.convert(row, StepRow) for row in made.rows])
+
+
+def _check_alike(runs: Sequence[TableRun]) -> None:
+    """Raises InputError for runs that are not by annotation, or differ in more than their marks."""
+    for run in runs:
+        if run.results.marks is None:
+            raise InputError(
+                "runs", "runs by annotation, or a folder of ablate-markup", f"{run.name}, by {run.results.grounding}"
+            )
+    first = runs[0]
+    for name in ("split", "model", "protocol"):
+        for run in runs:
+            ours, theirs = getattr(first.results, name), getattr(run.results, name)
+            if ours != theirs:
+                raise InputError("runs", f"runs of one {name}", f"{ours} in {first.name} and {theirs} in {run.name}")
+    if len({run.keys for run in runs}) > 1:
+        sizes = ", ".join(f"{run.name} ({run.results.n_steps})" for run in runs)
+        raise InputError("runs", "runs over the same steps", sizes)
+
+
+def _table(runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]) -> dict[str, Any]:
+    """All shares as fractions: each row's figures, their difference to the best row, the paper's.
+
+    The best row has the highest Step SR as the protocol quotes it, then the highest Element Accuracy, then comes first.
+    """
+    first = runs[0].results
+    named = list(zip(runs, folders, strict=True))
+    best, best_folder = max(named, key=lambda one: _quoted(one[0], "step_success_rate", "element_accuracy"))
+    return {
+        "schema": 1,
+        **settings,
+        "n_tasks": first.n_tasks,
+        "n_steps": first.n_steps,
+        "complete": all(run.results.complete for run in runs),
+        "best": best_folder,
+        "rows": [_row(run, folder, best) for run, folder in named],
+        "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
+    }
+
+
+def _quoted(run: TableRun, *metrics: str) -> list[float]:
+    figures = [run.figure(metric) for metric in metrics]
+    return [figure.value if figure else 0.0 for figure in figures]
+
+
+def _row(run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
+    results = run.results
+    marking = Marking(results.marks, results.mark_position, bool(results.mark_turn1))  # type: ignore[arg-type]
+    paper = paper_markings().get(marking)
+    return {
+        "kind": marking.kind,
+        "position": marking.position,
+        "turn1": marking.turn1,
+        "folder": folder,
+        **{name: asdict(getattr(results, name)) for name, _ in METRICS},
+        "difference_to_best": None if run is best else _differences(run, best),
+        "paper": None if paper is None else dict(paper),
+        "usage": results.usage,
+        "replies_reused": results.notes.get("reply_reused", 0),
+        "failed_steps": results.n_not_run,
+        "unreadable_replies": sum(results.reply_failures.values()),
+    }
+
+
+def _differences(run: TableRun, best: TableRun) -> dict[str, Any]:
+    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
+    ours, theirs = ({step.key: step for step in one.steps} for one in (run, best))
+    keys = [key for key in ours if key in theirs]
+    found = {}
+    for name, field in STEP_FIELDS.items():
+        values = [[float(getattr(steps[key], field) or 0.0) for key in keys] for steps in (ours, theirs)]
+        means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
+        found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
+    return found
+
+
+# --- drawing ---
+
+
+def _document(
+    given: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
+) -> TableDocument:
+    provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
+    return TableDocument(
+        title=f"Ways of marking, on {table['split']}",
+        lead=[_head(table)],
+        tables=[_figures(table, given.stderr), *_difference_table(table), _costs(table)],
+        figures=_for_a_paper(table, given.stderr),
+        values=_values(table, provenance),
+        provenance=provenance,
     )
 
 
-def _head(results: Mapping[str, Any]) -> str:
-    what = f"{results['model']}, ranker {results['ranker']}, protocol {results['protocol']}"
-    size = f"{results['n_steps']} steps of {results['n_tasks']} tasks in every row"
-    rest = "" if results["complete"] else ", not all that were asked for"
-    return f"{what}: {size}{rest}."
+def _head(table: Mapping[str, Any]) -> str:
+    what = f"{table['model']}, ranker {table['ranker']}, protocol {table['protocol']}"
+    size = f"{table['n_steps']} steps of {table['n_tasks']} tasks in every row"
+    return f"{what}: {size}{'' if table['complete'] else ', not all that were asked for'}."
 
 
-def _figures(results: Mapping[str, Any]) -> Table:
-    notes = [_measure(results)]
-    if results["n_tasks"] < 2:
+def _figures(table: Mapping[str, Any], stderr: bool) -> Table:
+    notes = [_measure(table)]
+    if table["n_tasks"] < 2:
         notes[0] += " One task says nothing of how tasks vary, so the intervals are everything."
-    if len(results["rows"]) < 2:
+    if len(table["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
-    stderr = results.get("stderr", False)
     titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
     return Table(
         header=(*PLACE, *titles, *(f"paper: {title}" for title in TITLES)),
-        rows=[(*_place(row), *_own(results, row, "({} to {})"), *_paper(row)) for row in results["rows"]],
+        rows=[(*_place(row), *_own(table, row, stderr, "({} to {})"), *_paper(row)) for row in table["rows"]],
         notes=notes,
     )
 
 
-def _own(results: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
-    quoted = [headline(results["protocol"], name, row[name]) for name, _ in METRICS]
-    return [text for figure in quoted for text in figure_cells(figure, results.get("stderr", False), interval)]
+def _own(table: Mapping[str, Any], row: Mapping[str, Any], stderr: bool, interval: str = "") -> list[str]:
+    return [text for figure in _row_figures(table, row) for text in figure_cells(figure, stderr, interval)]
 
 
-def _measure(results: Mapping[str, Any]) -> str:
-    quotes = [
-        (title, headline(results["protocol"], name, results["rows"][0][name])["average"]) for name, title in METRICS
+def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figure]:
+    """The figures of METRICS."""
+    return [
+        Figure(
+            row[name]["macro"],
+            row[name]["micro"],
+            **headline(table["protocol"], name, row[name]),
+            method=row[name]["method"],
+        )
+        for name, _ in METRICS
     ]
-    ways = interval_of([row[name] for row in results["rows"] for name, _ in METRICS])
+
+
+def _measure(table: Mapping[str, Any]) -> str:
+    figures = [_row_figures(table, row) for row in table["rows"]]
+    quotes = [(title, figure.average) for title, figure in zip(TITLES, figures[0], strict=True)]
+    methods = interval_of([figure for some in figures for figure in some])
     return (
-        f"Percent. {averages_in_words(quotes, [results['protocol']])} 95 % interval: {ways}."
+        f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}."
         f" Paper: {SOURCE}, whose figures are those of its own model and steps."
     )
 
 
-def _differences(results: Mapping[str, Any]) -> list[Table]:
+def _difference_table(table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    best = next(row for row in results["rows"] if row["folder"] == results["best"])
-    rows = [
-        (*_place(row), *(_signed(row["difference_to_best"][name]) for name, _ in METRICS))
-        for row in results["rows"]
-        if row["difference_to_best"] is not None
-    ]
+    best = next(row for row in table["rows"] if row["folder"] == table["best"])
+    rows = []
+    for row in table["rows"]:
+        if gaps := row["difference_to_best"]:
+            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name, _ in METRICS]
+            rows.append((*_place(row), *cells))
     note = (
         "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
         " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
@@ -94,19 +247,11 @@ def _differences(results: Mapping[str, Any]) -> list[Table]:
     return [Table(title=title, header=(*PLACE, *TITLES), rows=rows, notes=[note])] if rows else []
 
 
-def _costs(results: Mapping[str, Any]) -> Table:
-    reused = sum(row["replies_reused"] for row in results["rows"])
-    failed = sum(row["failed_steps"] for row in results["rows"])
-    unreadable = sum(row.get("unreadable_replies", 0) for row in results["rows"])
-    rows = [
-        (
-            *_place(row),
-            *_cost(row["usage"], row["replies_reused"], row["failed_steps"]),
-            _unreadable(row),
-        )
-        for row in results["rows"]
-    ]
-    rows.append(("all", "", "", *_cost(results["usage"], reused, failed), f"{unreadable:,}"))
+def _costs(table: Mapping[str, Any]) -> Table:
+    counts = (*COUNTS, "unreadable_replies")
+    totals = {name: sum(row[name] for row in table["rows"]) for name in counts}
+    rows = [(*_place(row), *_cost(row["usage"], row)) for row in table["rows"]]
+    rows.append(("all", "", "", *_cost(table["usage"], totals)))
     spent = ("calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
     header = (*PLACE, *spent, "unreadable replies")
     note = (
@@ -115,74 +260,52 @@ def _costs(results: Mapping[str, Any]) -> Table:
     return Table(title="Calls and cost", header=header, rows=rows, notes=[note])
 
 
-def _unreadable(row: Mapping[str, Any]) -> str:
-    """Those of a group count each; a table from before they were counted has none."""
-    return f"{row['unreadable_replies']:,}" if "unreadable_replies" in row else "not known"
+def _cost(usage: Mapping[str, Any], counts: Mapping[str, Any]) -> tuple[str, ...]:
+    cost = "not known" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f}"
+    amounts = usage["calls"], counts["replies_reused"], usage["prompt_tokens"], usage["completion_tokens"]
+    rest = counts["failed_steps"], counts["unreadable_replies"]
+    return (*(f"{n:,}" for n in amounts), cost, *(f"{n:,}" for n in rest))
 
 
-def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
+def _for_a_paper(table: Mapping[str, Any], stderr: bool) -> Table:
     """The figures beside the paper's."""
-    failed = sum(row["failed_steps"] for row in results["rows"])
-    counted = [_measure(results), f"{_head(results)} Failed to run: {failed}."] if "inputs" in results else []
-    columns = [text for title in TITLES for text in (title, *figure_columns(results.get("stderr", False)))]
-    rows = [(*_place(row), *_own(results, row), *_paper(row)) for row in results["rows"]]
+    failed = sum(row["failed_steps"] for row in table["rows"])
+    columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
+    rows = [(*_place(row), *_own(table, row, stderr), *_paper(row)) for row in table["rows"]]
     header = ("Kind", "Position", "Turn 1", *columns, *TITLES)
     return Table(
-        above=[("", len(PLACE)), (results["model"], len(columns)), ("Paper", len(METRICS))],
+        above=[("", len(PLACE)), (table["model"], len(columns)), ("Paper", len(METRICS))],
         header=header,
         rows=rows,
-        remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(results["rows"], 1)],
-        notes=[*([remark] if remark else []), *counted],
+        remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(table["rows"], 1)],
+        notes=[_measure(table), f"{_head(table)} Failed to run: {failed}."],
         n_labels=len(PLACE),
         numbers=[i for i, title in enumerate(header) if i >= len(PLACE) and title != "95 % interval"],
         best=best_cells(rows, [i for i, title in enumerate(header[: -len(METRICS)]) if title in TITLES]),
     )
 
 
-def _values(results: Mapping[str, Any]) -> Table:
+def _values(table: Mapping[str, Any], provenance: Provenance) -> Table:
     """Every value under a name of its own, shares as fractions, empty if there is none."""
-    lines = [_named_values(results["protocol"], row) for row in results["rows"]]
-    if "inputs" in results:
-        traced = zip(lines, results["runs"], strict=True)
-        lines = [line | provenance_columns(results, [run]) for line, run in traced]
+    lines = []
+    for row, source in zip(table["rows"], provenance.runs, strict=True):
+        line: dict[str, Any] = {name: row[name] for name in ("kind", "position", "turn1", "folder")}
+        for (name, _), figure in zip(METRICS, _row_figures(table, row), strict=True):
+            gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
+            low, high = figure.ci95 or (None, None)
+            gap_low, gap_high = gap["ci95"] or (None, None)
+            line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}
+            line |= {f"{name}_se": figure.se, f"{name}_difference": gap["macro"]}
+            line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
+            line[f"{name}_paper"] = (row["paper"] or {}).get(name)
+        line |= {name: row["usage"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "cost_usd")}
+        lines.append(line | {name: row[name] for name in COUNTS} | provenance.columns([source]))
     return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
-
-
-def _named_values(protocol: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    line: dict[str, Any] = {name: row[name] for name in ("kind", "position", "turn1", "folder")}
-    for name, _ in METRICS:
-        found = headline(protocol, name, row[name])
-        line |= {name: found["value"], f"{name}_average": found["average"]}
-        line |= dict(zip((f"{name}_low", f"{name}_high"), found["ci95"] or (None, None), strict=True))
-        line[f"{name}_se"] = found["se"]
-        line |= _named_difference(name, (row["difference_to_best"] or {}).get(name))
-        line[f"{name}_paper"] = (row["paper"] or {}).get(name)
-    usage = ("calls", "prompt_tokens", "completion_tokens", "cost_usd")
-    return line | {name: row["usage"][name] for name in usage} | {name: row[name] for name in COUNTS}
-
-
-def _named_difference(name: str, gap: Mapping[str, Any] | None) -> dict[str, Any]:
-    low, high = (gap and gap["ci95"]) or (None, None)
-    return {
-        f"{name}_difference": gap and gap["macro"],
-        f"{name}_difference_low": low,
-        f"{name}_difference_high": high,
-    }
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["kind"], row["position"], row["turn1"]
 
 
-def _signed(gap: Mapping[str, Any]) -> str:
-    return f"{points(gap['macro'])} ({gap_interval(gap['ci95'])})"
-
-
-def _paper(row: Mapping[str, Any]) -> Sequence[str]:
+def _paper(row: Mapping[str, Any]) -> list[str]:
     return [percent((row["paper"] or {}).get(name)) for name, _ in METRICS]
-
-
-def _cost(usage: Mapping[str, Any], reused: int, failed: int) -> tuple[str, ...]:
-    cost = "not known" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f}"
-    counts = usage["calls"], reused, usage["prompt_tokens"], usage["completion_tokens"]
-    return (*(f"{count:,}" for count in counts), cost, f"{failed:,}")

@@ -1,287 +1,466 @@
-"""Tables 2, 3 and 4 of the paper: methods by split, as `runs.tabling` gathered them. Computes nothing."""
+"""Tables 2, 3 and 4 of the paper: methods by split.
+
+Methods are matched with the paper's rows by grounding and model, where these are the same beyond doubt (`paper/`).
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 from typing import Any
 
 from seeact_offline.files.table import Table
-from seeact_offline.scoring.report import METRICS
-from seeact_offline.tables.drawing import (
+from seeact_offline.records import InputError
+from seeact_offline.runs.finished import NOT_RUN
+from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.paired import UNKNOWN
+from seeact_offline.scoring.paper_tables import paper_table
+from seeact_offline.scoring.report import METRICS as METRIC_TITLES
+from seeact_offline.scoring.waterfall import LEFT_OUT
+from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
-    Drawing,
+    Provenance,
+    TableDocument,
     averages_in_words,
     best_cells,
     figure_cells,
     figure_columns,
     interval_of,
     named_averages,
-    numbers_of,
-    provenance,
-    provenance_columns,
 )
+from seeact_offline.tables.table_input import METRICS, SAMPLE, Figure, TableInput, TableRun, labels
 
-TITLES = dict(METRICS) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
-SPLIT_TITLES = {
-    "cross_task": "Cross-Task",
-    "cross_website": "Cross-Website",
-    "cross_domain": "Cross-Domain",
-    "pooled": "All splits",
-}
-SEEDS = "Runs that differ in their seed alone are one row: their mean, sample standard deviation (sd) and number (n)."
-WHAT = {2: "Methods by split", 3: "Groundings by split", 4: "Whole tasks, all splits pooled"}
+SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
+"""In the paper's order, with their titles."""
+POOLED = "pooled"
+OFFLINE = ("offline0", "offline1")
+FIGURES = {"2": METRICS, "3": METRICS[2:], "4": OFFLINE}
+TITLES = dict(METRIC_TITLES) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
+SPLIT_TITLES = SPLITS | {POOLED: "All splits"}
+SUBJECTS = {"2": "Methods by split", "3": "Groundings by split", "4": "Whole tasks, all splits pooled"}
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
+SEEDS = "Runs that differ in their seed alone are one row: their mean, sample standard deviation (sd) and number (n)."
+INTERVAL = "95 % interval"
+_IN_ROW = frozenset({"split", "grounding", "model", "limit", "tasks"})
+"""Settings that a row names, or that its sizes say."""
 
 
-def draw(results: Mapping[str, Any], remark: str = "") -> Drawing:
-    return Drawing(
-        title=_title(results),
-        remark=remark,
-        tables=[_page(results), *([_papers_rows(results)] if results["by"] is None else [])],
-        figures=_for_a_paper(results, remark),
-        values=_values(results),
-        provenance=provenance(results),
+@dataclass(frozen=True, slots=True)
+class MethodCell:
+    """A method on a split, or on one website or domain of it."""
+
+    runs: Sequence[TableRun]
+    """Several where they differ in their seed alone."""
+    figures: Mapping[str, Figure | None]
+    """By metric; None where none is known."""
+    n_tasks: int
+    n_steps: int
+    not_run: int
+    """Over all its runs."""
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRow:
+    """One method."""
+
+    method: str
+    splits: Sequence[str]
+    cells: Mapping[str, MethodCell]
+    """By split, or `SPLIT, WEBSITE`, or POOLED."""
+    paper: Mapping[str, Any] | None
+    """The paper's row of the same method."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTable:
+    """A table's figures."""
+
+    given: TableInput
+    metrics: Sequence[str]
+    splits: Sequence[str]
+    rows: Sequence[MethodRow]
+    differences: Sequence[str]
+    """Sentences on what parts runs that stand in one table; where there are any, no row is the best."""
+
+    @property
+    def cells(self) -> list[MethodCell]:
+        return [cell for row in self.rows for cell in row.cells.values()]
+
+    @property
+    def places(self) -> list[tuple[MethodRow, str, MethodCell]]:
+        """Each row with the name of a cell, and the cell."""
+        return [(row, place, cell) for row in self.rows for place, cell in row.cells.items()]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that have one value in all runs, except those that a row names anyway."""
+        first, *others = self.given.runs
+        return {
+            name: value
+            for name, value in first.settings.items()
+            if value is not None and name not in _IN_ROW and all(run.settings.get(name) == value for run in others)
+        }
+
+    @property
+    def title(self) -> str:
+        by = f" and {self.given.by}" if self.given.by else ""
+        return f"Table {self.given.table}: {SUBJECTS[self.given.table]}{by}"
+
+    @property
+    def paper(self) -> Mapping[str, Any]:
+        return paper_table(int(self.given.table))
+
+    @property
+    def place(self) -> str:
+        """The title of a cell's place."""
+        return f"split, {self.given.by}" if self.given.by else "split"
+
+    @property
+    def average_column(self) -> list[str]:
+        """The column that names each row's average; none where a note names one for all."""
+        return ["average"] if len({self.averages(row.cells.values()) for row in self.rows}) > 1 else []
+
+    def averages(self, cells: Iterable[MethodCell]) -> str:
+        """Names of the averages in these cells, with their metrics if they differ."""
+        return named_averages(self.quotes(cells))
+
+    def quotes(self, cells: Iterable[MethodCell]) -> list[tuple[str, str]]:
+        """Each metric's title and the average that stands in these cells."""
+        found = [(TITLES[name], cell.figures[name]) for name, cell in itertools.product(self.metrics, cells)]
+        return [(title, figure.average) for title, figure in found if figure is not None]
+
+    def paper_figure(self, row: Mapping[str, Any] | None, split: str, metric: str) -> float | None:
+        """In percent; None where the paper has none."""
+        figures = (row or {}).get("figures", {}).get(split)
+        return None if figures is None else figures[self.paper["columns"].index(metric)]
+
+
+def build(given: TableInput) -> TableDocument:
+    """Raises InputError for runs that have no place in one table."""
+    table = method_table(given)
+    provenance = Provenance(
+        table=given.table,
+        inputs=[run.name for run in given.runs],
+        by=given.by,
+        stderr=given.stderr,
+        runs=[run.source for run in given.runs],
+        settings=table.settings,
+    )
+    return TableDocument(
+        title=table.title,
+        tables=[_page(table, provenance), *([] if given.by else [_paper_rows(table)])],
+        figures=_for_a_paper(table, provenance),
+        values=_values(table, provenance),
+        provenance=provenance,
     )
 
 
-def _title(results: Mapping[str, Any]) -> str:
-    return (
-        f"Table {results['table']}: {WHAT[results['table']]}{'' if results['by'] is None else ' and ' + results['by']}"
-    )
+# --- figures ---
 
 
-def _page(results: Mapping[str, Any]) -> Table:
+def method_table(given: TableInput) -> MethodTable:
+    """The figures of Table 2, 3 or 4. Runs that differ in their seed alone are one row. Raises InputError."""
+    runs = given.runs
+    methods: dict[str, dict[str, list[TableRun]]] = defaultdict(lambda: defaultdict(list))
+    for run, label in zip(runs, labels(runs, pooled="seed"), strict=True):
+        methods[label][run.results.split].append(run)
+    named = {run.results.split for run in runs}
+    splits = [*(split for split in SPLITS if split in named), *sorted(named - SPLITS.keys())]
+    rows = []
+    for label, by_split in methods.items():
+        found = {split: by_split[split] for split in splits if split in by_split}
+        for alike in found.values():
+            _check_alike(alike)
+        together = [run for some in found.values() for run in some]
+        cells = {POOLED: _pooled(together)} if given.table == "4" else _cells(given, found)
+        rows.append(MethodRow(label, list(found), cells, _row_of_paper(given.table, together)))
+    shown = [POOLED] if given.table == "4" else splits
+    return MethodTable(given, FIGURES[given.table], shown, rows, _differences(given.table, runs))
+
+
+def _check_alike(runs: Sequence[TableRun]) -> None:
+    """Raises InputError for runs of a cell that are over other steps or data."""
+    first = runs[0]
+    for run in runs:
+        of_same_data = run.settings.get("dataset_fingerprint") == first.settings.get("dataset_fingerprint")
+        if run.keys != first.keys or not of_same_data:
+            raise InputError("runs", "runs of one cell over the same steps", f"{first.name} and {run.name}")
+
+
+def _cells(given: TableInput, found: Mapping[str, Sequence[TableRun]]) -> dict[str, MethodCell]:
+    """`found`: a method's runs by split."""
+    metrics, by = FIGURES[given.table], given.by
+    cells: dict[str, MethodCell] = {}
+    for split, runs in found.items():
+        if by is None:
+            figures = {name: _over_seeds([run.figure(name) for run in runs]) for name in metrics}
+            cells[split] = MethodCell(runs, figures, **_sizes(runs[:1], runs))
+            continue
+        for group in sorted({getattr(step, by) or UNKNOWN for step in runs[0].steps}):
+            parts = [[step for step in run.steps if (getattr(step, by) or UNKNOWN) == group] for run in runs]
+            of_parts = list(zip(runs, parts, strict=True))
+            figures = {name: _over_seeds([run.figure_over(part, name) for run, part in of_parts]) for name in metrics}
+            counted = [step for step in parts[0] if step.outcome != LEFT_OUT]
+            cells[f"{split}, {group}"] = MethodCell(
+                runs,
+                figures,
+                n_tasks=len({step.annotation_id for step in counted}),
+                n_steps=len(counted),
+                not_run=sum(step.outcome in NOT_RUN for part in parts for step in part),
+                left_out=len(parts[0]) - len(counted),
+            )
+    return cells
+
+
+def _sizes(runs: Sequence[TableRun], of_all_seeds: Sequence[TableRun]) -> dict[str, int]:
+    return {
+        "n_tasks": sum(run.results.n_tasks for run in runs),
+        "n_steps": sum(run.results.n_steps for run in runs),
+        "not_run": sum(run.results.n_not_run for run in of_all_seeds),
+        "left_out": sum(run.results.left_out for run in runs),
+    }
+
+
+def _over_seeds(figures: Sequence[Figure | None]) -> Figure | None:
+    """The mean, with the sample standard deviation and the number of runs, where there are several."""
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < 2 or len(known) < len(figures):
+        return figures[0] if len(figures) == 1 else None
+    macro, micro, value = (fmean(getattr(figure, name) for figure in known) for name in ("macro", "micro", "value"))
+    sd = stdev(figure.value for figure in known)
+    means = replace(known[0], macro=macro, micro=micro, value=value)
+    return replace(means, sd=sd, n_runs=len(known), ci95=None, se=None, method="seeds")
+
+
+def _pooled(runs: Sequence[TableRun]) -> MethodCell:
+    """Whole tasks of all splits together, each task counting the same. Raises InputError for splits of other seeds."""
+    seeds: dict[Any, list[TableRun]] = defaultdict(list)
+    for run in runs:
+        seeds[run.settings.get("seed")].append(run)
+    one, *others = seeds.values()
+    for other in others:
+        if [run.results.split for run in other] != [run.results.split for run in one]:
+            raise InputError(
+                "runs", "runs of the same seeds on every split of a row", f"other seeds of {other[0].method}"
+            )
+    sizes = _sizes(one, runs)
+    shares = {name: [_share(some, name, sizes["n_tasks"]) for some in seeds.values()] for name in OFFLINE}
+    return MethodCell(runs, {name: _over_seeds(found) for name, found in shares.items()}, **sizes)
+
+
+def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
+    """The share of tasks done; None where a run asks for no element, so that no task is done or not."""
+    shares = [run.results.task_success_rate.get(name) for run in runs]
+    if None in shares or not n_tasks:
+        return None
+    share = sum(round((one or 0.0) * run.results.n_tasks) for one, run in zip(shares, runs, strict=True)) / n_tasks
+    se = (share * (1 - share) / n_tasks) ** 0.5
+    return Figure(share, share, "share of tasks", share, wilson(share, n_tasks), se, "wilson")
+
+
+def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None:
+    """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another pool."""
+    results, splits = runs[0].results, {run.results.split for run in runs}
+    if results.no_image or any(run.settings.get("dataset") == SAMPLE for run in runs):
+        return None
+    if table == "4" and splits != set(SPLITS):
+        return None
+    model = results.model.rsplit("/", 1)[-1].casefold()
+    rows = paper_table(int(table))["rows"]
+    return next((row for row in rows if row["grounding"] == results.grounding and model in row["models"]), None)
+
+
+def _differences(table: str, runs: Sequence[TableRun]) -> list[str]:
+    """A sentence on each thing that parts runs of one table."""
+    notes = []
+    protocols = _grouped((run.results.protocol, run.name) for run in runs)
+    if len(protocols) > 1:
+        notes.append(f"Scored by different protocols, whose figures do not compare: {_listed(protocols)}.")
+    for split in dict.fromkeys(run.results.split for run in runs):
+        beside = [run for run in runs if run.results.split == split]
+        data = _grouped((str(run.settings.get("dataset_fingerprint")), run.name) for run in beside)
+        steps = _grouped((run.keys, f"{run.name} ({run.results.n_steps})") for run in beside)
+        if len(data) > 1:
+            notes.append(f"Of different data on {split}: {_listed(data)}.")
+        elif len(steps) > 1:
+            notes.append(f"Over different steps of {split}: {'; '.join(map(', '.join, steps.values()))}.")
+    if table == "4":
+        parts = _grouped((run.method, run.results.split) for run in runs)
+        if len({tuple(sorted(set(splits))) for splits in parts.values()}) > 1:
+            notes.append(f"Pooled over different splits: {_listed(parts)}.")
+    cut = [run.name for run in runs if not run.results.complete]
+    return [*notes, *([f"Not all steps that were asked for: {', '.join(cut)}."] if cut else [])]
+
+
+def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
+    groups: dict[Any, list[str]] = defaultdict(list)
+    for group, member in pairs:
+        groups[group].append(member)
+    return groups
+
+
+def _listed(groups: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{group}: {', '.join(members)}" for group, members in groups.items())
+
+
+# --- drawing ---
+
+
+def _page(table: MethodTable, provenance: Provenance) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
-    named, stderr = _naming(results), results["stderr"]
-    figures = ["ours", *(["SE"] if stderr else []), "paper"]
-    rows = [
-        (
-            row["method"],
-            _split(row, split),
-            *([_average(results, [row["cells"][split]])] if named else []),
-            *_beside(results, row, split),
-            *(row["cells"][split][name] for name in SIZES),
-            numbers_of(results, row["runs"][split]),
-        )
-        for row in results["rows"]
-        for split in row["cells"]
-    ]
+    averages, stderr = table.average_column, table.given.stderr
+    columns = ["ours", *(["SE"] if stderr else []), "paper"]
+    rows = []
+    for row, place, cell in table.places:
+        figures = [
+            text
+            for name in table.metrics
+            for text in (
+                *figure_cells(cell.figures[name], stderr, "({} to {})"),
+                _text(table.paper_figure(row.paper, place, name)),
+            )
+        ]
+        labels_of_row = [row.method, _place(row, place), *(table.averages([cell]) for _ in averages)]
+        sizes = [getattr(cell, name) for name in SIZES]
+        rows.append([*labels_of_row, *figures, *sizes, provenance.numbers([run.name for run in cell.runs])])
+    n_labels = 2 + len(averages)
+    over = [(TITLES[name], len(columns)) for name in table.metrics]
     return Table(
-        above=[
-            ("", 2 + len(named)),
-            *((TITLES[name], len(figures)) for name in results["metrics"]),
-            ("", len(SIZES) + 1),
-        ],
-        header=("method", _place(results), *named, *(figures * len(results["metrics"])), *SIZES.values(), ORIGIN),
+        above=[("", n_labels), *over, ("", len(SIZES) + 1)],
+        header=("method", table.place, *averages, *(columns * len(over)), *SIZES.values(), ORIGIN),
         rows=rows,
-        notes=_notes(results, "beside ours only if grounding, model and split are the same beyond doubt"),
-        n_labels=2 + len(named),
+        notes=_notes(table, "beside ours only if grounding, model and split are the same beyond doubt"),
+        n_labels=n_labels,
     )
 
 
-def _place(results: Mapping[str, Any]) -> str:
-    """What a cell is of, beside its method."""
-    return "split" if results["by"] is None else f"split, {results['by']}"
+def _place(row: MethodRow, place: str) -> str:
+    return ", ".join(row.splits) if place == POOLED else place
 
 
-def _naming(results: Mapping[str, Any]) -> list[str]:
-    """The column that names the average of each row; none where a note says it of all."""
-    return ["average"] if len({_average(results, row["cells"].values()) for row in results["rows"]}) > 1 else []
-
-
-def _average(results: Mapping[str, Any], cells: Iterable[Mapping[str, Any]]) -> str:
-    """The names of the averages in these cells, with their metrics if they differ."""
-    return named_averages(_quotes(results, cells))
-
-
-def _quotes(results: Mapping[str, Any], cells: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Each metric's name and the average that stands in these cells."""
-    pairs = itertools.product(results["metrics"], cells)
-    return [(TITLES[name], cell[name]["average"]) for name, cell in pairs if cell[name] is not None]
-
-
-def _split(row: Mapping[str, Any], split: str) -> str:
-    return ", ".join(row["splits"]) if split == "pooled" else split
-
-
-def _beside(results: Mapping[str, Any], row: Mapping[str, Any], split: str) -> list[str]:
-    texts = []
-    for name in results["metrics"]:
-        texts += figure_cells(row["cells"][split][name], results["stderr"], "({} to {})")
-        texts.append(_text(_paper(results, row["paper"], split, name)))
-    return texts
-
-
-def _papers_rows(results: Mapping[str, Any]) -> Table:
-    paper = results["paper"]
+def _paper_rows(table: MethodTable) -> Table:
+    paper = table.paper
     splits = list(dict.fromkeys(split for row in paper["rows"] for split in row["figures"]))
-    rows = [
-        (row["method"], *(_text(one) for split in splits for one in row["figures"][split])) for row in paper["rows"]
-    ]
     return Table(
         title="The paper's own rows",
         above=[("", 1), *((SPLIT_TITLES[split], len(paper["columns"])) for split in splits)],
         header=("method", *([TITLES[name] for name in paper["columns"]] * len(splits))),
-        rows=rows,
+        rows=[
+            (row["method"], *(_text(one) for split in splits for one in row["figures"][split])) for row in paper["rows"]
+        ],
         notes=[f"Percent. {paper['source']}. {paper.get('remark', '')}".strip()],
     )
 
 
-def _for_a_paper(results: Mapping[str, Any], remark: str) -> Table:
+def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     """The paper's layout: methods down, splits across; below ours the paper's own rows.
 
     By website or domain a row is a method and one of these, and the paper has none.
     """
-    by, metrics, named = results["by"], results["metrics"], _naming(results)
-    across = results["splits"] if by is None else [_place(results)]
-    columns = [title for name in metrics for title in (TITLES[name], *figure_columns(results["stderr"]))]
-    n_labels = 1 + len(named) + (by is not None)
-    places = [
-        (row, splits)
-        for row in results["rows"]
-        for splits in ([across] if by is None else [[key] for key in row["cells"]])
-    ]
-    ours = [_own_row(results, row, splits, named) for row, splits in places]
-    papers = [] if by is not None else [_paper_row(results, row, named) for row in results["paper"]["rows"]]
-    numbers = [n_labels + i for i, title in enumerate(columns * len(across)) if title != "95 % interval"]
-    values = [n_labels + i for i, title in enumerate(columns * len(across)) if title in TITLES.values()]
+    by, averages, stderr = table.given.by, table.average_column, table.given.stderr
+    across = [table.place] if by else table.splits
+    columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr))]
+    ours: list[list[str]] = []
+    remarks = []
+    for row in table.rows:
+        for places in [[place] for place in row.cells] if by else [across]:
+            cells = [row.cells.get(place) for place in places]
+            known = [cell for cell in cells if cell is not None]
+            figures = [
+                text
+                for cell, name in itertools.product(cells, table.metrics)
+                for text in figure_cells(cell.figures[name] if cell else None, stderr)
+            ]
+            ours.append([row.method, *(places if by else ()), *(table.averages(known) for _ in averages), *figures])
+            remarks.append(f"{ORIGIN} {provenance.numbers([run.name for cell in known for run in cell.runs])}")
+    papers = [] if by else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
+    n_labels = 1 + len(averages) + bool(by)
+    titles = list(enumerate(columns * len(across), n_labels))
     return Table(
-        title=_title(results),
-        above=[("", n_labels), *((SPLIT_TITLES.get(split, split), len(columns)) for split in across)]
-        if by is None
-        else [],
-        header=(
-            "Method",
-            *([_place(results).capitalize()] if by else []),
-            *map(str.capitalize, named),
-            *(columns * len(across)),
-        ),
+        title=table.title,
+        above=[] if by else [("", n_labels), *((SPLIT_TITLES.get(split, split), len(columns)) for split in across)],
+        header=["Method", *([table.place.capitalize()] if by else []), *map(str.capitalize, averages)]
+        + columns * len(across),
         rows=[*ours, *papers],
-        notes=[
-            *([remark] if remark else []),
-            *_notes(results, "its rows are of its own models and data"),
-            *_sizes(results),
-        ],
+        notes=[*_notes(table, "its rows are of its own models and data"), *map(_sizes_in_words, table.rows)],
         parts=[len(ours)] if papers else [],
         n_labels=n_labels,
-        numbers=numbers,
-        best=best_cells(ours, values, [1] if by else []) if results["comparable"] else [],
-        remarks=[
-            f"{ORIGIN} {numbers_of(results, [path for split in splits for path in row['runs'].get(split, ())])}"
-            for row, splits in places
-        ],
+        numbers=[i for i, title in titles if title != INTERVAL],
+        best=[]
+        if table.differences
+        else best_cells(ours, [i for i, title in titles if title in TITLES.values()], [1] if by else []),
+        remarks=remarks,
     )
 
 
-def _own_row(
-    results: Mapping[str, Any], row: Mapping[str, Any], splits: Sequence[str], named: Sequence[str]
-) -> list[str]:
-    """`splits`: the keys of its cells, from left to right."""
-    cells = [row["cells"].get(split) for split in splits]
-    labels = [
-        row["method"],
-        *(splits if results["by"] else ()),
-        *(_average(results, filter(None, cells)) for _ in named),
+def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
+    """A row of the paper, without intervals."""
+    made = [f"Paper: {row['method']}", *("macro" for _ in table.average_column)]
+    for split, name in itertools.product(table.splits, table.metrics):
+        made += [_text(table.paper_figure(row, split, name)), *("" for _ in figure_columns(table.given.stderr))]
+    return made
+
+
+def _sizes_in_words(row: MethodRow) -> str:
+    """The sizes of a method's cells, for which the narrow layout has no columns."""
+    sizes = [
+        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out} left out"
+        for place, cell in row.cells.items()
     ]
-    pairs = itertools.product(cells, results["metrics"])
-    return [*labels, *(text for cell, name in pairs for text in figure_cells(cell and cell[name], results["stderr"]))]
+    return f"{row.method}: {'; '.join(sizes)}."
 
 
-def _paper_row(results: Mapping[str, Any], row: Mapping[str, Any], named: Sequence[str]) -> list[str]:
-    pairs = itertools.product(results["splits"], results["metrics"])
-    figures = [
-        (_text(_paper(results, row, split, name)), *("" for _ in figure_columns(results["stderr"])))
-        for split, name in pairs
-    ]
-    return [f"Paper: {row['method']}", *("macro" for _ in named), *(text for cells in figures for text in cells)]
-
-
-def _sizes(results: Mapping[str, Any]) -> list[str]:
-    """What the narrow layout has no columns for, a sentence a method."""
+def _notes(table: MethodTable, papers: str) -> list[str]:
+    """`papers`: the place of the paper's figures."""
+    given, paper = table.given, table.paper
+    figures = [figure for cell in table.cells for figure in cell.figures.values() if figure is not None]
+    protocols = dict.fromkeys(run.results.protocol for run in given.runs)
+    averages = "Share of tasks."
+    if given.table != "4":
+        averages = averages_in_words(table.quotes(table.cells), [*protocols])
+    settings = ", ".join(f"{name} {value}" for name, value in table.settings.items())
+    unfinished = given.unfinished
     return [
-        f"{row['method']}: "
-        + "; ".join(
-            f"{_split(row, split)} {cell['n_steps']} steps of {cell['n_tasks']} tasks, {cell['not_run']} not run, {cell['left_out']} left out"
-            for split, cell in row["cells"].items()
-        )
-        + "."
-        for row in results["rows"]
-    ]
-
-
-def _notes(results: Mapping[str, Any], papers: str) -> list[str]:
-    """`papers`: where the paper's figures stand."""
-    figures = [cell[name] for cell in _cells(results) for name in results["metrics"] if cell[name] is not None]
-    paper = results["paper"]
-    return [
-        f"Percent. {_averages(results)} 95 % interval: {interval_of(figures)}. Steps that did not run count as wrong; those"
+        f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if results["by"] is None else []),
-        *([SEEDS] if any("sd" in figure for figure in figures) else []),
-        *_settings(results),
-        *results["notes"],
+        *([] if given.by else [f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()]),
+        *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
+        *([f"Every run: {settings}."] if settings else []),
+        *table.differences,
+        *([f"Without results yet, and not in the table: {', '.join(unfinished)}."] if unfinished else []),
     ]
 
 
-def _settings(results: Mapping[str, Any]) -> list[str]:
-    said = [f"{name} {value}" for name, value in results["settings"].items()]
-    return [f"Every run: {', '.join(said)}."] if said else []
-
-
-def _averages(results: Mapping[str, Any]) -> str:
-    if results["table"] == 4:
-        return "Share of tasks."
-    protocols = dict.fromkeys(run["protocol"] for run in results["runs"])
-    return averages_in_words(_quotes(results, _cells(results)), [*protocols])
-
-
-def _cells(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [cell for row in results["rows"] for cell in row["cells"].values()]
-
-
-def _values(results: Mapping[str, Any]) -> Table:
+def _values(table: MethodTable, provenance: Provenance) -> Table:
     """A line a figure: shares as fractions, the paper's too, empty where there is none, and where it comes from."""
-    runs = {run["run"]: run for run in results["runs"]}
-    lines = [
-        _line(results, row, split, name, [runs[path] for path in row["runs"][split]])
-        for row in results["rows"]
-        for split in row["cells"]
-        for name in results["metrics"]
-    ]
+    lines = []
+    for (row, place, cell), name in itertools.product(table.places, table.metrics):
+        figure, paper = cell.figures[name], table.paper_figure(row.paper, place, name)
+        low, high = (figure and figure.ci95) or (None, None)
+        lines.append(
+            {
+                "method": row.method,
+                "split": _place(row, place),
+                "metric": name,
+                "average": figure and figure.average,
+                "value": figure and figure.value,
+                "low": low,
+                "high": high,
+                "se": figure and figure.se,
+                "sd": figure and figure.sd,
+                "n_runs": figure.n_runs if figure else 1,
+                "interval": figure and figure.method,
+                "paper": None if paper is None else round(paper / 100, 4),
+                **{size: getattr(cell, size) for size in SIZES},
+                **provenance.columns([run.source for run in cell.runs]),
+            }
+        )
     return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
-
-
-def _line(
-    results: Mapping[str, Any], row: Mapping[str, Any], split: str, name: str, runs: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    cell = row["cells"][split]
-    figure = cell[name] or dict.fromkeys(("value", "average", "ci95", "se", "method"))
-    low, high = figure["ci95"] or (None, None)
-    paper = _paper(results, row["paper"], split, name)
-    return {
-        "method": row["method"],
-        "split": _split(row, split),
-        "metric": name,
-        "average": figure["average"],
-        "value": figure["value"],
-        "low": low,
-        "high": high,
-        "se": figure["se"],
-        "sd": figure.get("sd"),
-        "n_runs": figure.get("n_runs", 1),
-        "interval": figure["method"],
-        "paper": None if paper is None else round(paper / 100, 4),
-        **{size: cell[size] for size in SIZES},
-        **provenance_columns(results, runs),
-    }
-
-
-def _paper(results: Mapping[str, Any], row: Mapping[str, Any] | None, split: str, name: str) -> float | None:
-    """In percent."""
-    figures = (row or {}).get("figures", {}).get(split)
-    return None if figures is None else figures[results["paper"]["columns"].index(name)]
 
 
 def _text(value: float | None) -> str:

@@ -163,6 +163,37 @@ def test_an_ablation_is_table_5_with_its_rows_hashes(cli: Cli, sample: Sample, t
     assert by_runs.count("sha256 ") == 2
 
 
+# --- a table of one's own ---
+
+OWN = """
+from seeact_offline.tables import Table
+
+
+def steps(runs):
+    rows = [(run.name, run.results.n_steps) for run in runs]
+    return Table(title="Steps & runs", header=("run", "steps"), rows=rows, notes=["Counted."])
+"""
+
+
+def test_a_function_in_any_file_is_a_table_in_every_format(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    outcome = cli("tables", "--table", f"{tmp_path}/mine.py:steps", runs, "--out", tmp_path / "made")
+    assert (outcome.status, outcome.err) == (0, "")
+    made = {path.name: path.read_text() for path in (tmp_path / "made").iterdir()}
+    assert made.keys() == {"steps.csv", "steps.html", "steps.md", "steps.tex"}
+    assert "# Steps &amp; runs" in made["steps.md"]
+    assert "| ../runs/cross_task    | 4     |" in made["steps.md"]
+    assert "1. ../runs/cross_task: sha256 " in made["steps.md"]
+    assert made["steps.csv"] == "run,steps\n../runs/cross_task,4\n../runs/cross_website,4\n"
+
+
+def test_no_code_that_a_checked_file_names_is_loaded(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("raise SystemExit(99)")
+    (tmp_path / "t.md").write_text(block(table=f"{tmp_path}/mine.py:steps"))
+    error = cli("tables", "--check", tmp_path / "t.md").error
+    assert error.startswith("error: --check: expected one of tables 1, 2, 3, 4, 5, got ")
+
+
 # --- figures and usage ---
 
 
@@ -177,7 +208,7 @@ def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
     ("words", "said"),
     [
         (("--table", "2"), "expected at least one run folder"),
-        (("--table", "2", "a", "--dataset", "sample"), "--dataset: expected --table 1 with it"),
+        (("--table", "2", "a", "--dataset", "sample"), "--dataset: expected table 1 with it"),
         (("--table", "2", "a", "--out", "x.docx"), "--out: expected a file that ends with .md"),
         (("--figure", "cost", "a", "--by", "domain"), "--by: expected --table with it"),
         (("--table", "4", "a", "--stderr", "--by", "domain"), "--by: expected table 2 or 3 with it"),

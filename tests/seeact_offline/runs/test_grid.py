@@ -11,8 +11,9 @@ import pytest
 from seeact_offline.records import Completion, InputError, Request, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.grid import Grid, evaluate_grid
-from seeact_offline.runs.tabling import tabulate
 from seeact_offline.runs.watch import Watch
+from seeact_offline.tables.methods import method_table
+from seeact_offline.tables.table_input import TableInput
 from tests.pages import synthetic_rows, write_parquet
 
 
@@ -60,11 +61,11 @@ def test_cells_are_models_by_groundings_by_test_splits(dataset: Path, tmp_path: 
         "cross_website-choice-builtin-oracle",
     ]
     assert all((tmp_path / cell.folder / "results.json").is_file() for cell in made.cells)
-    table = tabulate(2, [tmp_path])
-    assert [row["method"] for row in table["rows"]] == [
+    rows = method_table(TableInput("2", [tmp_path], tmp_path)).rows
+    assert [row.method for row in rows] == [
         "choice, builtin/oracle", "annotation, builtin/oracle", "choice, builtin/lexical", "annotation, builtin/lexical",
     ]  # fmt: skip
-    assert all(len(row["cells"]) == 3 for row in table["rows"])
+    assert all(len(row.cells) == 3 for row in rows)
 
 
 def test_one_split_is_one_cell_a_method(dataset: Path, tmp_path: Path) -> None:

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.records import InputError
-from seeact_offline.runs.tabling import tabulate
-from seeact_offline.tables import TABLES
+from seeact_offline.tables import build_table
 from seeact_offline.tables.checking import CellChange, Changes, changes, written
-from seeact_offline.tables.drawing import ENDINGS, Form
+from seeact_offline.tables.document import ENDINGS, Form
 from tests.finished_runs import make_run
 
 FORMS: tuple[Form, ...] = tuple(ENDINGS)
 
 
-def text(folder: Path, form: Form, number: int = 2, standalone: bool = False) -> str:
-    return TABLES[f"table{number}"](tabulate(number, [folder], folder)).text(form, standalone)
+def text(folder: Path, form: Form, number: str | int = 2, standalone: bool = False) -> str:
+    return build_table(number, [folder], folder).text(form, standalone)
 
 
 def moved(old: str, new: str, form: Form) -> tuple[CellChange, ...]:
@@ -36,7 +35,7 @@ def runs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_says_what_it_was_made_of(runs: Path, form: Form) -> None:
     (found,) = written(text(runs, form), "x")
-    assert (found.form, found.table, found.inputs, found.dataset) == (form, 2, ("a", "b"), None)
+    assert (found.form, found.table, found.inputs, found.dataset) == (form, "2", ("a", "b"), None)
     assert {run: len(digest or "") for run, digest in found.hashes.items()} == {"a": 64, "b": 64}
 
 
@@ -148,7 +147,7 @@ def test_a_whole_document_is_read_as_its_table(runs: Path, form: Form) -> None:
 def test_several_tables_between_other_text_are_read_one_by_one(runs: Path) -> None:
     made = "\\section{x}\n" + text(runs, "latex") + "\nWords & more \\\\\n" + text(runs, "latex", number=3)
     found = written(made, "x")
-    assert [one.table for one in found] == [2, 3]
+    assert [one.table for one in found] == ["2", "3"]
     assert [moved(one.text, text(runs, "latex", one.table), "latex") for one in found] == [(), ()]
 
 

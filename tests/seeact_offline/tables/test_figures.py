@@ -1,56 +1,125 @@
-"""Figures: every kind in every format, the same bytes for the same runs, whatever a model is called."""
+"""Figures: their values, every kind in every format, the same bytes for the same runs, whatever a model is called."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from seeact_offline.runs import tabling
-from seeact_offline.tables.figures import DRAWN, ENDINGS, picture
-from tests.finished_runs import make_run
+from seeact_offline.records import InputError
+from seeact_offline.tables.figure_data import cost, difficulty, recall, waterfall
+from seeact_offline.tables.figures import ENDINGS, FIGURES, picture
+from tests.finished_runs import figure, make_run
 
-GATHERED = {
-    "difficulty": tabling.difficulty,
-    "waterfall": tabling.waterfall,
-    "recall": tabling.recall,
-    "cost": tabling.cost,
-}
 BEGINNING = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
-def test_every_kind_is_gathered_and_drawn() -> None:
-    assert DRAWN.keys() == GATHERED.keys()
+def rewrite_steps(run: Path, lines: list[dict[str, Any]]) -> None:
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.mark.parametrize("kind", DRAWN)
+def read_steps(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+
+
+# --- values ---
+
+
+def test_difficulty_parts_tasks_by_their_actions(tmp_path: Path) -> None:
+    found = difficulty([make_run(tmp_path / "a")])
+    bands = found["runs"][0]["bands"]
+    figures = {band: (bands[band]["n_tasks"], bands[band]["macro"]) for band in found["bands"]}
+    assert figures == {"1-4": (1, 0.5), "5-9": (1, 0.0)}
+
+
+def test_difficulty_averages_as_the_protocol_does(tmp_path: Path) -> None:
+    """Four steps of two tasks in one band: one task is right in 1 of 3, the other in 1 of 1."""
+    run = make_run(tmp_path / "a", protocol="inspect-evals")
+    changes = [{"annotation_id": f"t{i == 3:d}", "n_actions": 3, "success": float(i in (0, 3))} for i in range(4)]
+    rewrite_steps(run, [line | change for line, change in zip(read_steps(run), changes, strict=True)])
+    band = difficulty([run])["runs"][0]["bands"]["1-4"]
+    assert (band["average"], band["value"], band["macro"]) == ("micro", 0.5, pytest.approx(2 / 3))
+
+
+def test_difficulty_needs_to_know_the_actions(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    rewrite_steps(run, [line | {"n_actions": 0} for line in read_steps(run)])
+    with pytest.raises(InputError, match="n_actions"):
+        difficulty([run])
+
+
+def test_the_waterfall_ends_at_step_sr(tmp_path: Path) -> None:
+    found = waterfall([make_run(tmp_path / "a", step_sr=0.25)])
+    assert (found["losses"], found["rest"]) == ([{"cause": "ranker_miss", "share": 0.75, "steps": 3}], 0.25)
+
+
+@pytest.mark.parametrize(("protocol", "share"), [("seeact", 0.131), ("inspect-evals", 0.143)])
+def test_cost_and_waterfall_show_the_average_that_the_protocol_quotes(
+    tmp_path: Path, protocol: str, share: float
+) -> None:
+    run = make_run(tmp_path / "a", protocol=protocol, step_success_rate=figure(0.131, micro=0.143))
+    assert cost([run])["runs"][0]["step_success_rate"]["value"] == share
+    assert waterfall([run])["rest"] == pytest.approx(share)
+
+
+def test_the_waterfall_is_of_one_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="one run"):
+        waterfall([make_run(tmp_path / name, model=name) for name in ("a", "b")])
+
+
+def test_recall_counts_steps_without_a_right_element_and_draws_one_ranking_once(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, model=name) for name in ("a", "b")]
+    assert recall(runs)["curves"] == [{"label": "bm25, cross_task", "recall": [0.0, 0.25, 0.5, 0.75, 0.75]}]
+
+
+@pytest.mark.parametrize(("other_price", "expected"), [(3.0, ("cost_usd", 1.5)), (None, ("calls", 5.0))])
+def test_cost_is_in_calls_unless_every_price_is_known(
+    tmp_path: Path, other_price: float | None, expected: tuple[str, float]
+) -> None:
+    runs = [
+        make_run(tmp_path / name, model=name, usage={"calls": 10, "cost_usd": price})
+        for name, price in (("a", 3.0), ("b", other_price))
+    ]
+    found = cost(runs)
+    assert (found["unit"], found["runs"][0]["a_task"]) == expected
+
+
+# --- pictures ---
+
+
+@pytest.mark.parametrize("kind", FIGURES)
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path, kind: str) -> None:
-    found = GATHERED[kind]([make_run(tmp_path / "a", model="x/$\\frac{1}$ \ud800 _^")])
+    run = make_run(tmp_path / "a", model="x/$\\frac{1}$ \ud800 _^")
     for ending in ENDINGS:
-        made = picture(kind, found, ending)
+        made = picture(kind, [run], ending)
         assert made.startswith(BEGINNING[ending])
-        assert made == picture(kind, found, ending)
+        assert made == picture(kind, [run], ending)
+
+
+def drawn(kind: str, runs: list[Path]) -> Any:
+    return FIGURES[kind].draw(FIGURES[kind].gather(runs))
 
 
 def test_difficulty_has_a_bar_a_run_and_band(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path / name, model=name) for name in ("a", "b", "c")]
-    (axes,) = DRAWN["difficulty"](tabling.difficulty(runs)).axes
+    (axes,) = drawn("difficulty", [make_run(tmp_path / name, model=name) for name in ("a", "b", "c")]).axes
     assert [round(bar.get_height()) for bar in axes.patches] == [50, 0, 50, 0, 50, 0]
 
 
 def test_the_waterfall_goes_down_to_step_sr(tmp_path: Path) -> None:
-    (axes,) = DRAWN["waterfall"](tabling.waterfall([make_run(tmp_path / "a", step_sr=0.25)])).axes
+    (axes,) = drawn("waterfall", [make_run(tmp_path / "a", step_sr=0.25)]).axes
     assert [(bar.get_y(), bar.get_height()) for bar in axes.patches] == [(0, 100), (25, 75), (0, 25)]
 
 
 def test_the_recall_curve_begins_at_one_candidate(tmp_path: Path) -> None:
-    (axes,) = DRAWN["recall"](tabling.recall([make_run(tmp_path / "a")])).axes
+    (axes,) = drawn("recall", [make_run(tmp_path / "a")]).axes
     assert axes.lines[0].get_xydata().tolist() == [[1, 0], [2, 25], [3, 50], [4, 75], [5, 75]]
 
 
 def test_no_legend_is_wider_than_the_figure(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / str(number), model=f"openai/{'long-' * 30}{number}") for number in range(3)]
-    figure = DRAWN["cost"](tabling.cost(runs))
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    assert legend.get_window_extent().width <= figure.bbox.width
+    made = drawn("cost", runs)
+    made.draw_without_rendering()
+    (legend,) = made.legends
+    assert legend.get_window_extent().width <= made.bbox.width

@@ -1,4 +1,4 @@
-"""The tables by name: one more is a function that draws it, and a line of TABLES. What people read of those that are there."""
+"""Documents in every format, tables from outside the package, and the tables that people read."""
 
 from __future__ import annotations
 
@@ -12,58 +12,65 @@ from typing import Any
 import pytest
 
 from seeact_offline.files.table import Table
-from seeact_offline.runs.tabling import tabulate
-from seeact_offline.tables import TABLES
-from seeact_offline.tables.drawing import ENDINGS, Drawing, Form
+from seeact_offline.records import InputError
+from seeact_offline.tables import TableDocument, build_table
+from seeact_offline.tables.document import ENDINGS, Form
 from tests.finished_runs import figure, make_run
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 
-def toy(results: dict[str, Any], remark: str = "") -> Drawing:
-    """Steps by model."""
-    table = Table(header=("model", "steps"), rows=[(results["model"], results["n_steps"])])
-    return Drawing(title="Steps & models", remark=remark, lead=["All of them."], tables=[table])
-
-
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawing:
-    monkeypatch.setitem(TABLES, "toy", toy)
-    return TABLES["toy"]({"model": "openai/x_1", "n_steps": 4}, "Made up.")
+def toy() -> TableDocument:
+    table = Table(header=("model", "steps"), rows=[("openai/x_1", 4)])
+    return TableDocument(title="Steps & models", remark="Made up.", lead=["All of them."], tables=[table])
 
 
-def test_a_registered_table_is_drawn_as_markdown(drawn: Drawing) -> None:
-    assert drawn.markdown().startswith("# Steps &amp; models\n\nMade up.\n\nAll of them.\n\n| model      | steps |\n")
-
-
-def test_a_registered_table_is_drawn_as_csv(drawn: Drawing) -> None:
-    assert drawn.csv() == "model,steps\nopenai/x_1,4\n"
-
-
-def test_a_registered_table_is_drawn_as_latex(drawn: Drawing) -> None:
-    assert "\nopenai/x\\_1 & 4 \\\\\n" in drawn.latex()
-
-
-def test_a_registered_table_is_drawn_as_html(drawn: Drawing) -> None:
-    made = drawn.html()
-    assert made.startswith("<h1>Steps &amp; models</h1>\n<p>Made up.</p>\n<p>All of them.</p>\n<table>")
-    assert "<td>openai/x_1</td><td>4</td>" in made
+def test_a_document_is_the_same_table_in_every_format(toy: TableDocument) -> None:
+    assert toy.markdown().startswith("# Steps &amp; models\n\nMade up.\n\nAll of them.\n\n| model      | steps |\n")
+    assert toy.markdown() == f"# Steps &amp; models\n\nMade up.\n\n{toy.body()}\n"
+    assert toy.text("csv") == "model,steps\nopenai/x_1,4\n"
+    assert toy.latex().startswith("% Made up.\n")
+    assert "\nopenai/x\\_1 & 4 \\\\\n" in toy.latex()
+    assert toy.html().startswith("<h1>Steps &amp; models</h1>\n<p>Made up.</p>\n<p>All of them.</p>\n<table>")
+    assert "<td>openai/x_1</td><td>4</td>" in toy.html()
 
 
 def test_latex_and_csv_may_have_tables_of_their_own() -> None:
     page, figures, values = (Table(header=(name,), rows=[]) for name in ("page", "figures", "values"))
-    drawing = Drawing(title="Toy", tables=[page], figures=figures, values=values)
-    assert "figures" in drawing.latex()
-    assert drawing.csv() == "values\n"
+    document = TableDocument(title="Toy", tables=[page], figures=figures, values=values)
+    assert "figures" in document.latex()
+    assert document.text("csv") == "values\n"
 
 
-def test_the_body_is_the_page_without_title_and_remark(drawn: Drawing) -> None:
-    assert drawn.markdown() == f"# Steps &amp; models\n\nMade up.\n\n{drawn.body()}\n"
+def test_whole_documents_hold_the_table_as_it_is_without_them(toy: TableDocument) -> None:
+    assert toy.latex() in toy.text("latex", standalone=True)
+    assert toy.html() in toy.text("html", standalone=True)
 
 
-def test_whole_documents_hold_the_table_as_it_is_without_them(drawn: Drawing) -> None:
-    assert drawn.latex() in drawn.text("latex", standalone=True)
-    assert drawn.html() in drawn.text("html", standalone=True)
+# --- a table from outside the package ---
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("table = 3", "table: expected a function from finished runs to a Table, got 3 of "),
+        (
+            "def table(runs): return 3",
+            "table: expected a function that returns a seeact_offline.files.table.Table, got 3",
+        ),
+        ("other = 3", "table: expected the name of an object in "),
+    ],
+)
+def test_a_file_without_such_a_function_is_one_sentence(tmp_path: Path, code: str, expected: str) -> None:
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(InputError, match=f"^{expected}"):
+        build_table(f"{tmp_path}/mine.py:table", [make_run(tmp_path / "a")])
+
+
+def test_an_unknown_table_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^table: expected one of 1, 2, 3, 4, 5, or FILE\.py:NAME, got 6"):
+        build_table(6, [make_run(tmp_path / "a")])
 
 
 # --- Tables 2 to 4 ---
@@ -80,7 +87,7 @@ def runs_of_a_paper(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_a_table_reads_as_its_snapshot(tmp_path: Path, number: int, form: Form) -> None:
     """After a change that was meant: SNAPSHOTS=write python -m pytest tests/seeact_offline/tables/test_tables.py"""
-    made = TABLES[f"table{number}"](tabulate(number, runs_of_a_paper(tmp_path), tmp_path), "Made up.").text(form)
+    made = build_table(number, runs_of_a_paper(tmp_path), tmp_path).text(form)
     path = SNAPSHOTS / f"table{number}{ENDINGS[form]}"
     if os.environ.get("SNAPSHOTS") == "write":
         path.write_text(made)
@@ -88,16 +95,17 @@ def test_a_table_reads_as_its_snapshot(tmp_path: Path, number: int, form: Form) 
 
 
 def test_every_figure_of_a_csv_names_its_run_and_hash(tmp_path: Path) -> None:
-    found = tabulate(2, runs_of_a_paper(tmp_path), tmp_path)
-    lines = list(csv.DictReader(io.StringIO(TABLES["table2"](found).csv())))
-    hashes = {run["run"]: run["results_sha256"] for run in found["runs"]}
+    made = build_table(2, runs_of_a_paper(tmp_path), tmp_path)
+    assert made.provenance is not None
+    lines = list(csv.DictReader(io.StringIO(made.text("csv"))))
+    hashes = {run["run"]: run["results_sha256"] for run in made.provenance.runs}
     assert len(lines) == 9
     assert all(hashes[line["run"]] == line["results_sha256"] for line in lines)
     assert (lines[2]["metric"], lines[2]["value"], lines[2]["paper"]) == ("step_success_rate", "0.25", "0.402")
 
 
 def test_a_pooled_figure_names_all_its_runs(tmp_path: Path) -> None:
-    lines = list(csv.DictReader(io.StringIO(TABLES["table4"](tabulate(4, runs_of_a_paper(tmp_path), tmp_path)).csv())))
+    lines = list(csv.DictReader(io.StringIO(build_table(4, runs_of_a_paper(tmp_path), tmp_path).text("csv"))))
     assert lines[0]["run"] == "cross_task;cross_website"
     assert len(lines[0]["results_sha256"].split(";")) == 2
 
@@ -105,14 +113,14 @@ def test_a_pooled_figure_names_all_its_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_no_name_of_a_folder_ends_the_comment_that_holds_it(tmp_path: Path, form: Form) -> None:
     run = make_run(tmp_path / "a --><script>")
-    made = TABLES["table2"](tabulate(2, [run], tmp_path)).text(form)
+    made = build_table(2, [run], tmp_path).text(form)
     assert made.partition("\n")[0].count("-->") == 1
     assert "<script>" not in made
 
 
 def test_latex_sets_figures_by_siunitx_and_the_best_of_each_column_bold(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / str(share), model=str(share), step_sr=share) for share in (0.25, 0.75, 0.5)]
-    made = TABLES["table3"](tabulate(3, runs, tmp_path, stderr=True)).latex()
+    made = build_table(3, runs, tmp_path, stderr=True).latex()
     rows = [line for line in made.splitlines() if line.startswith("choice, ")]
     assert [line.count("\\bfseries") for line in rows] == [0, 1, 0]
     assert r"& \bfseries 75.0 & [65.0, 85.0] & 5.0 \\" in rows[1]
@@ -123,7 +131,7 @@ def test_latex_sets_figures_by_siunitx_and_the_best_of_each_column_bold(tmp_path
 @pytest.mark.parametrize("other", [{"protocol": "mindact"}, {"steps": 3}], ids=["protocol", "steps"])
 def test_nothing_is_bold_among_runs_that_do_not_compare(tmp_path: Path, other: dict[str, Any]) -> None:
     runs = [make_run(tmp_path / "a"), make_run(tmp_path / "b", model="b", step_sr=0.5, **other)]
-    assert "bfseries" not in TABLES["table3"](tabulate(3, runs, tmp_path)).latex()
+    assert "bfseries" not in build_table(3, runs, tmp_path).latex()
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html", "csv"])
@@ -131,23 +139,21 @@ def test_a_row_of_several_seeds_says_mean_sd_and_n(tmp_path: Path, form: Form) -
     runs = [
         make_run(tmp_path / str(seed), step_sr=share, settings={"seed": seed}) for seed, share in enumerate((0.2, 0.4))
     ]
-    made = TABLES["table3"](tabulate(3, runs, tmp_path)).text(form)
+    made = build_table(3, runs, tmp_path).text(form)
     assert any(mean in made for mean in ("30.0 (sd 14.1, n 2)", "30.0 & sd 14.1, n 2", ",macro,0.3"))
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_standard_errors_have_a_column_where_they_are_asked_for(tmp_path: Path, form: Form) -> None:
     run = make_run(tmp_path / "a", step_success_rate=figure(0.131, micro=0.143))
-    with_it, without = (
-        TABLES["table3"](tabulate(3, [run], tmp_path, stderr=asked)).text(form) for asked in (True, False)
-    )
+    with_it, without = (build_table(3, [run], tmp_path, stderr=asked).text(form) for asked in (True, False))
     assert "SE" in with_it
     assert "5.0" in with_it
     assert with_it.count("SE") > without.count("SE")
 
 
 def test_domains_are_rows_without_the_papers(tmp_path: Path) -> None:
-    made = TABLES["table2"](tabulate(2, [make_run(tmp_path / "a")], tmp_path, by="domain"))
+    made = build_table(2, [make_run(tmp_path / "a")], tmp_path, by="domain")
     assert "| cross_task, Shopping | " in made.markdown()
     assert "GPT-4V" not in made.markdown() + made.latex()
 
@@ -163,7 +169,7 @@ def test_rows_name_their_averages_where_protocols_quote_different_ones(tmp_path:
         make_run(tmp_path / name, model=name, protocol=name, step_success_rate=shares)
         for name in ("seeact", "inspect-evals")
     ]
-    made = TABLES["table3"](tabulate(3, runs, tmp_path)).text(form)
+    made = build_table(3, runs, tmp_path).text(form)
     lines = {line for line in made.splitlines() if ("choice, " in line and "steps of" not in line)}
     for name, average, texts in (("seeact", "macro", MACRO), ("inspect-evals", "micro", MICRO)):
         row = next(line for line in lines if f"choice, {name}" in line)
@@ -177,7 +183,7 @@ def test_a_table_shows_the_average_that_its_protocol_quotes(tmp_path: Path, numb
     figures = dict.fromkeys(("element_accuracy", "operation_f1", "step_success_rate"), figure(0.131, micro=0.143))
     marks = {"grounding": "annotation", "marks": "number", "mark_position": "bottom-left", "mark_turn1": None}
     run = make_run(tmp_path / "a", protocol="inspect-evals", **figures, **marks)
-    made = TABLES[f"table{number}"](tabulate(number, [run], tmp_path)).text(form)
+    made = build_table(number, [run], tmp_path).text(form)
     assert "micro" in made
     assert any(text in made for text in MICRO)
     assert not any(text in made for text in MACRO)
@@ -200,7 +206,7 @@ def stats(tmp_path: Path) -> Path:
 
 
 def test_table_1_sets_the_papers_row_below_a_split_of_its_name(stats: Path) -> None:
-    table = TABLES["table1"](tabulate(1, [stats])).tables[0]
+    table = build_table(1, [stats]).tables[0]
     assert [row[0] for row in table.rows] == ["cross_task", "cross_task, paper", "mine"]
     assert list(table.rows[0]) == ["cross_task", "3", "2", "1", "3.0", "2,000", "150", "-", 9, 1]
     assert list(table.rows[1][1:5]) == ["177", "17", "64", "7.6"]

@@ -1,0 +1,102 @@
+"""The values of the figures of finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.records import InputError
+from seeact_offline.scoring import aggregate
+from seeact_offline.tables.table_input import TableRun, find_runs, labels, read_run
+
+BANDS = {"1-4": (1, 4), "5-9": (5, 9), "10-18": (10, 18), "above 18": (19, None)}
+"""The difficulty of a task: the actions that it takes. The first three are the bands of the paper's Figure 3."""
+
+
+def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
+    """Step SR of each run by the number of actions of the task; bands without a task of any run are left out.
+
+    Raises InputError for runs that do not say how many actions their tasks take.
+    """
+    runs = _read(paths)
+    if not any(step.n_actions for run in runs for step in run.counted):
+        raise InputError("runs", "runs whose steps.jsonl says n_actions", f"{runs[0].name}; score it again")
+    made: list[dict[str, Any]] = []
+    for run, label in zip(runs, _labels_with_split(runs), strict=True):
+        bands: dict[str, dict[str, Any]] = {}
+        for band, (least, most) in BANDS.items():
+            steps = [step for step in run.counted if least <= step.n_actions <= (most or step.n_actions)]
+            figure = run.figure_over(steps, "step_success_rate")
+            bands[band] = {"n_tasks": len({step.annotation_id for step in steps}), **(asdict(figure) if figure else {})}
+        made.append({"run": run.name, "label": label, "bands": bands})
+    return {"bands": [band for band in BANDS if any(one["bands"][band]["n_tasks"] for one in made)], "runs": made}
+
+
+def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
+    """The causes by which one run loses its steps: shares of Step SR, in the average that its protocol quotes.
+
+    Raises InputError for several runs, or for results without these shares.
+    """
+    runs = _read(paths)
+    if len(runs) != 1:
+        raise InputError("runs", "one run, whose losses are drawn", f"{len(runs)} of them")
+    run, causes, done = runs[0], runs[0].results.waterfall, runs[0].results.step_success_rate
+    if not isinstance(causes, dict) or not all(isinstance(loss, dict) for loss in causes.values()):
+        raise InputError("runs", "a run whose results say what each cause costs", f"{run.name}; score it again")
+    average = run.protocol.average_of("step_success_rate")
+    losses = [{"cause": cause, "share": loss[average], "steps": loss["steps"]} for cause, loss in causes.items()]
+    return {
+        "label": _labels_with_split(runs)[0],
+        "losses": losses,
+        "rest": getattr(done, average) if done else 1.0 - sum(loss["share"] for loss in losses),
+        "measure": "Step SR" if done else "right operations",
+        "average": average,
+    }
+
+
+def recall(paths: Sequence[Path]) -> dict[str, Any]:
+    """Share of the steps of each split whose right element is among the first k ranked, for every k of the run. Steps without a
+    right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing was ranked.
+    """
+    curves: dict[tuple[str, tuple[float, ...]], dict[str, Any]] = {}
+    for run in _read(paths):
+        if top_k := run.settings.get("top_k"):
+            ranks = [step.best_rank for step in run.counted]
+            shares = [aggregate.recall_at_k(ranks, k) for k in range(1, top_k + 1)]
+            label = f"{run.settings.get('ranker')}, {run.results.split}"
+            curves.setdefault((label, tuple(shares)), {"label": label, "recall": shares})
+    if not curves:
+        raise InputError("runs", "runs that rank candidates", "none")
+    return {"curves": list(curves.values())}
+
+
+def cost(paths: Sequence[Path]) -> dict[str, Any]:
+    """The cost of a task and Step SR. In calls where some run's price is not known, or none paid anything."""
+    runs = [run for run in _read(paths) if run.results.step_success_rate]
+    if not runs:
+        raise InputError("runs", "runs that ask for an element", "none")
+    prices = [run.results.usage.get("cost_usd") for run in runs]
+    unit = "cost_usd" if None not in prices and any(prices) else "calls"
+    made = []
+    for run, label in zip(runs, _labels_with_split(runs), strict=True):
+        figure = run.figure("step_success_rate")
+        a_task = run.results.usage[unit] / max(1, run.results.n_tasks)
+        figures = {"a_task": a_task, "step_success_rate": figure and asdict(figure)}
+        made.append({"run": run.name, "label": label, **figures})
+    return {"unit": unit, "runs": made}
+
+
+def _read(paths: Sequence[Path]) -> list[TableRun]:
+    return [read_run(path, Path.cwd()) for path in find_runs(paths)]
+
+
+def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
+    """With the split and the average that a run's protocol quotes, where these differ."""
+    parts = [
+        [run.results.split for run in runs],
+        [run.protocol.average_of("step_success_rate") for run in runs],
+    ]
+    parting = [one for one in parts if len(set(one)) > 1]
+    return [", ".join(words) for words in zip(labels(runs), *parting, strict=True)]

@@ -1,0 +1,241 @@
+"""Finished runs as tables and figures read them, and the figures of a run or of some of its steps."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.named import read_regular
+from seeact_offline.records import InputError, Metric
+from seeact_offline.runs.folder import read_manifest, read_results, read_steps
+from seeact_offline.scoring.paired import METRICS as STEP_FIELDS
+from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.waterfall import LEFT_OUT
+
+METRICS = tuple(STEP_FIELDS)
+SAMPLE = "sample"
+FOLDER_LISTS = ("grid.json", "table.json")
+"""Files that list the run folders beside them in order: of a grid, and of a markup ablation."""
+T = TypeVar("T", bound=msgspec.Struct)
+_EXPECTED = "a run folder with a results.json, or a folder of such"
+_IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
+"""Settings that tell no two methods apart, or stand in a method's name anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One metric of one cell, as fractions."""
+
+    macro: float
+    micro: float
+    average: str
+    """The average that the protocol quotes, and of it:"""
+    value: float
+    ci95: tuple[float, float] | None
+    se: float | None
+    method: str
+    """How the interval is made."""
+    sd: float | None = None
+    """Sample standard deviation over runs that differ in their seed; None for one run."""
+    n_runs: int = 1
+
+
+@dataclass(frozen=True)
+class TableRun:
+    """A finished run."""
+
+    path: Path
+    name: str
+    """Its path as the table names it."""
+    results_sha256: str
+    results: Results
+    settings: Mapping[str, Any]
+    """Those of its manifest, with the protocol of its results."""
+    steps: Sequence[StepRow]
+    """All steps, also those that its protocol leaves out."""
+
+    @cached_property
+    def counted(self) -> list[StepRow]:
+        """The steps that count."""
+        return [step for step in self.steps if step.outcome != LEFT_OUT]
+
+    @cached_property
+    def keys(self) -> frozenset[Any]:
+        """Those of the steps that count."""
+        return frozenset(step.key for step in self.counted)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The default one where it is not known."""
+        return PROTOCOLS.get(self.results.protocol, PROTOCOLS["seeact"])
+
+    @property
+    def method(self) -> str:
+        return f"{self.results.grounding}, {self.results.model}"
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What identifies the run, and what its figures rest on."""
+        return {
+            "run": self.name,
+            "results_sha256": self.results_sha256,
+            "split": self.results.split,
+            **{name: self.settings.get(name) for name in ("dataset", "dataset_fingerprint", "protocol", "seed")},
+        }
+
+    def figure(self, metric: str) -> Figure | None:
+        """A metric of the run's results; None where the run asks for no element."""
+        return self._quoted(metric, getattr(self.results, metric))
+
+    def figure_over(self, steps: Sequence[StepRow], metric: str) -> Figure | None:
+        """The metric over those of these steps that count, averaged as the protocol does."""
+        if getattr(self.results, metric) is None:
+            return None
+        counted = [step for step in steps if step.outcome != LEFT_OUT]
+        average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
+        values = [getattr(step, STEP_FIELDS[metric]) or 0.0 for step in counted]
+        return self._quoted(
+            metric, average([step.truth for step in counted]).metric(values, self.settings.get("seed", 0))
+        )
+
+    def _quoted(self, metric: str, found: Metric | None) -> Figure | None:
+        if found is None:
+            return None
+        quoted = headline(self.results.protocol, metric, asdict(found))
+        return Figure(found.macro, found.micro, **quoted, method=found.method)
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """The request for one table."""
+
+    table: str
+    """Its name: a number in the paper, or `FILE.py:NAME`."""
+    paths: Sequence[Path]
+    """Run folders and folders of them; for Table 1 a file of `stats --json`."""
+    base: Path
+    """The folder that paths are given relative to."""
+    dataset: str | None = None
+    """For Table 1: a data set to count."""
+    by: str | None = None
+    """`website` or `domain`: a row for each of them."""
+    stderr: bool = False
+    """Whether standard errors are shown."""
+
+    @cached_property
+    def runs(self) -> list[TableRun]:
+        return [read_run(path, self.base) for path in self._folders[0]]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Run folders without results."""
+        return [relative(path, self.base) for path in self._folders[1]]
+
+    @cached_property
+    def _folders(self) -> tuple[list[Path], list[Path]]:
+        return _find(self.paths)
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """The run folders that these are or hold, each once, in order. Raises InputError where there is none."""
+    return _find(paths)[0]
+
+
+def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Finished run folders, and those beside them that have no results."""
+    if not paths:
+        raise InputError("runs", _EXPECTED, "none")
+    found: dict[Path, Path] = {}
+    unfinished: list[Path] = []
+    for path in paths:
+        folders = [path] if (path / "results.json").is_file() else _children(path)
+        done = [folder for folder in folders if (folder / "results.json").is_file()]
+        unfinished += [folder for folder in folders if folder not in done]
+        if not done:
+            raise InputError("runs", _EXPECTED, str(path))
+        found |= {folder.resolve(): folder for folder in done if folder.resolve() not in found}
+    return list(found.values()), unfinished
+
+
+def _children(path: Path) -> list[Path]:
+    """The folders of runs in a folder: in the order of the file that lists them, if there is one, else by name."""
+    folders = {child.name: child for child in sorted(path.glob("*/")) if (child / "manifest.json").is_file()}
+    for name in FOLDER_LISTS:
+        if (path / name).is_file():
+            listed = read_typed(path / name, _FolderList)
+            return [folders[entry.folder] for entry in (*listed.cells, *listed.rows) if entry.folder in folders]
+    return list(folders.values())
+
+
+def read_run(path: Path, base: Path) -> TableRun:
+    """Raises InputError for files that are not those of a run."""
+    manifest, results = read_manifest(path), read_results(path)
+    return TableRun(
+        path=path,
+        name=relative(path, base),
+        results_sha256=file_digest(path / "results.json"),
+        results=results,
+        settings={**manifest.settings, "protocol": results.protocol},
+        steps=list(read_steps(path).values()),
+    )
+
+
+class _FolderEntry(msgspec.Struct):
+    folder: str
+
+
+class _FolderList(msgspec.Struct):
+    """One of FOLDER_LISTS."""
+
+    cells: tuple[_FolderEntry, ...] = ()
+    rows: tuple[_FolderEntry, ...] = ()
+
+
+def read_typed(path: Path, kind: type[T]) -> T:
+    """A JSON file as this type. Raises InputError."""
+    try:
+        return decoded(read_regular(path), kind)
+    except FormatError as error:
+        raise InputError("runs", error.expected, f"{error.got} in {path}") from None
+    except OSError as error:
+        raise InputError("runs", "a readable file", f"{path}: {error.strerror}") from None
+
+
+def relative(path: Path, base: Path) -> str:
+    return Path(os.path.relpath(path, base)).as_posix()
+
+
+def labels(runs: Sequence[TableRun], pooled: str = "") -> list[str]:
+    """Each run's method, with the settings that part runs which would otherwise stand in one cell. Raises InputError.
+
+    `pooled`: a setting in which runs of one cell differ.
+    """
+    names = {name for run in runs for name in run.settings} - _IN_LABEL - {pooled}
+    rivals = {run.method: [other for other in runs if other.method == run.method] for run in runs}
+    parting = {
+        method: sorted(name for name in names if len({json.dumps(run.settings.get(name)) for run in found}) > 1)
+        for method, found in rivals.items()
+        if len({run.results.split for run in found}) < len(found)
+    }
+    made = [
+        ", ".join([run.method, *(f"{name} {run.settings.get(name)}" for name in parting.get(run.method, ()))])
+        for run in runs
+    ]
+    taken: dict[tuple[str, str, str], TableRun] = {}
+    for run, label in zip(runs, made, strict=True):
+        other = taken.setdefault((label, run.results.split, json.dumps(run.settings.get(pooled))), run)
+        if other is not run:
+            got = f"{other.name} and {run.name}, both {label} on {run.results.split}"
+            raise InputError("runs", "one run a cell of the table", got)
+    return made

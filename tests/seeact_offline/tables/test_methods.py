@@ -1,0 +1,296 @@
+"""Tables 2 to 4: which cell a run fills, what stands beside it, what is marked and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.records import InputError
+from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.paper_tables import paper_table
+from seeact_offline.tables import build_table
+from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
+from seeact_offline.tables.table_input import METRICS, TableInput, find_runs
+from tests.conftest import SHARED_DATA
+from tests.finished_runs import figure, make_run
+
+
+def table(number: int, runs: list[Path], base: Path | None = None, by: str | None = None) -> MethodTable:
+    return method_table(TableInput(str(number), runs, base or Path.cwd(), by=by))
+
+
+def first_cell(number: int, runs: list[Path], by: str | None = None) -> MethodCell:
+    return table(number, runs, by=by).cells[0]
+
+
+def notes(number: int, runs: list[Path], base: Path) -> str:
+    """The notes below the first table of the page."""
+    return "\n".join(build_table(number, runs, base).tables[0].notes)
+
+
+def three_splits(folder: Path, **results: Any) -> list[Path]:
+    return [make_run(folder / split, split=split, **results) for split in SPLITS]
+
+
+def two_runs(folder: Path, settings: dict[str, Any] | None = None, **other: Any) -> list[Path]:
+    """The second differs from the first in this alone."""
+    return [make_run(folder / "a"), make_run(folder / "b", settings=settings, **other)]
+
+
+# --- which cell a run fills ---
+
+
+def test_a_method_is_a_row_and_its_splits_are_in_the_papers_order(tmp_path: Path) -> None:
+    (row,) = table(2, [*reversed(three_splits(tmp_path))]).rows
+    assert (row.method, list(row.cells)) == ("choice, openai/gpt-4-vision-preview", list(SPLITS))
+
+
+@pytest.mark.parametrize("listed", [None, "grid.json", "table.json"])
+def test_a_folder_of_runs_is_its_runs_by_name_or_as_its_list_has_them(tmp_path: Path, listed: str | None) -> None:
+    for name in ("a", "b"):
+        make_run(tmp_path / name, model=f"openai/{name}")
+    if listed:
+        entries = [{"folder": name} for name in ("b", "a", "gone")]
+        (tmp_path / listed).write_text(json.dumps({"cells" if listed == "grid.json" else "rows": entries}))
+    assert [path.name for path in find_runs([tmp_path])] == (["b", "a"] if listed else ["a", "b"])
+
+
+def test_a_run_named_twice_is_there_once(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    assert len(TableInput("2", [run, tmp_path], tmp_path).runs) == 1
+
+
+def test_folders_without_results_are_named(tmp_path: Path) -> None:
+    _, unfinished = two_runs(tmp_path)
+    (unfinished / "results.json").unlink()
+    assert "Without results yet, and not in the table: b." in notes(2, [tmp_path], tmp_path)
+
+
+def test_runs_of_one_method_are_parted_by_the_settings_that_differ(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / merge, merge=merge) for merge in ("first", "single")]
+    made = table(2, runs)
+    assert [row.method.rpartition(", ")[2] for row in made.rows] == ["merge first", "merge single"]
+    assert (made.settings["ranker"], made.settings["protocol"], made.settings["seed"]) == ("bm25", "seeact", 0)
+    assert not {"merge", "grounding", "model", "split"} & made.settings.keys()
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_row(tmp_path: Path) -> None:
+    shares = {0: 0.25, 1: 0.5, 7: 0.6}
+    runs = [make_run(tmp_path / str(seed), step_sr=one, settings={"seed": seed}) for seed, one in shares.items()]
+    (row,) = table(2, runs, tmp_path).rows
+    cell, found = row.cells["cross_task"], row.cells["cross_task"].figures["step_success_rate"]
+    assert found is not None
+    assert (row.method, [run.name for run in cell.runs]) == ("choice, openai/gpt-4-vision-preview", ["0", "1", "7"])
+    assert (found.value, found.sd, found.n_runs) == pytest.approx((0.45, stdev(shares.values()), 3))
+    assert (found.ci95, cell.n_steps, cell.not_run) == (None, 4, 3)
+
+
+@pytest.mark.parametrize(("other", "rows"), [({}, 1), ({"merge": "single"}, 2), ({"model": "b"}, 2)])
+def test_runs_that_differ_in_more_than_their_seed_are_rows_of_their_own(
+    tmp_path: Path, other: dict[str, Any], rows: int
+) -> None:
+    assert len(table(2, two_runs(tmp_path, settings={"seed": 1}, **other)).rows) == rows
+
+
+@pytest.mark.parametrize("other", [{"steps": 3}, {"dataset_fingerprint": "beef"}], ids=["steps", "data"])
+def test_seeds_over_other_steps_or_data_are_no_row(tmp_path: Path, other: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^runs: expected runs of one cell over the same steps"):
+        table(2, two_runs(tmp_path, settings={"seed": 1}, **other))
+
+
+def test_whole_tasks_are_pooled_for_each_seed(tmp_path: Path) -> None:
+    runs = [
+        make_run(
+            tmp_path / f"{split}{seed}", split=split, task_success_rate={"offline0": share, "offline1": 1.0},
+            settings={"seed": seed},
+        )
+        for split in SPLITS
+        for seed, share in {0: 0.5, 1: 1.0}.items()
+    ]  # fmt: skip
+    cell = first_cell(4, runs)
+    found = cell.figures["offline0"]
+    assert found is not None
+    assert (cell.n_tasks, found.value, found.n_runs) == (6, 0.75, 2)
+    with pytest.raises(InputError, match=r"^runs: expected runs of the same seeds on every split of a row"):
+        table(4, runs[:-1])
+
+
+def test_two_runs_for_one_cell_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^runs: expected one run a cell of the table, got .*a and .*b, both choice"):
+        table(2, two_runs(tmp_path))
+
+
+def test_whole_tasks_are_pooled_so_that_each_counts_the_same(tmp_path: Path) -> None:
+    sizes = {"cross_task": (4, 0.5), "cross_website": (2, 0.0), "cross_domain": (4, 0.25)}
+    runs = [
+        make_run(tmp_path / split, split=split, n_tasks=n, task_success_rate={"offline0": share, "offline1": 1.0})
+        for split, (n, share) in sizes.items()
+    ]
+    cell = first_cell(4, runs)
+    shares = [figure.macro for figure in cell.figures.values() if figure]
+    assert (cell.n_tasks, shares) == (10, [0.3, 1.0])
+    assert cell.figures["offline0"] is not None
+    assert cell.figures["offline0"].ci95 == wilson(0.3, 10)
+
+
+def test_a_run_without_elements_has_no_figure_for_them(tmp_path: Path) -> None:
+    nothing = {"element_accuracy": None, "step_success_rate": None}
+    run = make_run(tmp_path / "a", **nothing, task_success_rate={"offline0": None, "offline1": None})
+    found = first_cell(2, [run]).figures
+    assert [name for name, one in found.items() if one is None] == list(nothing)
+    assert first_cell(4, [run]).figures["offline0"] is None
+
+
+# --- websites and domains ---
+
+
+def test_a_website_is_averaged_as_the_protocol_does(tmp_path: Path) -> None:
+    cells = table(2, [make_run(tmp_path / "a")], by="website").rows[0].cells
+    assert list(cells) == ["cross_task, amazon", "cross_task, not known"]
+    amazon, unknown = cells.values()
+    assert (amazon.n_tasks, amazon.n_steps) == (1, 2)
+    assert [figure.value for figure in unknown.figures.values() if figure] == [1.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("protocol", ["seeact", "inspect-evals", "seeclick", "uground"])
+def test_one_website_has_the_figures_that_the_run_has(tmp_path: Path, protocol: str) -> None:
+    """All steps are of one domain, so its figures are those of `results.json`."""
+    run = so.evaluate(
+        dataset="sample", split="cross_task", limit=2, model="builtin/lexical", protocol=protocol, out=tmp_path / "run"
+    )
+    lines = [json.loads(line) | {"domain": "one"} for line in (run.path / "steps.jsonl").read_text().splitlines()]
+    (run.path / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    whole, part = (first_cell(2, [run.path], by=by) for by in (None, "domain"))
+    for name in METRICS:
+        for value in ("value", "ci95", "se"):
+            assert getattr(part.figures[name], value) == pytest.approx(getattr(whole.figures[name], value))
+    assert (part.n_tasks, part.n_steps, part.left_out) == (whole.n_tasks, whole.n_steps, whole.left_out)
+
+
+@pytest.mark.parametrize(
+    ("number", "options"), [(4, {"by": "website"}), (5, {"by": "domain"}), (1, {"stderr": True}), (2, {"dataset": "x"})]
+)
+def test_options_of_other_tables_are_refused(tmp_path: Path, number: int, options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"^{next(iter(options))}: expected table"):
+        build_table(number, [make_run(tmp_path / "a")], **options)
+
+
+# --- the average that a protocol quotes ---
+
+AVERAGES = [("seeact", "macro", "macro"), ("inspect-evals", "micro", "micro"), ("seeclick", "micro", "macro"), ("showui", "macro", "macro")]  # fmt: skip
+"""Protocol, its average of Element Accuracy and Step SR, and of Operation F1."""
+BY_AVERAGE = {"macro": (0.131, 0.05), "micro": (0.143, 0.04)}
+
+
+@pytest.mark.parametrize(("protocol", "element", "f1"), AVERAGES, ids=[name for name, _, _ in AVERAGES])
+def test_a_figure_is_the_average_that_its_protocol_quotes(tmp_path: Path, protocol: str, element: str, f1: str) -> None:
+    run = make_run(tmp_path / "a", protocol=protocol, **dict.fromkeys(METRICS, figure(0.131, micro=0.143)))
+    found = first_cell(2, [run]).figures
+    for name, average in (("element_accuracy", element), ("operation_f1", f1), ("step_success_rate", element)):
+        one, (value, se) = found[name], BY_AVERAGE[average]
+        assert one is not None
+        assert (one.average, one.value, one.se, one.ci95) == (average, value, se, (value - 0.1, value + 0.1))
+
+
+def test_results_from_before_the_micro_interval_was_kept_have_none(tmp_path: Path) -> None:
+    old = {name: value for name, value in figure(0.1, micro=0.2).items() if not name.startswith("micro_")}
+    run = make_run(tmp_path / "a", protocol="inspect-evals", step_success_rate=old)
+    found = first_cell(3, [run]).figures["step_success_rate"]
+    assert found is not None
+    assert (found.value, found.ci95, found.se) == (0.2, None, None)
+
+
+# --- the paper beside it ---
+
+
+@pytest.mark.parametrize(("number", "figure_of_paper"), [(2, 40.2), (3, 39.1)])
+def test_the_papers_row_of_the_same_grounding_and_model_is_beside_ours(
+    tmp_path: Path, number: int, figure_of_paper: float
+) -> None:
+    paper = table(number, [make_run(tmp_path / "a")]).rows[0].paper
+    assert paper is not None
+    assert paper["figures"]["cross_task"][-1] == figure_of_paper
+
+
+@pytest.mark.parametrize(
+    "other", [{"model": "openai/gpt-4o"}, {"grounding": "pixel"}, {"dataset": "sample"}, {"no_image": True}]
+)
+def test_nothing_of_the_paper_is_beside_a_run_that_is_not_the_same(tmp_path: Path, other: dict[str, Any]) -> None:
+    assert table(2, [make_run(tmp_path / "a", **other)]).rows[0].paper is None
+
+
+def test_the_papers_pool_is_beside_ours_only_over_all_three_splits(tmp_path: Path) -> None:
+    runs = three_splits(tmp_path)
+    papers = [table(4, some).rows[0].paper for some in (runs, runs[:2])]
+    assert [paper and paper["figures"]["pooled"] for paper in papers] == [[3.3, 12.2, 37.8], None]
+
+
+def test_the_papers_figures_are_those_of_the_shared_file() -> None:
+    path = SHARED_DATA / "paper_tables.json"
+    if not path.is_file():
+        pytest.skip("the paper's tables are not here: ../shared/data/paper_tables.json, beside the checkout")
+    shared = json.loads(path.read_text())
+    rows = {number: paper_table(number)["rows"] for number in (2, 3, 4)}
+    assert {row["method"]: [row["figures"][split] for split in SPLITS] for row in rows[2]} == shared["table2"]
+    of_groundings = {row["grounding"]: [row["figures"][split][0] for split in SPLITS] for row in rows[3]}
+    assert of_groundings == shared["table3_step_success_rate_30_tasks"]
+    of_tasks = {row["method"]: row["figures"]["pooled"] for row in rows[4]}
+    assert of_tasks == {name: row for name, row in shared["table4_whole_task"].items() if name != "columns"}
+
+
+# --- what parts runs, and where figures come from ---
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"protocol": "mindact"}, "Scored by different protocols"),
+        ({"dataset_fingerprint": "beef"}, "Of different data on cross_task: f00d: a; beef: b."),
+        ({"steps": 3}, "Over different steps of cross_task: a (4); b (3)."),
+        ({"complete": False}, "Not all steps that were asked for: b."),
+    ],
+    ids=["protocol", "data", "steps", "cost limit"],
+)
+def test_runs_that_do_not_compare_are_marked(tmp_path: Path, other: dict[str, Any], said: str) -> None:
+    assert f"\n{said}" in notes(2, two_runs(tmp_path, model="openai/b", **other), tmp_path)
+
+
+def test_runs_over_the_same_steps_are_not_marked(tmp_path: Path) -> None:
+    assert table(2, two_runs(tmp_path, model="openai/b")).differences == []
+
+
+def test_other_pools_are_marked(tmp_path: Path) -> None:
+    runs = [*three_splits(tmp_path / "a"), make_run(tmp_path / "b", model="b")]
+    assert table(4, runs).differences[0].startswith("Pooled over different splits")
+
+
+def test_every_run_is_named_with_the_hash_of_its_results(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs" / "a")
+    source = TableInput("2", [run], tmp_path).runs[0].source
+    digest = hashlib.sha256((run / "results.json").read_bytes()).hexdigest()
+    assert (source["run"], source["results_sha256"]) == ("runs/a", digest)
+    assert (source["dataset_fingerprint"], source["protocol"], source["seed"]) == ("f00d", "seeact", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoilt", "expected"),
+    [
+        *(("results.json", text, r"expected .*results\.json") for text in ("", "{", "[]", '{"split": "cross_task"}')),
+        ("steps.jsonl", '{"annotation_id": 1}\n', "expected annotation_id to be a text, got 1 in line 1"),
+        ("results.json", None, r"expected a run folder with a results\.json, or a folder of such"),
+    ],
+)
+def test_damaged_runs_are_one_sentence(tmp_path: Path, name: str, spoilt: str | None, expected: str) -> None:
+    run = make_run(tmp_path / "a")
+    if spoilt is None:
+        (run / name).unlink()
+    else:
+        (run / name).write_text(spoilt)
+    with pytest.raises(InputError, match=f"^runs: {expected}"):
+        table(2, [run])
