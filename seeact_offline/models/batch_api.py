@@ -156,7 +156,7 @@ class BatchApi:
                 failure = error.failure
             waited = failure.retry_after_s or pause
             patience = FIRST_CONTACT_S if failure.unreachable and not self._reached else self._options.max_wait_s
-            if failure.remedy not in ("wait", "ask_again") or spent + waited > patience:
+            if not failure.retries or spent + waited > patience:
                 raise ModelStopped(
                     "model", f"an answer from {self.address}", f"{failure.name}: {failure.detail}"
                 ) from None

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.gate import Gate
+from seeact_offline.models.limiter import Limiter
 from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
-from seeact_offline.models.retrying import Retrying, RetryPolicy
+from seeact_offline.models.retrying import Retrier
 from seeact_offline.records import CallRecord, Completion, Request
 
 _CHARS_PER_TOKEN = 4
@@ -41,10 +41,11 @@ class ModelClient:
         file of kept replies that cannot be used."""
         self._model, self._identity = model, identity
         self._budget = options.budget or Budget(None, options.price, options.max_tokens)
-        self._calls = Retrying(
-            Gate(options.concurrency, options.rpm, options.tpm),
+        self._calls = Retrier(
+            Limiter(options.concurrency, options.rpm, options.tpm),
             Breaker(getattr(model, "server", "the model"), options.fail_on_error),
-            RetryPolicy(options.max_wait_s, options.max_retries),
+            options.max_wait_s,
+            options.max_retries,
         )
         self._store = self._kept = None
         if options.cache is not None:

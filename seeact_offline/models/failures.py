@@ -1,6 +1,6 @@
-"""Why an attempt gave no answer, and what would help: to ask again, to wait, or nothing at all.
+"""Names the failures of attempts, and says which are worth asking again.
 
-What servers say of it is untrusted: details are one line, of limited length, without secrets.
+Servers' words are untrusted: details are one line, of limited length, without secrets.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Any
 
 from seeact_offline.files.redaction import redact_reported
 from seeact_offline.models.http_client import ReplyTooLarge
@@ -21,16 +21,25 @@ from seeact_offline.records import CallError, Usage
 DETAIL_CHARS = 300
 _LONGEST = 100_000
 """Characters that are looked at: far more than are shown, so that no secret is cut in two where it can be seen."""
-Remedy = Literal["wait", "ask_again", "none", "stop"]
-"""wait: asked again for as long as may be waited; ask_again: a few times; none: never; stop: no other call gets through either."""
-
 BLANK_RETRIES = 2
 MALFORMED_RETRIES = 5
-POLICY_CODES = frozenset({"content_filter", "content_policy_violation"})
+RETRIES: Mapping[str, float] = {
+    **dict.fromkeys(("timeout", "server_error", "rate_limited", "connection_failed"), math.inf),
+    "api_error": MALFORMED_RETRIES,
+    "empty_reply": BLANK_RETRIES,
+}
+"""Times that a call is asked again after failures of these names, as long as may be waited; after any other it is not."""
+STOPPING = frozenset({"no_quota", "auth_failed"})
+"""Failures with which no other call gets through either."""
+_POLICY_CODES = frozenset({"content_filter", "content_policy_violation"})
 _NO_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _NO_QUOTA_WORDS = ("credit balance is too low", "billing hard limit")
-"""How servers without such codes say it; Anthropic's under status 400."""
+"""Words of servers without such codes; Anthropic's under status 400."""
 _NO_MODEL_CODES = frozenset({"model_not_found", "DeploymentNotFound"})
+_BY_STATUS = {
+    **{401: "auth_failed", 402: "no_quota", 403: "forbidden", 408: "timeout", 429: "rate_limited"},
+    **dict.fromkeys((409, 425), "server_error"),
+}
 _MAY_BE_BILLED = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight of it."""
 
@@ -42,30 +51,33 @@ class Failure:
     name: str
     """As counted in the results."""
     detail: str
-    remedy: Remedy = "none"
-    most: int | None = None
-    """How often a call is asked again because of such failures; None: no limit of its own."""
     hopeless: bool = False
-    """Whether it says that every call will fail, as long as none has got through."""
+    """Every call will fail like this, as long as none has got through."""
     unreachable: bool = False
-    """Whether there was no connection at all."""
+    """There was no connection at all."""
     retry_after_s: float | None = None
-    """What the server asks to be waited."""
+    """The pause that the server asks for."""
     usage: Usage = field(default_factory=Usage)
     status: int | None = None
     body: Any = None
-    """Of an error, parsed; None where it is not JSON."""
+    """The parsed body of an error; None where it is not JSON."""
     unbilled: bool = False
-    """Whether the attempt cannot have cost anything: it reached no server, or the server refused it."""
+    """The attempt cannot have cost anything: it reached no server, or the server refused it."""
+
+    @property
+    def retries(self) -> float:
+        """As `RETRIES`."""
+        return RETRIES.get(self.name, 0)
+
+    @property
+    def stops(self) -> bool:
+        """As `STOPPING`."""
+        return self.name in STOPPING
 
     @property
     def error(self) -> CallError:
+        """The error for the step."""
         return CallError(self.name, self.detail, self.usage)
-
-    @property
-    def answered(self) -> bool:
-        """Whether it is the model's own doing."""
-        return self.error.answered
 
 
 def scrubbed(detail: str) -> str:
@@ -74,51 +86,46 @@ def scrubbed(detail: str) -> str:
 
 
 def malformed(what: str) -> Failure:
-    """A success of which no sense can be made."""
-    return Failure("api_error", scrubbed(what), "ask_again", MALFORMED_RETRIES)
+    """A success that makes no sense."""
+    return Failure("api_error", scrubbed(what))
 
 
 def truncated(text: object, limit: str) -> str:
-    """The detail of a reply that was cut off, with how it began."""
+    """The detail of a reply that was cut off, with its beginning."""
     begun = " ".join(text[:_LONGEST].split()) if isinstance(text, str) else ""
     return scrubbed(f"the reply did not fit in {limit}" + (f"; it began: {begun}" if begun else ""))
 
 
-def blank(finish: object, usage: Usage) -> Failure:
-    """A reply without text, which is the model's own when it keeps saying so."""
-    detail = scrubbed(f"the server sent no text (finish reason {finish})")
-    return Failure("empty_reply", detail, "ask_again", BLANK_RETRIES, usage=usage)
-
-
-def of_status(status: int, headers: Mapping[str, str], content: bytes) -> Failure:
-    """An answer with a status other than success."""
-    return replace(_of_status(status, headers, content), unbilled=status not in _MAY_BE_BILLED)
-
-
-def _of_status(status: int, headers: Mapping[str, str], content: bytes) -> Failure:
-    body = _parsed(content)
+def of_status(status: int, headers: Mapping[str, str], content: bytes, came_as_success: bool = False) -> Failure:
+    """An answer with a status other than success, or one that was meant (`came_as_success`: it may be billed as one)."""
+    try:
+        body: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
     said = _message(body) or content[:2000].decode("utf-8", "replace")
-    detail = scrubbed(f"Error code: {status} - {said.rstrip('.')}")
-    codes = error_codes(body)
-    if codes & POLICY_CODES:
-        return Failure("refused", detail, status=status, body=body)
-    if status == 402 or codes & _NO_QUOTA_CODES or any(words in detail for words in _NO_QUOTA_WORDS):
-        return Failure("no_quota", detail, "stop", status=status, body=body)
-    if status == 401:
-        return Failure("auth_failed", detail, "stop", status=status, body=body)
-    if status == 403:
-        # also the word of a filter before the server that dislikes one page
-        return Failure("forbidden", detail, hopeless=True, status=status, body=body)
-    if 300 <= status < 400:
+    detail, codes = scrubbed(f"Error code: {status} - {said.rstrip('.')}"), error_codes(body)
+    is_redirect = 300 <= status < 400
+    if codes & _POLICY_CODES:
+        name = "refused"
+    elif codes & _NO_QUOTA_CODES or any(text in detail for text in _NO_QUOTA_WORDS):
+        name = "no_quota"
+    else:
+        other = "redirected" if is_redirect else "server_error" if status >= 500 else "bad_request"
+        name = _BY_STATUS.get(status, other)
+    if name == "redirected":
         where = headers.get("location", "nowhere")
-        moved = scrubbed(f"the server redirects to {where}, where no key is sent: name the right base_url")
-        return Failure("redirected", moved, hopeless=True, status=status, body=body)
-    named = {408: "timeout", 409: "server_error", 425: "server_error", 429: "rate_limited"}
-    if status >= 500 or status in named:
-        name = named.get(status, "server_error")
-        return Failure(name, detail, "wait", retry_after_s=_retry_after(headers), status=status, body=body)
-    missing = status == 404 or bool(codes & _NO_MODEL_CODES)
-    return Failure("bad_request", detail, hopeless=missing, status=status, body=body)
+        detail = scrubbed(f"the server redirects to {where}, where no key is sent: name the right base_url")
+    # 403 is also the word of a filter before the server that dislikes one page
+    is_missing = name == "bad_request" and (status == 404 or bool(codes & _NO_MODEL_CODES))
+    return Failure(
+        name,
+        detail,
+        hopeless=is_missing or name in ("forbidden", "redirected"),
+        retry_after_s=_retry_after(headers) if name in RETRIES else None,
+        status=status,
+        body=body,
+        unbilled=not came_as_success and status not in _MAY_BE_BILLED,
+    )
 
 
 def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
@@ -128,15 +135,14 @@ def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
         return None
     codes = error_codes(body)
     numbers = [int(code) for code in codes if code.isdecimal() and len(code) == 3 and code >= "400"]
-    if numbers or codes & (_NO_QUOTA_CODES | POLICY_CODES | _NO_MODEL_CODES):
-        # it came as a success, which may be billed as one
-        return _of_status(min(numbers, default=400), headers, json.dumps(body).encode())
+    if numbers or codes & (_NO_QUOTA_CODES | _POLICY_CODES | _NO_MODEL_CODES):
+        return of_status(min(numbers, default=400), headers, json.dumps(body).encode(), came_as_success=True)
     return malformed(f"an error as a success: {_message(body) or error}")
 
 
 def of_exception(error: Exception) -> Failure:
-    """What the SDK raises for an attempt without an answer, or lets through. Only its kind and words are kept: it may quote
-    the key."""
+    """An error that the SDK raises or lets through for an attempt without an answer. Only its kind and words are kept: it may
+    quote the key."""
     cause = error.__cause__ or error
     kind = type(cause).__name__
     detail = scrubbed(f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind)
@@ -146,7 +152,7 @@ def of_exception(error: Exception) -> Failure:
     if kind == "DecodingError":
         return malformed(f"a body that cannot be unpacked: {cause}")
     name = "timeout" if isinstance(error, TimeoutError) or "Timeout" in kind else "connection_failed"
-    return Failure(name, detail, "wait", unreachable=unreachable, unbilled=unreachable)
+    return Failure(name, detail, unreachable=unreachable, unbilled=unreachable)
 
 
 def error_codes(body: object) -> set[str]:
@@ -156,7 +162,7 @@ def error_codes(body: object) -> set[str]:
 
 
 def words(value: object) -> Iterator[str]:
-    """Every text inside an error's body; of names of fields none."""
+    """Every text inside an error's body, without the names of fields."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -165,13 +171,6 @@ def words(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for entry in value:
             yield from words(entry)
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _error(body: object) -> Mapping[str, Any]:

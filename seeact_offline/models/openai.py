@@ -150,7 +150,9 @@ class OpenAIModel:
             detail = failures.truncated(said.text, "the limit of new tokens (max_tokens)")
             return Failure("truncated", detail, usage=usage)
         if said.text is None or (isinstance(said.text, str) and not said.text.strip()):
-            return failures.blank(said.stopped_by, usage)
+            # a blank reply is the model's own when it keeps saying so
+            detail = failures.scrubbed(f"the server sent no text (finish reason {said.stopped_by})")
+            return Failure("empty_reply", detail, usage=usage)
         if not isinstance(said.text, str):
             return failures.malformed(f"the reply's content is a {type(said.text).__name__}")
         return Completion(redact(said.text), usage, CallRecord(request_id=_request_id(headers)))

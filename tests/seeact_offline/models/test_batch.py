@@ -172,7 +172,7 @@ def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, codec: Batch
     if isinstance(asked, Completion):
         assert replace(found, call=None) == asked
     else:
-        assert (found.name, found.usage, found.answered) == (asked.name, asked.usage, asked.answered)
+        assert (found.name, found.usage, found.error.answered) == (asked.name, asked.usage, asked.answered)
         assert found.detail.split(" answered ")[-1] == asked.detail.split(" answered ")[-1]
 
 

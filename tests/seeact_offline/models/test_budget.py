@@ -70,7 +70,7 @@ UNKNOWN_OUTCOMES = {
     "a body that cannot be read": malformed("not JSON"),
     "an error of a gateway": of_status(502, {}, b"oops"),
     "an error in the middle of it": of_status(500, {}, b"oops"),
-    "no connection any more": Failure("connection_failed", "", "wait"),
+    "no connection any more": Failure("connection_failed", ""),
     "a reply without usage": Completion("ok", Usage(1, cost_usd=None, unreported=1)),
     "an exception": ValueError("broken"),
     "a caller that gives up": asyncio.CancelledError(),
@@ -88,7 +88,7 @@ UNBILLED = {
     "too many requests": of_status(429, {}, b"slow down"),
     "overloaded": of_status(529, {}, b"busy"),
     "a request that is refused": of_status(400, {}, b"no"),
-    "no connection": Failure("connection_failed", "", "wait", unreachable=True, unbilled=True),
+    "no connection": Failure("connection_failed", "", unreachable=True, unbilled=True),
 }
 
 
@@ -101,7 +101,7 @@ def test_an_attempt_that_was_turned_away_costs_nothing(outcome: Outcome) -> None
 
 PAID_FAILURES = {
     "a reply that is cut off": Failure("truncated", "", usage=Usage(1, 0, 3, 0, None)),
-    "a blank reply": Failure("empty_reply", "", "ask_again", usage=Usage(1, 0, 3, 0, None)),
+    "a blank reply": Failure("empty_reply", "", usage=Usage(1, 0, 3, 0, None)),
     "a model of Python that declines": CallError("truncated", "", Usage(1, cost_usd=3.0)),
 }
 

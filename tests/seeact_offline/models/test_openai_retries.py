@@ -15,8 +15,8 @@ import pytest
 from seeact_offline.models import retrying
 from seeact_offline.models.breaker import FIRST_IN_A_ROW, MOST_IN_A_ROW, Breaker
 from seeact_offline.models.failures import BLANK_RETRIES, MALFORMED_RETRIES, Failure
-from seeact_offline.models.gate import Gate
-from seeact_offline.models.retrying import PERSISTENT, Retrying, RetryPolicy
+from seeact_offline.models.limiter import Limiter
+from seeact_offline.models.retrying import PERSISTENT, Retrier
 from seeact_offline.records import CallError, Completion, Message, ModelStopped
 from tests.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.models.asking import (
@@ -213,7 +213,7 @@ def test_pauses_grow_and_are_drawn_from_the_requests_own_seed(monkeypatch: pytes
     slept: list[float] = []
     monkeypatch.setattr(retrying, "FIRST_PAUSE_S", 1.0)
     monkeypatch.setattr(retrying, "LONGEST_PAUSE_S", 4.0)
-    left: list[Completion | Failure] = [*[Failure("server_error", "busy", "wait")] * 4, Completion("Hi.")]
+    left: list[Completion | Failure] = [*[Failure("server_error", "busy")] * 4, Completion("Hi.")]
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
@@ -222,7 +222,7 @@ def test_pauses_grow_and_are_drawn_from_the_requests_own_seed(monkeypatch: pytes
         return left.pop(0)
 
     async def run() -> Completion:
-        return await Retrying(Gate(1), Breaker("here"), RetryPolicy(), sleep).call("seed", 0, attempt)
+        return await Retrier(Limiter(1), Breaker("here"), sleep=sleep).call("seed", 0, attempt)
 
     assert asyncio.run(run()).text == "Hi."
     draws = Random("seed")
