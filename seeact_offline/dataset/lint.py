@@ -1,7 +1,7 @@
-"""Faults in a data set: what is wrong with a row, by name, before a run trips over it.
+"""Named faults of the rows of a data set, found before a run meets them.
 
 Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or other
-rows. Nothing here raises because of what a row holds.
+rows. Nothing here raises because of a row's content.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from seeact_offline.files.named import read_rows
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Candidate, Fault, RowError, Step, StepKey
+from seeact_offline.records import Candidate, Fault, RowError, Step, StepKey
 
 FAULTS = {
     "no_screenshot": "the row has no picture",
@@ -52,15 +52,15 @@ FAULTS = {
     "text_too_long": "task, actions and operation are longer than anybody reads",
 }
 EDGE = 2.0
-"""Page pixels by which a box may reach beyond the edge, because layout rounds."""
+"""Page pixels by which a box may reach beyond the edge, because browsers round layouts."""
 UNIFORM_SHARE = 0.995
 """Share of a picture's pixels in one colour that makes it blank."""
 TOLERANCE = 8
-"""Of 255: colours that differ by no more count as one."""
+"""Largest difference, of 255, between colours that count as one."""
 SIMILAR = 0.9
 """Share of common words from which two pages count as the same."""
 BLANK_BYTES = {"PNG": 0.02, "WEBP": 0.002}
-"""File bytes per pixel: in these formats, no picture of one colour takes as many."""
+"""File bytes per pixel that no picture of one colour takes, by format."""
 DECODED_PIXELS = 1_500_000
 """Pictures up to this size are always decoded."""
 SAMPLED_WIDTH = 160
@@ -80,14 +80,14 @@ class Finding:
 
 
 def lint_task(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[tuple[Step, list[Fault]]]:
-    """Each step of one task with its faults. `positions`: where the rows are stored."""
+    """Yields each step of one task with its faults. `positions`: where the rows are stored."""
     task_faults = list(_task_faults(steps, positions))
     for step in steps:
         yield step, [*lint_step(step), *task_faults]
 
 
 def lint_step(step: Step) -> list[Fault]:
-    """The faults that one row shows by itself, at most one of each name."""
+    """Returns the faults that one row shows by itself, at most one of each name."""
     found = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
     size = None
     if step.screenshot is not None:
@@ -103,16 +103,18 @@ def lint_step(step: Step) -> list[Fault]:
 
 
 class Duplicates:
-    """Remembers steps in order to find repeated ones: the same task, history and action on nearly the same page."""
+    """Finds repeated steps: the same task, history and action on nearly the same page."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, tuple[str, ...], str], list[tuple[StepKey, frozenset[str]]]] = {}
 
     def fault(self, step: Step) -> Fault | None:
         action = step.action_text or step.operation.text
-        same = self._seen.setdefault((_normal(step.task), step.history, action), [])
+        task = " ".join(re.findall(r"\w+", step.task.lower()))
+        same = self._seen.setdefault((task, step.history, action), [])
         words = frozenset(_WORD.findall(step.cleaned_html))
-        twin = next((key for key, other in same if _similarity(words, other) >= SIMILAR), None)
+        shared = ((key, len(words & other) / max(len(words | other), 1)) for key, other in same)
+        twin = next((key for key, share in shared if share >= SIMILAR), None)
         same.append((step.key, words))
         return Fault("near_duplicate", f"like {twin}") if twin else None
 
@@ -151,21 +153,19 @@ def _action_faults(step: Step) -> Iterator[Fault]:
     if gap is not None:
         yield Fault("history_gap", f"action {gap} of {len(step.history)} before this step has no text")
     read = _ACTION.match(step.action_text)
-    if step.action_text and not _agrees(read, step):
+    known = {operation.op, operation.original_op} - {""}
+    agrees = read and (not known or (read[1] in known and (read[2] or "").strip() == operation.value.strip()))
+    if step.action_text and not agrees:
         yield Fault("action_text_mismatch", f"{step.action_text[-60:]!r} beside {operation.text[:60]!r}")
-
-
-def _agrees(read: re.Match[str] | None, step: Step) -> bool:
-    if read is None:
-        return False
-    op, value = read.group(1), (read.group(2) or "").strip()
-    known = {step.operation.op, step.operation.original_op} - {""}
-    return not known or (op in known and value == step.operation.value.strip())
 
 
 def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
     picture.check_whole()
-    if _is_plainly_full(picture):
+    # a JPEG decodes quickly at a reduced size, and so does a small picture; a large other one is decoded only if its file is
+    # small enough for a blank picture
+    width, height = picture.size
+    is_large = picture.format != "JPEG" and width * height > DECODED_PIXELS
+    if is_large and picture.bytes_per_pixel > BLANK_BYTES.get(picture.format, math.inf):
         return
     small = picture.reduced(SAMPLED_WIDTH)
     total = small.width * small.height
@@ -174,15 +174,6 @@ def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
     near = sum(n for n, colour in counted if _close(colour, commonest))
     if near >= UNIFORM_SHARE * total:
         yield Fault("blank_screenshot", f"{100 * near / total:.1f} % of the picture is of one colour")
-
-
-def _is_plainly_full(picture: PagePicture) -> bool:
-    """Whether the file's size alone shows that the picture is not blank. JPEGs decode quickly at a reduced size, and small
-    pictures decode quickly anyway; of the large others, only those that could be blank are decoded."""
-    width, height = picture.size
-    if picture.format == "JPEG" or width * height <= DECODED_PIXELS:
-        return False
-    return picture.bytes_per_pixel > BLANK_BYTES.get(picture.format, math.inf)
 
 
 def _close(one: object, other: object) -> bool:
@@ -198,21 +189,17 @@ def _box_faults(candidates: Sequence[Candidate], size: tuple[int, int] | None) -
         yield _about(empty, "empty_box")
     if size is None:
         return
-    page = Box(0, 0, *size)
-    off = [c for c, box in boxed if _is_off(box, page)]
-    beyond = [c for c, box in boxed if not _is_off(box, page) and _is_beyond(box, page)]
+    width, height = size
+    off, beyond = [], []
+    for candidate, box in boxed:
+        if box.right <= 0 or box.bottom <= 0 or box.x >= width or box.y >= height:
+            off.append(candidate)
+        elif box.x < -EDGE or box.y < -EDGE or box.right > width + EDGE or box.bottom > height + EDGE:
+            beyond.append(candidate)
     if off:
         yield _about(off, "box_off_page")
     if beyond:
         yield _about(beyond, "box_beyond_image")
-
-
-def _is_off(box: Box, page: Box) -> bool:
-    return box.right <= 0 or box.bottom <= 0 or box.x >= page.w or box.y >= page.h
-
-
-def _is_beyond(box: Box, page: Box) -> bool:
-    return box.x < -EDGE or box.y < -EDGE or box.right > page.w + EDGE or box.bottom > page.h + EDGE
 
 
 def _page_faults(step: Step) -> Iterator[Fault]:
@@ -247,36 +234,28 @@ def _about(candidates: Sequence[Candidate], name: str) -> Fault:
     return Fault(name, f"{len(candidates)} candidates, {targets} of them targets, first {first.backend_node_id}{box}")
 
 
-def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(len(one | other), 1)
-
-
-def _normal(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
-
-
 def finding_line(finding: Finding) -> str:
-    """One line of the file of findings."""
+    """Formats one line of the file of findings."""
     faults = [asdict(fault) for fault in finding.faults]
     return json.dumps({**finding.key._asdict(), "split": finding.split, "faults": faults}) + "\n"
 
 
 class _FindingLine(msgspec.Struct):
-    """A line of the file of findings, as far as it is read."""
+    """The fields of a line that are read."""
 
     annotation_id: str
     action_uid: str
 
 
 def read_findings(path: Path) -> frozenset[StepKey]:
-    """Keys of the rows that a file of findings lists. Raises InputError."""
+    """Reads the keys of the rows that a file of findings lists. Raises InputError."""
     return frozenset(
         StepKey(row.annotation_id, row.action_uid) for row, _ in read_rows("exclude_flagged", path, _FindingLine)
     )
 
 
 def count_by_fault(findings: Iterable[Finding]) -> dict[str, Counter[str]]:
-    """Fault name -> split -> number of rows."""
+    """Counts rows: fault name -> split -> number."""
     table: dict[str, Counter[str]] = {}
     for finding in findings:
         for fault in finding.faults:

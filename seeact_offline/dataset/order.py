@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..records import DatasetError, StepKey
 from .rows import Row, RowPosition, read_index, row_key
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def plan_rows(
     rows: Iterable[Row], limit: int | None, where: str, seen: dict[StepKey, str], wanted: Collection[str] | None = None
 ) -> list[RowPosition]:
-    """Which rows to read, in which order: tasks by first appearance (the first `limit` of them), steps by index.
+    """Plans which rows to read and in which order: tasks by first appearance (the first `limit` of them), steps by index.
 
     `wanted`: ids of the tasks to choose from; None for all. `rows` need only `ORDER_COLUMNS`. `seen`: where each key was first
     met; new keys are added to it.
@@ -30,76 +30,44 @@ def plan_rows(
         if key.annotation_id in tasks or limit is None or len(tasks) < limit:
             place = RowPosition(key, read_index(row.get("target_action_index")), position)
             tasks.setdefault(key.annotation_id, []).append(place)
-    ordered = (place for places in tasks.values() for place in sorted(places, key=_step_order))
-    return [_mark_repeat(place, where, seen) for place in ordered]
+    plan = []
+    for places in tasks.values():
+        # rows without a readable index come last, ties as stored
+        for place in sorted(places, key=lambda place: (place.index is None, place.index or 0, place.position)):
+            here = f"row {place.position} of {where}"
+            earlier = seen.setdefault(place.key, here)
+            plan.append(place if earlier == here else replace(place, repeats=earlier))
+    return plan
 
 
 def in_order(batches: Iterable[pa.RecordBatch], order: Sequence[int], where: str) -> Iterator[pa.RecordBatch]:
-    """The rows at the positions `order` of a stream, one row per batch. The stream is read once, and no further than needed.
+    """Yields the rows at the positions `order` of a stream, one row a batch. Reads the stream once, no further than needed.
 
-    A row that comes before its turn waits on disk.
+    A row that comes before its turn waits on disk, as a small Arrow stream with its own schema.
     """
+    import pyarrow as pa
+
     wanted = set(order)
     stream = enumerate(batch.slice(at, 1) for batch in batches for at in range(batch.num_rows))
-    with Spill() as spill:
+    spans: dict[int, tuple[int, int]] = {}
+    # no file is made before the first row has to wait
+    with tempfile.SpooledTemporaryFile(max_size=1, prefix="seeact-rows-") as waiting:
         for position in order:
-            while position not in spill:
+            while position not in spans:
                 at, row = next(stream, (-1, None))
                 if row is None:
-                    raise DatasetError(
-                        "dataset", f"row {position} in {where}, which had it a moment ago", "the end of its rows"
-                    )
+                    expected = f"row {position} in {where}, which had it a moment ago"
+                    raise DatasetError("dataset", expected, "the end of its rows")
                 if at == position:
                     yield row
                     break
                 if at in wanted:
-                    spill.put(at, row)
+                    start = waiting.seek(0, 2)
+                    with pa.ipc.new_stream(waiting, row.schema) as writer:
+                        writer.write_batch(row)
+                    spans[at] = (start, waiting.tell() - start)
             else:
-                yield spill.take(position)
-
-
-class Spill:
-    """Rows set aside in a temporary file, each as a small Arrow stream with its own schema."""
-
-    def __init__(self) -> None:
-        self._file: Any = None
-        self._spans: dict[int, tuple[int, int]] = {}
-
-    def __enter__(self) -> Spill:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def __contains__(self, position: int) -> bool:
-        return position in self._spans
-
-    def put(self, position: int, row: pa.RecordBatch) -> None:
-        import pyarrow as pa
-
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="seeact-rows-")  # noqa: SIM115 (closed by __exit__)
-        start = self._file.seek(0, 2)
-        with pa.ipc.new_stream(self._file, row.schema) as writer:
-            writer.write_batch(row)
-        self._spans[position] = (start, self._file.tell() - start)
-
-    def take(self, position: int) -> pa.RecordBatch:
-        import pyarrow as pa
-
-        start, length = self._spans.pop(position)
-        self._file.seek(start)
-        with pa.ipc.open_stream(self._file.read(length)) as reader:
-            return reader.read_next_batch()
-
-
-def _step_order(place: RowPosition) -> tuple[bool, int, int]:
-    """By index; rows without a readable index last; ties as stored."""
-    return place.index is None, place.index or 0, place.position
-
-
-def _mark_repeat(place: RowPosition, where: str, seen: dict[StepKey, str]) -> RowPosition:
-    here = f"row {place.position} of {where}"
-    earlier = seen.setdefault(place.key, here)
-    return place if earlier == here else replace(place, repeats=earlier)
+                start, length = spans.pop(position)
+                waiting.seek(start)
+                with pa.ipc.open_stream(waiting.read(length)) as reader:
+                    yield reader.read_next_batch()

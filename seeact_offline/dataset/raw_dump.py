@@ -1,10 +1,10 @@
 """Mind2Web task files and the screenshots of its raw dump -> parquet in the hub's layout.
 
-What is read, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
+The input, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
 
 - task files, each a JSON list of tasks with `annotation_id`, `website`, `domain`, `subdomain`, `confirmed_task`,
   `action_reprs` and `actions`; an action has `action_uid`, `raw_html`, `cleaned_html`, `operation`, `pos_candidates` and
-  `neg_candidates`. The released files are some 600 MB each.
+  `neg_candidates`. The released files have about 600 MB each.
 - `<dump>/<annotation_id>/processed/screenshot.json`, a JSON list of objects with `action_uid` and, under `before` and
   `after`, a base64 `screenshot`. The page of an action is the one `before` it.
 
@@ -14,8 +14,6 @@ MAX_ENTRY_BYTES, MAX_DEPTH or MAX_COMMAS is left out unparsed.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import os
 import re
@@ -27,9 +25,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from seeact_offline.dataset import SPLITS, canonical_split
-from seeact_offline.dataset.writing import hub_schema
+from seeact_offline.dataset.readers import first_line
+from seeact_offline.dataset.rows import decode_base64
+from seeact_offline.dataset.writing import write_row_groups
 from seeact_offline.files.named import open_regular
-from seeact_offline.files.whole import write_whole
 from seeact_offline.records import DatasetError, InputError
 
 PROBLEMS = {
@@ -48,16 +47,16 @@ GROUP_BYTES = 32 << 20
 CHUNK_BYTES = 1 << 20
 """Bytes read at once."""
 MAX_ENTRY_BYTES = 256 << 20
-"""Bytes of one task, or of one action's screenshots; those released have some 6 MB."""
+"""Bytes of one task, or of one action's screenshots; released ones have about 6 MB."""
 MAX_DEPTH = 100
-"""Lists and objects within each other in one entry."""
+"""Depth of lists and objects in one entry."""
 MAX_COMMAS = 10_000_000
-"""Commas of one entry, those in texts included: a short value takes many times its own bytes once it is parsed."""
+"""Commas of one entry, those in texts included: parsed, a short value takes many times its own bytes."""
 MAX_NAME_BYTES = 255
 """Bytes of an annotation_id, which names a folder."""
 
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
-# to the next comma or bracket, or to a string that goes on beyond the bytes read; brackets alone count within an entry
+# to the next comma or bracket, or to a string that continues after the bytes read; within an entry only brackets count
 _BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|' + _STRING + rb")*+", re.DOTALL)
 _WITHIN = re.compile(rb'(?:[^"\[\]{}]++|' + _STRING + rb")*+", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -68,7 +67,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something missing or wrong. The conversion goes on."""
+    """Something missing or wrong that does not end the conversion."""
 
     name: str
     """One of PROBLEMS."""
@@ -82,12 +81,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SplitReport:
-    """What became of one split."""
+    """The outcome of converting one split."""
 
     split: str
-    """As users type it."""
+    """Its name as users type it."""
     path: Path | None
-    """None when there was no row to write."""
+    """The file written; None if there was no row."""
     tasks: int
     rows: int
     pictures: int
@@ -96,7 +95,7 @@ class SplitReport:
 
 
 class BrokenJson(Exception):
-    """Not the JSON that was expected. `byte`: where in the file, from 0."""
+    """The file is not the expected JSON. `byte`: position in the file, from 0."""
 
     def __init__(self, byte: int, reason: str) -> None:
         super().__init__(f"byte {byte}: {reason}")
@@ -114,14 +113,14 @@ def convert(
     """Writes `out/data/<split>-00000-of-00001.parquet`, one file per split, each whole or not at all.
 
     `dump`: the folder that holds the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: the split of
-    all files; None takes it from the nearest folder named like a split. `on_problem` is told of each problem at once.
-    Raises DatasetError when there is no task file, or one whose split is not known.
+    all files; None takes it from the nearest folder named like a split. `on_problem` is called at each problem.
+    Raises DatasetError when there is no task file, or the split of one is unknown.
     """
     folder = dump / "task" if (dump / "task").is_dir() else dump
     seen: set[str] = set()
     reports = []
     for name, paths in task_files(tasks, split).items():
-        part = _Part(folder, seen, on_problem)
+        part = _SplitConversion(folder, seen, on_problem)
         path = out / "data" / f"{SPLITS[name]}-00000-of-00001.parquet"
         written = write_rows(part.rows(paths), path, group_bytes)
         reports.append(SplitReport(name, path if written else None, part.tasks, written, part.pictures, part.problems))
@@ -132,8 +131,12 @@ def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
     """Split -> its JSON files, `train_2` before `train_10`. Raises DatasetError as `convert` does."""
     if split is not None and split not in {*SPLITS, *SPLITS.values()}:
         raise DatasetError("split", f"one of {', '.join(SPLITS)}", repr(split))
+
+    def natural(path: Path) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
+
     found: dict[str, list[Path]] = {}
-    for path in sorted(tasks.rglob("*.json"), key=_natural):
+    for path in sorted(tasks.rglob("*.json"), key=natural):
         found.setdefault(canonical_split(split) if split else _split_of(path, tasks), []).append(path)
     if not found:
         raise DatasetError("tasks", f".json files in {tasks} or below", "none")
@@ -141,29 +144,14 @@ def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
 
 
 def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) -> int:
-    """Writes a parquet file of the hub's schema, row group by row group, as rows come; returns the number of rows.
-
-    Whole or not at all: if it is interrupted, an older file stays. Without rows, no file is written.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema, left = hub_schema(), iter(rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Writes rows in groups of about `group_bytes`, as they come, like `write_row_groups`. Without rows, it writes no file."""
+    left = iter(rows)
     first = list(islice(left, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
     if not first:
         return 0
-
-    def write(draft: Path) -> int:
-        written = 0
-        # pages and pictures hardly ever repeat, so a dictionary of them would only cost memory
-        with pq.ParquetWriter(draft, schema, compression="zstd", use_dictionary=False) as writer:
-            for group in _groups(chain(first, left), group_bytes):
-                writer.write_table(pa.Table.from_pylist(group, schema=schema))
-                written += len(group)
-        return written
-
-    return write_whole(path, write)
+    # pages and pictures hardly ever repeat, so a dictionary of them would only cost memory
+    return write_row_groups(_groups(chain(first, left), group_bytes), path, compression="zstd", use_dictionary=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +163,15 @@ class Entry:
     value: Any
     """None if it has a fault."""
     fault: str = ""
-    """Why it cannot be used; the entries after it can."""
+    """The reason why it cannot be used; later entries can."""
     hint: str = ""
-    """The annotation_id that an entry with a fault seems to have."""
+    """The probable annotation_id of an entry with a fault."""
 
 
 def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
-    """The entries of a JSON file that is one list, one at a time.
+    """Yields the entries of a JSON file that is one list.
 
-    Raises InputError for a file that cannot be opened, OSError, and BrokenJson after giving the entries that come before the fault.
+    Raises InputError for a file that cannot be opened, OSError, and BrokenJson after the entries before the fault.
     """
     try:
         opened = open_regular(path)
@@ -194,21 +182,21 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
             yield _parse_entry(number, begin, content, fault)
 
 
-class _Piece(NamedTuple):
+class _RawEntry(NamedTuple):
     """The bytes of one entry."""
 
     begin: int
-    """Where it begins in the file."""
+    """Position of its first byte in the file."""
     content: bytes
     fault: str
 
 
-def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_Piece]:
-    """The bytes between the commas of the outer list, unparsed."""
+def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_RawEntry]:
+    """Yields the bytes between the commas of the outer list, unparsed."""
     buffer, depth, deepest, scanned, fault = _list_start(file), 0, 0, 0, ""
     given = 0
     while True:
-        # reading as much again as there is keeps a long string from being searched too often
+        # doubling the buffer keeps a long string from being searched too often
         chunk = file.read(max(chunk_bytes, len(buffer)))
         buffer, begin = buffer + chunk, 0
         while True:
@@ -224,7 +212,7 @@ def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_Piece]:
             content = buffer[begin : scanned - 1]
             place = file.tell() - len(buffer) + begin
             if depth == 0 or given or content.strip() or fault:
-                yield _Piece(place, content, fault or _find_excess(content, deepest))
+                yield _RawEntry(place, content, fault or _find_excess(content, deepest))
                 given += 1
             begin, deepest, fault = scanned, 0, ""
             if depth < 0:
@@ -235,11 +223,13 @@ def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_Piece]:
         buffer, scanned = buffer[begin:], scanned - begin
         if len(buffer) > MAX_ENTRY_BYTES:
             fault = f"more than {MAX_ENTRY_BYTES >> 20} MB"
-            buffer, scanned = _forget(buffer[scanned:]), 0
+            # keeps what is needed to continue: the first quote of an unfinished string, and a backslash at its end
+            rest = buffer[scanned:]
+            buffer, scanned = rest[:1] + b"\\" * ((len(rest) - len(rest.rstrip(b"\\"))) % 2), 0
 
 
 def _parse_entry(number: int, begin: int, content: bytes, fault: str) -> Entry:
-    """Raises BrokenJson where the entry is no JSON."""
+    """Parses one entry. Raises BrokenJson if it is not JSON."""
     if not fault:
         try:
             value = json.loads(text := content.decode())
@@ -253,18 +243,18 @@ def _parse_entry(number: int, begin: int, content: bytes, fault: str) -> Entry:
         except UnicodeEncodeError as error:
             fault = f"half a character: {ascii(error.object[error.start])[1:-1]}"
         except ValueError as error:
-            fault = _reason(error)
+            fault = first_line(error).rstrip(".")
     named = _ID.search(content)
     return Entry(number, None, fault, named[1].decode() if named else "")
 
 
-class _Part:
-    """One split being converted: gives rows and counts problems."""
+class _SplitConversion:
+    """Converts one split: yields rows and counts problems."""
 
     def __init__(self, dump: Path, seen: set[str], on_problem: Callable[[Problem], None]) -> None:
         self._dump = dump
         self._seen = seen
-        """annotation_ids of all splits."""
+        # annotation_ids of all splits
         self._on_problem = on_problem
         self.problems: Counter[str] = Counter()
         self.tasks = 0
@@ -278,64 +268,67 @@ class _Part:
                     yield from self._task_rows(entry.value)
 
     def _entries(self, path: Path, where: str) -> Iterator[Entry]:
-        """The entries of a file, up to its fault if it has one."""
+        """Yields the entries of a file, up to its fault if it has one."""
         given = 0
         try:
             for entry in read_items(path):
                 yield entry
                 given += 1
         except BrokenJson as error:
-            self._problem("broken_file", where, f"{error}; {given} entries before it were read")
+            self._report("broken_file", where, f"{error}; {given} entries before it were read")
         except (OSError, InputError) as error:
             reason = error.got if isinstance(error, InputError) else error.strerror or error
-            self._problem("broken_file", where, f"cannot be read: {reason}")
+            self._report("broken_file", where, f"cannot be read: {reason}")
 
     def _usable(self, entry: Entry, path: Path) -> bool:
         task, where = entry.value, f"{path}, entry {entry.number}"
         name = task.get("annotation_id") if isinstance(task, dict) else None
         if entry.fault:
-            self._problem("bad_task", f"{where}{', task ' if entry.hint else ''}{entry.hint}", entry.fault)
+            self._report("bad_task", f"{where}{', task ' if entry.hint else ''}{entry.hint}", entry.fault)
         elif not isinstance(name, str) or not name or not isinstance(task.get("actions"), list):
-            self._problem("bad_task", where, f"annotation_id is {name!r:.80}")
+            self._report("bad_task", where, f"annotation_id is {name!r:.80}")
         elif len(name.encode()) > MAX_NAME_BYTES:
             expected = f"at most {MAX_NAME_BYTES} bytes, as it names a folder"
-            self._problem(
+            self._report(
                 "bad_task", f"{where}, task {name:.80}...", f"annotation_id of {len(name):,} characters; {expected}"
             )
         elif name in self._seen:
-            self._problem("duplicate_task", f"{path}, task {name}")
+            self._report("duplicate_task", f"{path}, task {name}")
         else:
             self._seen.add(name)
             return True
         return False
 
     def _task_rows(self, task: Mapping[str, Any]) -> Iterator[Row]:
-        name, actions, texts = task["annotation_id"], task["actions"], _texts(task.get("action_reprs"))
+        name, actions, raw = task["annotation_id"], task["actions"], task.get("action_reprs")
+        texts = [_text(text) or "" for text in raw] if isinstance(raw, list) else []
         if len(actions) != len(texts):
-            self._problem("action_count", f"task {name}", f"{len(actions)} actions, {len(texts)} texts")
+            self._report("action_count", f"task {name}", f"{len(actions)} actions, {len(texts)} texts")
         uids = [action.get("action_uid") if isinstance(action, dict) else None for action in actions]
         pictures = self._screenshots(name, {uid for uid in uids if isinstance(uid, str)})
         for index, (uid, action) in enumerate(zip(uids, actions, strict=True)):
             if not isinstance(uid, str) or not uid:
-                self._problem("bad_action", f"task {name}, action {index}", f"action_uid is {uid!r}")
+                self._report("bad_action", f"task {name}, action {index}", f"action_uid is {uid!r}")
                 continue
             picture = self._picture(pictures, name, uid)
             self.pictures += picture is not None
             yield _row(task, action, index, texts, picture)
 
     def _screenshots(self, name: str, wanted: set[str]) -> dict[str, str] | None:
-        """The base64 texts of the wanted actions' pages; None when the dump has nothing for this task."""
+        """Returns the base64 texts of the wanted actions' pages; None if the dump has nothing for this task."""
         path = self._dump / name / "processed" / "screenshot.json"
         # an id is a name inside this folder and must not lead out of it
         if Path(name).name != name or name == ".." or not os.path.isfile(path):
-            self._problem("no_dump_folder", f"task {name}", f"no {path}")
+            self._report("no_dump_folder", f"task {name}", f"no {path}")
             return None
         found: dict[str, str] = {}
         for entry in self._entries(path, f"task {name}, {path}"):
             if entry.fault:
-                self._problem("bad_screen", f"task {name}, {path}, entry {entry.number}", entry.fault)
-            uid = entry.value.get("action_uid") if isinstance(entry.value, dict) else None
-            if isinstance(uid, str) and uid in wanted and (text := _before(entry.value)):
+                self._report("bad_screen", f"task {name}, {path}, entry {entry.number}", entry.fault)
+            screen = entry.value if isinstance(entry.value, dict) else {}
+            uid, before = screen.get("action_uid"), screen.get("before")
+            text = before.get("screenshot") if isinstance(before, dict) else None
+            if isinstance(uid, str) and uid in wanted and isinstance(text, str) and text:
                 found.setdefault(uid, text)
         return found
 
@@ -343,15 +336,15 @@ class _Part:
         if pictures is None:
             return None
         if uid not in pictures:
-            self._problem("no_screenshot", f"task {name}, action {uid}")
+            self._report("no_screenshot", f"task {name}, action {uid}")
             return None
         try:
-            return _decoded(pictures[uid])
+            return decode_base64(pictures[uid])
         except ValueError as error:
-            self._problem("bad_base64", f"task {name}, action {uid}", _reason(error))
+            self._report("bad_base64", f"task {name}, action {uid}", first_line(error).rstrip("."))
             return None
 
-    def _problem(self, name: str, where: str, detail: str = "") -> None:
+    def _report(self, name: str, where: str, detail: str = "") -> None:
         self.problems[name] += 1
         self._on_problem(Problem(name, where, detail))
 
@@ -359,7 +352,7 @@ class _Part:
 def _row(
     task: Mapping[str, Any], action: Mapping[str, Any], index: int, texts: list[str], picture: bytes | None
 ) -> Row:
-    """A row as the hub has it: operation and candidates are JSON strings, word for word those of the task file."""
+    """Returns a row of the hub's layout: operation and candidates are the task file's, as JSON strings."""
     return {
         "action_uid": action["action_uid"],
         "raw_html": _text(action.get("raw_html")),
@@ -377,18 +370,12 @@ def _row(
 
 
 def _candidates(raw: object) -> list[str | None]:
-    return [_text(_flat(candidate)) for candidate in raw] if isinstance(raw, list) else []
-
-
-def _flat(candidate: object) -> object:
-    """The candidate with its attributes as JSON text; some files hold them as an object."""
-    if isinstance(candidate, dict) and isinstance(candidate.get("attributes"), dict):
-        return {**candidate, "attributes": json.dumps(candidate["attributes"])}
-    return candidate
-
-
-def _texts(raw: object) -> list[str]:
-    return [_text(text) or "" for text in raw] if isinstance(raw, list) else []
+    """Candidates as JSON strings, with attributes as JSON strings inside; some files hold those as an object."""
+    found = list(raw) if isinstance(raw, list) else []
+    for place, candidate in enumerate(found):
+        if isinstance(candidate, dict) and isinstance(candidate.get("attributes"), dict):
+            found[place] = {**candidate, "attributes": json.dumps(candidate["attributes"])}
+    return [_text(candidate) for candidate in found]
 
 
 def _text(value: object) -> str | None:
@@ -396,29 +383,14 @@ def _text(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _before(entry: Mapping[str, Any]) -> str | None:
-    before = entry.get("before")
-    text = before.get("screenshot") if isinstance(before, dict) else None
-    return text if isinstance(text, str) else None
-
-
-def _decoded(text: str) -> bytes:
-    """Raises ValueError for text that is not base64."""
-    if text.startswith("data:"):
-        text = text.partition(",")[2]
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
-
-
 def _groups(rows: Iterable[Row], group_bytes: int) -> Iterator[list[Row]]:
-    """Rows in lists of about this many bytes, so that row groups are of one size whether pages are small or huge."""
+    """Yields rows in lists of about this many bytes, so that row groups have one size whatever the pages'."""
     group: list[Row] = []
     size = 0
     for row in rows:
         group.append(row)
-        size += _size(row)
+        texts = (row["raw_html"], row["cleaned_html"], *row["pos_candidates"], *row["neg_candidates"])
+        size += sum(len(text or "") for text in texts) + len((row["screenshot"] or {}).get("bytes", b""))
         if size >= group_bytes:
             yield group
             group, size = [], 0
@@ -426,13 +398,8 @@ def _groups(rows: Iterable[Row], group_bytes: int) -> Iterator[list[Row]]:
         yield group
 
 
-def _size(row: Row) -> int:
-    texts = (row["raw_html"] or "", row["cleaned_html"] or "", *row["pos_candidates"], *row["neg_candidates"])
-    return sum(len(text or "") for text in texts) + len((row["screenshot"] or {}).get("bytes", b""))
-
-
 def _split_of(path: Path, tasks: Path) -> str:
-    """The split that names the nearest folder, up to `tasks` itself."""
+    """Returns the split that the nearest folder is named like, up to `tasks` itself."""
     known = {*SPLITS, *SPLITS.values()}
     folders = [tasks.resolve().name, *path.relative_to(tasks).parts[:-1]]
     named = [folder for folder in folders if folder in known]
@@ -445,12 +412,8 @@ def _split_of(path: Path, tasks: Path) -> str:
     return canonical_split(named[-1])
 
 
-def _natural(path: Path) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
-
-
 def _list_start(file: BinaryIO) -> bytes:
-    """The first bytes after the list's bracket. Raises BrokenJson for a file that is no list."""
+    """Returns the first bytes after the list's bracket. Raises BrokenJson for a file that is not a list."""
     head = file.read(256)
     first = head.lstrip()[:1]
     if first != b"[":
@@ -460,7 +423,7 @@ def _list_start(file: BinaryIO) -> bytes:
 
 
 def _check_end(file: BinaryIO, rest: bytes) -> None:
-    """`rest`: the list's last bracket, and what was read after it. Raises BrokenJson if that is another bracket, or not all."""
+    """Raises BrokenJson unless `rest`, the bytes read from the last bracket on, ends the list and the file."""
     if rest[:1] != b"]":
         raise BrokenJson(file.tell() - len(rest), "expected ']'")
     rest = rest[1:]
@@ -479,14 +442,3 @@ def _find_excess(content: bytes, deepest: int) -> str:
         f"more than {MAX_COMMAS:,} commas": content.count(b",") > MAX_COMMAS,
     }
     return next((name for name, exceeded in limits.items() if exceeded), "")
-
-
-def _forget(rest: bytes) -> bytes:
-    """The least that is needed to go on: of a string that has not ended, its first quote and a backslash at its end."""
-    loose = (len(rest) - len(rest.rstrip(b"\\"))) % 2
-    return rest[:1] + b"\\" * loose
-
-
-def _reason(error: Exception) -> str:
-    """The first line of an error."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,19 +1,17 @@
-"""The four ways in which rows are stored, behind one protocol.
-
-A source gives rows as mappings, in the order asked for and with only the columns asked for.
-"""
+"""The four ways in which rows are stored, behind one class."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..files.digest import known_digest, remembered
 from ..records import DatasetError
@@ -24,58 +22,81 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 4
-"""A row has some 2 MB, and pyarrow holds a few batches at once."""
+"""Rows a batch: one has about 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
 """Without a buffer, pyarrow reads a whole column chunk at once: 10 GB if one row group holds a split."""
 
 
-class Source(Protocol):
-    """The rows of one split."""
+@dataclass(frozen=True, slots=True)
+class Source(ABC):
+    """The rows of one split, as mappings, with only the columns asked for."""
 
-    @property
-    def name(self) -> str:
-        """Its name, for messages."""
+    name: str
+    """Its name in messages."""
+    folder: Path | None
+    """The folder of pictures given by a path; None if no picture may be given by a path."""
 
-    @property
-    def folder(self) -> Path | None:
-        """Where pictures given by a path are; None if no picture may be given by a path."""
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """The names of its columns."""
 
-    def columns(self) -> Sequence[str]:
-        """The columns that it has."""
-
+    @abstractmethod
     def count(self) -> int:
         """The number of rows."""
 
-    def sizes(self) -> Sequence[int]:
-        """The sizes of its files in bytes; empty when it has none."""
-
+    @abstractmethod
     def digest(self) -> str:
         """The digest of all that it holds, pages and pictures included: equal for a copy, another after any change."""
 
-    def picture_paths(self) -> Iterator[str]:
-        """Paths that rows give in the place of a picture."""
-
+    @abstractmethod
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows as stored, with a few small columns."""
 
+    @abstractmethod
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         """The rows at these positions, in this order."""
 
+    def sizes(self) -> list[int]:
+        """The sizes of its files in bytes; empty when it has none."""
+        return []
+
+    def picture_paths(self) -> Iterator[str]:
+        """The paths that rows give in the place of a picture."""
+        yield from ()
+
 
 @dataclass(frozen=True, slots=True)
-class ParquetFiles:
-    """Parquet files one after another, read page by page."""
+class Files(Source):
+    """Files of one format, one after another."""
 
     paths: tuple[Path, ...]
-    name: str
-    folder: Path | None
+
+    def sizes(self) -> list[int]:
+        return [path.stat().st_size for path in self.paths]
+
+    def digest(self) -> str:
+        """Raises DatasetError for a file that cannot be read."""
+        digests = []
+        for path in self.paths:
+            with _naming(path):
+                digests.append(known_digest(path))
+        return " ".join(digests)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFiles(Files):
+    """Parquet files, read page by page."""
 
     def columns(self) -> list[str]:
-        """Those that every file has. Raises an error that names a file without a needed one."""
-        schemas = [self._schema(path) for path in self.paths]
-        for path, names in zip(self.paths, schemas, strict=True):
-            check_names(names, REQUIRED_COLUMNS, str(path))
+        """The columns that every file has. Raises DatasetError naming a file that lacks a required one."""
+        import pyarrow.parquet as pq
+
+        schemas = []
+        for path in self.paths:
+            with _naming(path):
+                schemas.append(list(pq.read_schema(path).names))
+            check_names(schemas[-1], REQUIRED_COLUMNS, str(path))
         return [name for name in schemas[0] if all(name in names for names in schemas)]
 
     def count(self) -> int:
@@ -86,12 +107,6 @@ class ParquetFiles:
             with _naming(path):
                 total += pq.read_metadata(path).num_rows
         return total
-
-    def sizes(self) -> list[int]:
-        return [path.stat().st_size for path in self.paths]
-
-    def digest(self) -> str:
-        return _digest_files(self.paths)
 
     def picture_paths(self) -> Iterator[str]:
         for row in self.light(["screenshot.path"]):
@@ -118,23 +133,13 @@ class ParquetFiles:
                     # a row group's dictionaries of pages and pictures may take 400 MB: free them before the next group's
                     pa.default_memory_pool().release_unused()
 
-    def _schema(self, path: Path) -> list[str]:
-        import pyarrow.parquet as pq
-
-        with _naming(path):
-            return list(pq.read_schema(path).names)
-
 
 @dataclass(frozen=True, slots=True)
-class JsonlFiles:
-    """JSONL files one after another. Lines are found by offset, so no row has to wait."""
-
-    paths: tuple[Path, ...]
-    name: str
-    folder: Path | None
+class JsonlFiles(Files):
+    """JSONL files. Lines are found by offset, so no row has to wait."""
 
     def columns(self) -> list[str]:
-        """Those of the first row; a later row without one of them is read as null there."""
+        """The columns of the first row; a later row that lacks one reads as null there."""
         for path in self.paths:
             for number, line in self._lines(path):
                 return list(_json_row(line, path, number))
@@ -142,12 +147,6 @@ class JsonlFiles:
 
     def count(self) -> int:
         return sum(1 for path in self.paths for _ in self._lines(path))
-
-    def sizes(self) -> list[int]:
-        return [path.stat().st_size for path in self.paths]
-
-    def digest(self) -> str:
-        return _digest_files(self.paths)
 
     def picture_paths(self) -> Iterator[str]:
         for path in self.paths:
@@ -182,8 +181,8 @@ class JsonlFiles:
 
 @lru_cache(maxsize=8)
 def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
-    """Three numbers per row: file, line and byte. Kept while `stamp`, times and sizes, stays the same, so that steps are opened
-    one by one."""
+    """File, line and byte of each row. Cached while `stamp`, times and sizes, stays the same, so that steps can be opened one
+    by one."""
     index = array("q")
     for file, path in enumerate(paths):
         start = 0
@@ -196,12 +195,18 @@ def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSource:
-    """A `datasets.Dataset`: memory-mapped, any row can be read directly."""
+class Table(Source):
+    """A table of `datasets`."""
 
     table: Any
-    name: str
-    folder: Path | None
+
+    def light(self, columns: Sequence[str]) -> Iterator[Row]:
+        yield from self.table.select_columns(list(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTable(Table):
+    """A `datasets.Dataset`: memory-mapped, any row can be read directly."""
 
     def columns(self) -> list[str]:
         return list(self.table.column_names)
@@ -209,19 +214,10 @@ class TableSource:
     def count(self) -> int:
         return len(self.table)
 
-    def sizes(self) -> list[int]:
-        return []
-
     def digest(self) -> str:
         # the library's own fingerprint changes with the table, but is not the same for every copy
         batches = self.table.with_format("arrow").iter(batch_size=_BATCH_ROWS)
         return remembered(f"table {self.table._fingerprint}", [len(self.table)], lambda: _digest_batches(batches))
-
-    def picture_paths(self) -> Iterator[str]:
-        yield from ()
-
-    def light(self, columns: Sequence[str]) -> Iterator[Row]:
-        yield from self.table.select_columns(list(columns))
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         table = self.table.select_columns(list(columns))
@@ -230,12 +226,8 @@ class TableSource:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamSource:
+class StreamedTable(Table):
     """A `datasets.IterableDataset`: read once for the order and once for the rows."""
-
-    table: Any
-    name: str
-    folder: Path | None
 
     def columns(self) -> list[str]:
         return list(self.table.column_names or next(iter(self.table), REQUIRED_COLUMNS))
@@ -243,32 +235,14 @@ class StreamSource:
     def count(self) -> int:
         return sum(1 for _ in self.light(["annotation_id"]))
 
-    def sizes(self) -> list[int]:
-        return []
-
     def digest(self) -> str:
         return _digest_batches(self.table.with_format("arrow").iter(batch_size=1))
-
-    def picture_paths(self) -> Iterator[str]:
-        yield from ()
-
-    def light(self, columns: Sequence[str]) -> Iterator[Row]:
-        yield from self.table.select_columns(list(columns))
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         table = self.table.select_columns(list(columns)).with_format("arrow")
         batches = (batch for part in table.iter(batch_size=1) for batch in part.to_batches())
         for batch in in_order(batches, order, self.name):
             yield _row_at(batch, 0)
-
-
-def _digest_files(paths: Sequence[Path]) -> str:
-    """Raises DatasetError for a file that cannot be read."""
-    digests = []
-    for path in paths:
-        with _naming(path):
-            digests.append(known_digest(path))
-    return " ".join(digests)
 
 
 def _digest_batches(tables: Iterable[pa.Table]) -> str:
@@ -286,23 +260,21 @@ def _digest_batches(tables: Iterable[pa.Table]) -> str:
 
 
 def _path_of(screenshot: object) -> Iterator[str]:
-    """The path of a picture, if the row gives one."""
+    """Yields the path of a picture, if the row gives one."""
     path = screenshot.get("path") if isinstance(screenshot, Mapping) else None
     if isinstance(path, str) and path:
         yield path
 
 
 def _row_at(batch: pa.RecordBatch, at: int) -> dict[str, object]:
-    return {name: _cell(batch.column(number), at) for number, name in enumerate(batch.schema.names)}
-
-
-def _cell(column: pa.Array, at: int) -> object:
-    """Text that is not UTF-8 is read as null, so that it is the row's fault and not the run's."""
-    try:
-        value: object = column[at].as_py()
-    except UnicodeDecodeError:
-        return None
-    return value
+    """Text that is not UTF-8 reads as null, which makes it the row's fault and does not end the run."""
+    row: dict[str, object] = {}
+    for column, name in zip(batch.columns, batch.schema.names, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except UnicodeDecodeError:
+            row[name] = None
+    return row
 
 
 def _json_row(line: bytes, path: Path, number: int) -> dict[str, object]:
@@ -318,7 +290,7 @@ def _json_row(line: bytes, path: Path, number: int) -> dict[str, object]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of reading name the file."""
+    """Turns errors of reading into a DatasetError that names the file."""
     import pyarrow as pa
 
     try:
@@ -335,5 +307,5 @@ def check_names(present: Sequence[str], needed: Sequence[str], where: str) -> No
 
 
 def first_line(error: BaseException) -> str:
-    """An error's first line, so that our message stays one sentence."""
+    """The first line of an error, so that our message stays one sentence."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,13 +1,11 @@
-"""One raw row -> one `Step`. The only place that knows what the fields of a row are called.
+"""One raw row -> one `Step`. The only place that knows the names of a row's fields.
 
-A bad row never raises: what is wrong with it becomes `Step.faults`, at most one fault of each name, so that a run can
-count it and go on.
+A bad row never raises: its faults are in `Step.faults`, at most one of each name, so that a run can count them and continue.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from collections import Counter
@@ -26,9 +24,9 @@ Row = Mapping[str, object]
 
 RAW_HTML = "raw_html"
 ORDER_COLUMNS = ("annotation_id", "action_uid", "target_action_index")
-"""Enough to put rows in order."""
+"""The columns that put rows in order."""
 LIGHT_COLUMNS = (*ORDER_COLUMNS, "confirmed_task", "website", "domain", "operation", "action_reprs")
-"""Enough to tell data sets apart without reading a picture or a page."""
+"""The columns that tell data sets apart without reading a picture or a page."""
 REQUIRED_COLUMNS = (*LIGHT_COLUMNS, "cleaned_html", "pos_candidates", "neg_candidates", "screenshot")
 OPTIONAL_COLUMNS = ("subdomain", "target_action_reprs")
 
@@ -42,28 +40,34 @@ MAX_PIXEL = 1e9
 
 @dataclass(frozen=True)
 class StoredScreenshot:
-    """A picture as its row stores it. Base64 and paths are only resolved by `read`."""
+    """A picture as its row stores it; `read` resolves base64 and paths."""
 
     content: bytes | str | None = field(repr=False)
-    """The file itself, its base64 text, or None when there is only a path."""
+    """The file's bytes, its base64 text, or None if there is only a path."""
     path: str | None = None
     """Relative to `folder`."""
     folder: Path | None = None
-    """No picture outside it is ever opened; None when no file may be opened at all."""
+    """The only folder in which pictures are opened; None if no file may be opened."""
 
     def read(self) -> bytes:
         """The encoded image file. Raises RowError `bad_screenshot` when it cannot be read or is too large."""
-        if isinstance(self.content, bytes):
-            return _of_fair_size(self.content)
-        return self._read_path() if self.content is None else _of_fair_size(_from_base64(self.content))
+        if self.content is None:
+            return self._read_path()
+        try:
+            data = self.content if isinstance(self.content, bytes) else decode_base64(self.content)
+        except ValueError as error:
+            raise RowError("bad_screenshot", f"not base64: {_short(self.content)}") from error
+        if len(data) > MAX_PICTURE_BYTES:
+            raise RowError("bad_screenshot", f"the picture has more than {MAX_PICTURE_BYTES:,} bytes")
+        return data
 
     def _repr_jpeg_(self) -> bytes | None:
-        """Shows itself in a notebook, as it is."""
+        """Shows a JPEG in a notebook."""
         content = self.read()
         return content if content.startswith(b"\xff\xd8") else None
 
     def _repr_png_(self) -> bytes | None:
-        """Shows itself in a notebook, as PNG where it is no JPEG."""
+        """Shows any other picture in a notebook, as PNG."""
         content = self.read()
         if content.startswith(b"\xff\xd8"):
             return None
@@ -90,13 +94,13 @@ class StoredScreenshot:
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Where a row is stored, and its place in its task as the row states it."""
+    """The place of a row in its source, and in its task as the row states it."""
 
     key: StepKey
     index: int | None
     """Position in the task from 0; None when it cannot be read."""
     position: int
-    """Of the row in its source, from 0."""
+    """Position of the row in its source, from 0."""
     repeats: str | None = None
     """The earlier row with the same key; None if there is none."""
 
@@ -109,7 +113,7 @@ class RowPosition:
 
 
 class FaultLog:
-    """Collects what is wrong with one row: the first detail for each name, and how many more there were."""
+    """Collects the faults of one row: the first detail of each name, and the number of further ones."""
 
     def __init__(self) -> None:
         self._details: dict[str, list[str]] = {}
@@ -118,25 +122,32 @@ class FaultLog:
         self._details.setdefault(name, []).append(detail)
 
     def faults(self) -> tuple[Fault, ...]:
-        return tuple(Fault(name, _first_and_count(details)) for name, details in self._details.items())
+        return tuple(
+            Fault(name, f"{first} (and {len(more)} more)" if more else first)
+            for name, (first, *more) in self._details.items()
+        )
 
 
 def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html: bool = False) -> Step:
-    """The step of a row. Never raises because of what the row holds: see `Step.faults`."""
+    """Reads the step of a row. Never raises because of the row's content: see `Step.faults`."""
     log = FaultLog()
+    actions = row.get("action_reprs")
     if place.repeats is not None:
         log.add("duplicate_step", f"{place.key} is also {place.repeats}")
     for name in ("annotation_id", "action_uid", "confirmed_task"):
         if not as_text(row.get(name)):
             log.add("missing_field", f"{name} is null or empty")
+    history, html = _history(row, log), as_text(row.get("cleaned_html"))
+    if not html.strip():
+        log.add("bad_html", "cleaned_html is null or empty")
     step = Step(
         annotation_id=place.step_key.annotation_id,
         action_uid=place.step_key.action_uid,
         task=as_text(row.get("confirmed_task")),
-        history=_history(row, log),
+        history=history,
         website=as_text(row.get("website")),
         domain=as_text(row.get("domain")),
-        cleaned_html=_cleaned_html(row, log),
+        cleaned_html=html,
         operation=_operation(row.get("operation"), log),
         candidates=_candidates(row, log),
         screenshot=_screenshot(row.get("screenshot"), folder, log),
@@ -144,14 +155,14 @@ def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html
         subdomain=as_text(row.get("subdomain")),
         raw_html=as_text(row.get(RAW_HTML)) if raw_html else None,
         action_text=_action_text(row, place.index),
-        n_actions=len(actions) if isinstance(actions := row.get("action_reprs"), (list, tuple)) else 0,
+        n_actions=len(actions) if isinstance(actions, (list, tuple)) else 0,
     )
     _check_texts(step, log)
     return replace(step, faults=log.faults())
 
 
 def _check_texts(step: Step, log: FaultLog) -> None:
-    """Text that is hashed, sent or stored must be valid UTF-8, and no longer than a person would read."""
+    """Checks that text to be hashed, sent or stored is valid UTF-8 and of readable length."""
     operation = (step.operation.op, step.operation.value, step.operation.original_op)
     texts = {
         "annotation_id or action_uid": step.key,
@@ -183,7 +194,7 @@ def row_key(row: Row) -> StepKey:
 
 
 def read_index(value: object) -> int | None:
-    """A position from 0, given as a number or as its digits; None for anything else."""
+    """Reads a position from 0, a number or its digits; None for anything else."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, str):
@@ -193,7 +204,7 @@ def read_index(value: object) -> int | None:
 
 
 def as_text(value: object) -> str:
-    """Null becomes the empty text, a number its digits."""
+    """Turns null into the empty text and a number into its digits."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
@@ -221,26 +232,24 @@ def _box_parts(rect: object) -> Sequence[Any]:
 
 
 def _candidates(row: Row, log: FaultLog) -> tuple[Candidate, ...]:
-    found = (*_side(row, "pos_candidates", True, log), *_side(row, "neg_candidates", False, log))
+    found: list[Candidate] = []
+    for name, is_positive in (("pos_candidates", True), ("neg_candidates", False)):
+        raw = row.get(name)
+        if not isinstance(raw, (list, tuple)):
+            log.add("bad_candidates", f"{name} is no list: {_short(raw)}")
+            continue
+        read = (_plain_candidate(item, is_positive) or _candidate(item, name, is_positive, log) for item in raw)
+        found += [candidate for candidate in read if candidate is not None]
     ids = [candidate.backend_node_id for candidate in found]
     if len(set(ids)) < len(ids):
         for node_id, count in Counter(ids).items():
             if count > 1:
                 log.add("duplicate_id", f"backend_node_id {_short(node_id)} occurs {count} times")
-    return found
-
-
-def _side(row: Row, name: str, is_positive: bool, log: FaultLog) -> list[Candidate]:
-    raw = row.get(name)
-    if not isinstance(raw, (list, tuple)):
-        log.add("bad_candidates", f"{name} is no list: {_short(raw)}")
-        return []
-    found = [_candidate(item, name, is_positive, log) for item in raw]
-    return [candidate for candidate in found if candidate is not None]
+    return tuple(found)
 
 
 class _Listed(msgspec.Struct):
-    """A candidate as the released data hold it."""
+    """A candidate in the form of the released data."""
 
     backend_node_id: str
     tag: str
@@ -257,7 +266,7 @@ _decode_attributes = msgspec.json.Decoder(_Attributes).decode
 
 
 def _plain_candidate(raw: object, is_positive: bool) -> Candidate | None:
-    """A faultless candidate in the released form; None for any other. A row has hundreds, so this is quick."""
+    """Reads a faultless candidate in the released form quickly, because a row has hundreds; None for any other."""
     if not isinstance(raw, str):
         return None
     try:
@@ -272,9 +281,6 @@ def _plain_candidate(raw: object, is_positive: bool) -> Candidate | None:
 
 
 def _candidate(raw: object, name: str, is_positive: bool, log: FaultLog) -> Candidate | None:
-    plain = _plain_candidate(raw, is_positive)
-    if plain is not None:
-        return plain
     data = _json_object(raw)
     if data is None:
         log.add("bad_candidates", f"{name} has an entry that is no JSON object: {_short(raw)}")
@@ -285,29 +291,20 @@ def _candidate(raw: object, name: str, is_positive: bool, log: FaultLog) -> Cand
         return None
     node_id, tag = str(node_id), as_text(data.get("tag"))
     _check_text(f"an entry of {name}", node_id + tag, log)
-    attributes = _attributes(data.get("attributes"), node_id, log)
-    clickable = _is_yes(attributes.get("is_clickable"))
-    return Candidate(node_id, tag, _box(attributes, node_id, log), is_positive, clickable)
-
-
-def _attributes(raw: object, node_id: str, log: FaultLog) -> Mapping[str, object]:
-    attributes = {} if raw is None else _json_object(raw)
+    raw_attributes = data.get("attributes")
+    attributes = {} if raw_attributes is None else _json_object(raw_attributes)
     if attributes is None:
-        log.add("bad_candidates", f"attributes of {_short(node_id)} are no JSON object: {_short(raw)}")
-        return {}
-    return attributes
-
-
-def _is_yes(value: object) -> bool:
-    return value is True or value == "true"
-
-
-def _box(attributes: Mapping[str, object], node_id: str, log: FaultLog) -> Box | None:
+        log.add("bad_candidates", f"attributes of {_short(node_id)} are no JSON object: {_short(raw_attributes)}")
+        attributes = {}
     rect = attributes.get("bounding_box_rect")
     box = None if rect is None else parse_box(rect)
     if box is None and rect is not None:
         log.add("bad_box", f"backend_node_id {_short(node_id)} has {_short(rect)}")
-    return box
+    return Candidate(node_id, tag, box, is_positive, _is_yes(attributes.get("is_clickable")))
+
+
+def _is_yes(value: object) -> bool:
+    return value is True or value == "true"
 
 
 def _operation(raw: object, log: FaultLog) -> Operation:
@@ -323,7 +320,7 @@ def _operation(raw: object, log: FaultLog) -> Operation:
 
 
 def _history(row: Row, log: FaultLog) -> tuple[str, ...]:
-    """The actions before this one. A model must not know what comes after."""
+    """Returns the actions before this one; a model must not know later ones."""
     actions, raw = row.get("action_reprs"), row.get("target_action_index")
     index = read_index(raw)
     if not isinstance(actions, (list, tuple)):
@@ -338,19 +335,12 @@ def _history(row: Row, log: FaultLog) -> tuple[str, ...]:
 
 
 def _action_text(row: Row, index: int | None) -> str:
-    """The text of this step's own action: from its row, else from the task's list."""
+    """Returns the text of this step's own action: from its row, else from the task's list."""
     actions = row.get("action_reprs")
     own = as_text(row.get("target_action_reprs"))
     if own or index is None or not isinstance(actions, (list, tuple)) or index >= len(actions):
         return own
     return as_text(actions[index])
-
-
-def _cleaned_html(row: Row, log: FaultLog) -> str:
-    html = as_text(row.get("cleaned_html"))
-    if not html.strip():
-        log.add("bad_html", "cleaned_html is null or empty")
-    return html
 
 
 def _screenshot(raw: object, folder: Path | None, log: FaultLog) -> StoredScreenshot | None:
@@ -365,7 +355,7 @@ def _screenshot(raw: object, folder: Path | None, log: FaultLog) -> StoredScreen
 
 
 def _json_object(raw: object) -> dict[str, object] | None:
-    """A JSON object, already decoded or not; None for anything else."""
+    """Returns a JSON object, given decoded or as text; None for anything else."""
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)
@@ -374,23 +364,11 @@ def _json_object(raw: object) -> dict[str, object] | None:
     return raw if isinstance(raw, dict) else None
 
 
-def _from_base64(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
+    """Decodes base64 text, with white space or as a data URL. Raises ValueError."""
     if text.startswith("data:"):
         text = text.partition(",")[2]
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise RowError("bad_screenshot", f"not base64: {_short(text)}") from error
-
-
-def _of_fair_size(data: bytes) -> bytes:
-    if len(data) > MAX_PICTURE_BYTES:
-        raise RowError("bad_screenshot", f"the picture has more than {MAX_PICTURE_BYTES:,} bytes")
-    return data
-
-
-def _first_and_count(details: Sequence[str]) -> str:
-    return details[0] if len(details) == 1 else f"{details[0]} (and {len(details) - 1} more)"
+    return base64.b64decode("".join(text.split()), validate=True)
 
 
 def _short(value: object, width: int = 60) -> str:

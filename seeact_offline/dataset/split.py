@@ -15,7 +15,7 @@ from ..records import DatasetError, RowError, Step, StepKey
 from .order import plan_rows
 from .readers import Source
 from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot
-from .shards import Shard, by_file, whole, without_pictures
+from .shards import Shard, whole
 from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
 
@@ -82,7 +82,7 @@ class Split:
         return digest.hexdigest()[:16]
 
     def steps(self) -> Iterator[Step]:
-        """Lazily, with one row in memory at a time; what is wrong with a row is in `Step.faults`. Raises DatasetError."""
+        """Reads steps lazily, with one row in memory at a time; a row's faults are in `Step.faults`. Raises DatasetError."""
         for (source, plan), split in zip(self._plans, self._names, strict=False):
             yield from whole(source, plan, self.raw_html, split).steps()
 
@@ -95,11 +95,8 @@ class Split:
         No picture is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
         """
         named = zip(self._plans, self._names, strict=False)
-        return [
-            part
-            for (source, plan), split in named
-            for part in by_file(without_pictures(whole(source, plan, split=split)))
-        ]
+        shards = [whole(source, plan, split=split).without_pictures() for (source, plan), split in named]
+        return [part for shard in shards for part in shard.by_file()]
 
     def only(self, tasks: Collection[str]) -> Split:
         """The same split with only these tasks."""
@@ -107,7 +104,7 @@ class Split:
 
     @cached_property
     def row_positions(self) -> dict[StepKey, int]:
-        """Where each step's row is stored, counted over the split's files in order."""
+        """Position at which each step's row is stored, counted over the split's files in order."""
         positions: dict[StepKey, int] = {}
         start = 0
         for source, plan in self._plans:
@@ -117,7 +114,7 @@ class Split:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """The split of each source; a file that is taken as all of them says of no row which."""
+        """The split of each source; the rows of one file that is taken as `all` are of no known split."""
         return TEST_SPLITS if len(self.sources) == len(TEST_SPLITS) else (self.name,)
 
     @cached_property
@@ -142,13 +139,13 @@ def open_split(
     tasks: Collection[str] | None = None,
     raw_html: bool = False,
 ) -> Split:
-    """The split of a data set.
+    """Opens the split of a data set.
 
     `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
     `.parquet` or `.jsonl` file, a `datasets` object, or a hub id `owner/name`. `split`: either spelling, or `all` for
     the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
-    `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them. `raw_html` is not even read from
-    disk unless asked for.
+    `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them. `raw_html`: read that
+    column too; it is half of a data set's bytes.
 
     Raises DatasetError if there is no such data, split or column; a file that cannot be read raises it only when it is
     read.
@@ -161,10 +158,8 @@ def open_split(
 
 def canonical_split(name: str) -> str:
     """`test_task` -> `cross_task` and so on; our own names and `all` stay. Raises DatasetError for any other name."""
-    if name in SPLITS or name == ALL:
-        return name
-    for canonical, hub in SPLITS.items():
-        if name == hub:
-            return canonical
-    known = ", ".join(dict.fromkeys([*SPLITS, *SPLITS.values(), ALL]))
-    raise DatasetError("split", f"one of {known}", repr(name))
+    known = {ALL: ALL} | {hub: canonical for canonical, hub in SPLITS.items()} | {name: name for name in SPLITS}
+    if name not in known:
+        named = dict.fromkeys([*SPLITS, *SPLITS.values(), ALL])
+        raise DatasetError("split", f"one of {', '.join(named)}", repr(name))
+    return known[name]

@@ -1,4 +1,4 @@
-"""Steps of our own making -> rows and files in the hub's layout. The counterpart of `rows`, with the same field names."""
+"""Recorded steps -> rows and files in the hub's layout. The counterpart of `rows`, with the same field names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Operation
 
 CANDIDATE_MARK = {"data_pw_testid_buckeye_candidate": "1"}
-"""Every candidate of the released data has it."""
+"""An attribute of every candidate in the released data."""
+COLUMNS = (
+    "action_uid", "raw_html", "cleaned_html", "operation", "pos_candidates", "neg_candidates", "website", "domain",
+    "subdomain", "annotation_id", "confirmed_task", "screenshot", "action_reprs", "target_action_index",
+    "target_action_reprs",
+)  # fmt: skip
 ROWS_AT_ONCE = 32
 """Rows of a row group, which limits the memory that writing takes."""
 COMPRESSION_LEVEL = 19
@@ -30,9 +35,9 @@ class ElementRecord:
     """HTML attributes besides the id and the box."""
     is_positive: bool = False
     is_original: bool = False
-    """The very element that was acted on."""
+    """Whether the action was on exactly this element."""
     is_top_level: bool = False
-    """The outermost element that counts as acted on."""
+    """Whether it is the outermost element that counts as a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class StepRecord:
 
 
 def to_row(step: StepRecord) -> dict[str, Any]:
-    """The step as a row of the hub's layout: nested JSON in strings, positives and negatives apart."""
+    """Returns the step as a row of the hub's layout: nested JSON in strings, positives and negatives apart."""
     operation = {"op": step.operation.op, "original_op": step.operation.original_op, "value": step.operation.value}
     return {
         "action_uid": step.action_uid,
@@ -81,19 +86,28 @@ def to_row(step: StepRecord) -> dict[str, Any]:
 
 
 def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_once: int = ROWS_AT_ONCE) -> int:
-    """Writes rows as one parquet file of the hub's schema, some at a time; returns how many. Whole or not at all."""
+    """Writes rows as one parquet file of the hub's schema, `rows_at_once` a row group; returns the number of rows."""
+    left = iter(rows)
+    groups = iter(lambda: list(islice(left, rows_at_once)), [])
+    # with a page as large as a row group, one row's HTML is written as a difference to the last one's
+    return write_row_groups(
+        groups, path, compression="zstd", compression_level=COMPRESSION_LEVEL, data_page_size=1 << 26
+    )
+
+
+def write_row_groups(groups: Iterable[Sequence[Mapping[str, Any]]], path: Path, **options: Any) -> int:
+    """Writes a parquet file of the hub's schema, whole or not at all; returns the number of rows. `options`: ParquetWriter's."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, left = hub_schema(), iter(rows)
-    # with a page as large as a row group, one row's HTML is written as a difference to the last one's
-    options = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL, "data_page_size": 1 << 26}
+    schema = hub_schema()
 
     def write(draft: Path) -> int:
         written = 0
         with pq.ParquetWriter(draft, schema, **options) as writer:
-            while chunk := [dict(row) for row in islice(left, rows_at_once)]:
-                writer.write_table(_table(chunk, schema))
-                written += len(chunk)
+            for group in groups:
+                writer.write_table(pa.Table.from_pylist([dict(row) for row in group], schema=schema))
+                written += len(group)
         return written
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,46 +118,20 @@ def hub_schema() -> Any:
     """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture."""
     import pyarrow as pa
 
-    strings = ("action_uid", "raw_html", "cleaned_html", "operation")
-    lists = ("pos_candidates", "neg_candidates")
-    names = ("website", "domain", "subdomain", "annotation_id", "confirmed_task")
-    fields = [(name, pa.string()) for name in strings]
-    fields += [(name, pa.list_(pa.string())) for name in lists]
-    fields += [(name, pa.string()) for name in names]
-    fields.append(("screenshot", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
-    fields.append(("action_reprs", pa.list_(pa.string())))
-    fields += [("target_action_index", pa.string()), ("target_action_reprs", pa.string())]
+    texts, picture = pa.list_(pa.string()), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    types = {"pos_candidates": texts, "neg_candidates": texts, "action_reprs": texts, "screenshot": picture}
     text = {"dtype": "string", "_type": "Value"}
-    kinds = {"screenshot": {"_type": "Image"}} | {
-        n: {"feature": text, "_type": "List"} for n in (*lists, "action_reprs")
-    }
-    features = {name: kinds.get(name, text) for name, _ in fields}
+    notes = {texts: {"feature": text, "_type": "List"}, picture: {"_type": "Image"}}
+    features = {name: notes.get(types.get(name), text) for name in COLUMNS}
+    fields = [(name, types.get(name, pa.string())) for name in COLUMNS]
     return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 
-def _table(chunk: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_pylist(list(chunk), schema=schema)
-
-
 def _candidate(element: ElementRecord) -> str:
-    box = ",".join(_number(value) for value in element.box)
-    attributes = {
-        "backend_node_id": element.backend_node_id,
-        "bounding_box_rect": box,
-        **element.attributes,
-        **CANDIDATE_MARK,
-    }
-    fields: dict[str, Any] = {
-        "attributes": json.dumps(attributes),
-        "backend_node_id": element.backend_node_id,
-        "tag": element.tag,
-    }
+    node_id = element.backend_node_id
+    box = ",".join(str(int(value)) if value == int(value) else repr(float(value)) for value in element.box)
+    attributes = {"backend_node_id": node_id, "bounding_box_rect": box, **element.attributes, **CANDIDATE_MARK}
+    fields: dict[str, Any] = {"attributes": json.dumps(attributes), "backend_node_id": node_id, "tag": element.tag}
     if element.is_positive:
         fields |= {"is_original_target": element.is_original, "is_top_level_target": element.is_top_level}
     return json.dumps(fields)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))

@@ -811,7 +811,7 @@ def test_what_is_no_box(rect: object) -> None:
 def test_blank_lines_of_jsonl_are_not_rows(tmp_path: Path, rows: list[Row]) -> None:
     path = write_jsonl(rows, tmp_path / "a.jsonl")
     path.write_text("\n" + path.read_text().replace("\n", "\n\n"))
-    assert JsonlFiles((path,), "a", None).count() == 12
+    assert JsonlFiles("a", None, (path,)).count() == 12
     assert keys(load_steps(path, "train")) == row_keys(rows)
 
 
