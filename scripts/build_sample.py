@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    from seeact_offline.recorder.sample import build, site_names
+    from seeact_offline.recorder.sample_building import build, site_names
     from seeact_offline.sample import DATA
 
     parser = argparse.ArgumentParser(description="Rebuild the bundled sample from the pages of its sites.")

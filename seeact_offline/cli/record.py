@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seeact_offline.cli.options import positive_int
 from seeact_offline.cli.output import note, say
-from seeact_offline.recorder import Recorder, Recording, RecordOptions, load_script
+from seeact_offline.recorder import Recorder, RecordingFolder, RecordOptions, load_script
 from seeact_offline.records import InputError, StepError
 from seeact_offline.scoring.report import counted
 
@@ -15,24 +15,26 @@ from seeact_offline.scoring.report import counted
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="YAML or JSON task script")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the data set; parquet goes to DIR/data")
-    parser.add_argument("--split", default="cross_website", help="of tasks that name none (default: %(default)s)")
+    parser.add_argument("--split", default="cross_website", help="split of tasks that name none (default: %(default)s)")
     parser.add_argument("--browser", metavar="PATH", help="a Chromium (default: the one on the PATH)")
     parser.add_argument(
-        "--picture", choices=("jpeg", "webp", "png"), default="jpeg", help="format (default: %(default)s)"
+        "--picture", choices=("jpeg", "webp", "png"), default="jpeg", help="format of pictures (default: %(default)s)"
     )
     parser.add_argument(
-        "--quality", type=positive_int, default=80, metavar="1-100", help="of jpeg and webp (default: %(default)s)"
+        "--quality",
+        type=positive_int,
+        default=80,
+        metavar="1-100",
+        help="quality of jpeg and webp (default: %(default)s)",
     )
     parser.add_argument(
         "--allow-origin",
         action="append",
         default=[],
         metavar="URL",
-        help="let pages send requests to this origin too, as https://host; may be repeated (default: that of the start alone)",
+        help="let pages send requests to this origin too, as https://host; may be repeated (default: only that of the start)",
     )
-    parser.add_argument(
-        "--force", action="store_true", help="record all tasks, over what --out holds already (default: resume)"
-    )
+    parser.add_argument("--force", action="store_true", help="record all tasks, over those in --out (default: resume)")
     parser.add_argument("--no-raw-html", action="store_true", help="leave the column raw_html empty")
 
 
@@ -43,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     options = RecordOptions(
         args.browser, args.picture, args.quality, raw_html=not args.no_raw_html, allow_origins=tuple(args.allow_origin)
     )
-    failed, told = 0, set[str]()
-    recording = Recording(args.out, tasks, options, args.force)
+    failed, named = 0, set[str]()
+    recording = RecordingFolder(args.out, tasks, options, args.force)
     with Recorder(options) as recorder, recording:
         for n, task in enumerate(tasks, 1):
             if task in recording:
@@ -58,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
                 continue
             recording.keep(task, steps)
             note(f"{n}/{len(tasks)} {counted(len(steps), 'step')}: {task.task}")
-            for origin in sorted(recorder.refused - told):
+            for origin in sorted(recorder.refused - named):
                 note(f"no requests were sent to {origin}; --allow-origin {origin} allows them")
-            told |= recorder.refused
+            named |= recorder.refused
         for path, n_steps in recording.write().items():
             say(f"{path}: {counted(n_steps, 'step')}")
     return 1 if failed else 0

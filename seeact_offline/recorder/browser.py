@@ -1,7 +1,8 @@
 """Chromium, driven through Playwright: one task at a time, one `StepRecord` an action.
 
-Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so a
-page reaches no others by frames, redirects, sockets or workers; files are served over HTTP, so no page is opened that may read others.
+Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so
+that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP, because a page of a `file:` URL
+may read other files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,17 +36,17 @@ FLAGS = (
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
     "--disable-partial-raster", "--no-proxy-server",
 )  # fmt: skip
-"""--disable-partial-raster: redrawing part of a tile gives other grey edges than drawing the whole tile, and which of the two
-happens depends on timing. --no-proxy-server: a proxy would resolve hosts by itself."""
+"""--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole, and timing decides
+between the two. --no-proxy-server: a proxy would resolve hosts by itself."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
-"""The time that pages see as now."""
+"""The current time, for pages."""
 NAME_CHARS = 80
 """Most characters of an element's name in an action text."""
 NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
-"""Accessibility roles that say no more than the tag does."""
+"""Accessibility roles that add nothing to the tag."""
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
 _INIT = """
 (() => {
@@ -76,13 +77,13 @@ class RecordOptions:
     """How to record."""
 
     browser: str | None = None
-    """Path of a Chromium; None: the first one found."""
+    """Path of a Chromium; None: the first one on the PATH."""
     picture: str = "jpeg"
     """jpeg, webp, png or tiff."""
     quality: int = 80
     """For jpeg and webp, 1 to 100."""
     colours: int = 256
-    """For a tiff: how many of the most frequent colours it has, 1 to 256."""
+    """For a tiff: number of its most frequent colours that are kept, 1 to 256."""
     raw_html: bool = True
     """False leaves the column empty to save space."""
     timeout_s: float = 15.0
@@ -90,27 +91,24 @@ class RecordOptions:
     deadline_s: float = 45.0
     """Seconds for a step as a whole; then the browser is killed and the task fails."""
     allow_origins: tuple[str, ...] = ()
-    """Origins that pages may send requests to besides that of the task's start, as `https://host` or `http://host:port`."""
+    """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
-
-    def with_browser(self, path: str) -> RecordOptions:
-        return replace(self, browser=path)
 
 
 class Recorder:
     """Records tasks. A context manager that keeps Playwright running while it is open."""
 
     def __init__(self, options: RecordOptions) -> None:
-        """Raises InputError with the command that installs what is missing."""
+        """Raises InputError with the command that installs a missing browser."""
         self._options = options
         self._allowed = frozenset(Origin.of(url, "allow_origin") for url in options.allow_origins)
         self._path = find_chromium(options.browser)
         self._playwright: Any = None
         self._browser: Any = None
-        self._reached: frozenset[Origin] = frozenset()
+        self._reachable: frozenset[Origin] = frozenset()
         self.refused: set[str] = set()
-        """Origins that pages wanted to send requests to and could not, so far."""
+        """Origins to which pages could not send their requests, so far."""
 
     def __enter__(self) -> Recorder:
         try:
@@ -140,10 +138,10 @@ class Recorder:
     def record(self, task: TaskScript) -> list[StepRecord]:
         """All steps of one task, in a fresh profile. Raises StepError `record_failed` naming the failed step."""
         with served(task.start, task.served) as start:
-            reached = self._allowed | {Origin.of(start, "start")}
-            if reached != self._reached or not self._browser.is_connected():
+            reachable = self._allowed | {Origin.of(start, "start")}
+            if reachable != self._reachable or not self._browser.is_connected():
                 self._browser.close()
-                self._launch(reached)
+                self._launch(reachable)
             try:
                 with _Deadline(self._browser, self._options.deadline_s) as deadline:
                     return self._steps(task, start, deadline)
@@ -168,16 +166,16 @@ class Recorder:
     def _note_refused(self, url: str) -> None:
         with suppress(InputError):
             origin = Origin.of(url, "start")
-            self.refused |= set() if origin in self._reached else {str(origin)}
+            self.refused |= set() if origin in self._reachable else {str(origin)}
 
-    def _launch(self, reached: frozenset[Origin]) -> None:
-        """Starts a browser that sends requests to these origins alone, whatever asks for them."""
+    def _launch(self, reachable: frozenset[Origin]) -> None:
+        """Starts a browser that sends requests to these origins alone."""
         from playwright.sync_api import Error
 
         # the first rule that fits counts
-        rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reached), "MAP * ~NOTFOUND"])
+        rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
 
-        # Chromium's sandbox does not work for root; anyone else keeps it, because pages are untrusted
+        # Chromium's sandbox does not work for root; other users keep it, because pages are untrusted
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(self._options.fonts)} if self._options.fonts else {})
         try:
@@ -187,7 +185,7 @@ class Recorder:
                 chromium_sandbox=not is_root,
                 env=environment,
             )
-            self._reached = reached
+            self._reachable = reachable
         except Error as error:
             reason = " ".join(error.message.split())[:200]
             raise InputError(
@@ -197,7 +195,7 @@ class Recorder:
     def _steps(self, task: TaskScript, start: str, deadline: _Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
 
-        seen: list[_Seen] = []
+        states: list[_PageState] = []
         number = 0
         try:
             with self._profile() as context:
@@ -209,7 +207,7 @@ class Recorder:
                 page.goto(start)
                 for number in range(len(task.actions)):
                     action = task.actions[number]
-                    seen.append(self._see(page, session, action))
+                    states.append(self._state(page, session, action))
                     _act(_find(page, action), action)
                     deadline.restart()
         except (Error, StepError) as error:
@@ -218,10 +216,11 @@ class Recorder:
                 reason = f"not done within {self._options.deadline_s:g} s"
             refused = f"; no requests were sent to {', '.join(sorted(self.refused))[:200]}" if self.refused else ""
             raise StepError("record_failed", f"step {number} of task {task.task!r:.100}: {reason}{refused}") from None
-        _renumber(seen)
-        return [self._record(task, i, one, tuple(s.action_text for s in seen)) for i, one in enumerate(seen)]
+        _renumber(states)
+        actions = tuple(one.action_text for one in states)
+        return [self._record(task, i, one, actions) for i, one in enumerate(states)]
 
-    def _see(self, page: Page, session: CDPSession, action: Action) -> _Seen:
+    def _state(self, page: Page, session: CDPSession, action: Action) -> _PageState:
         """The page before the action, and the elements that the action hits."""
         _settle(page)
         page.evaluate("() => scrollTo(0, 0)")
@@ -230,11 +229,11 @@ class Recorder:
         target = _find(page, action)
         target.scroll_into_view_if_needed()
         hit = [] if action.frame else _equally_hit(target, session)
-        return _Seen(picture, tree, hit, _action_text(target, session, hit, action))
+        return _PageState(picture, tree, hit, _action_text(target, session, hit, action))
 
-    def _record(self, task: TaskScript, index: int, seen: _Seen, actions: tuple[str, ...]) -> StepRecord:
-        encoded, size = _encode(seen.picture, self._options)
-        page = clean(seen.tree, Box(0, 0, *size))
+    def _record(self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...]) -> StepRecord:
+        encoded, size = _encode(state.picture, self._options)
+        page = clean(state.tree, Box(0, 0, *size))
         return StepRecord(
             annotation_id=task.annotation_id,
             action_uid=task.action_uid(index),
@@ -245,24 +244,25 @@ class Recorder:
             index=index,
             actions=actions,
             operation=task.actions[index].operation,
-            raw_html=raw_html(seen.tree) if self._options.raw_html else "",
+            raw_html=raw_html(state.tree) if self._options.raw_html else "",
             cleaned_html=cleaned_html(page),
-            elements=tuple(_elements(page, seen.hit)),
+            elements=tuple(_elements(page, state.hit)),
             screenshot=encoded,
         )
 
 
 class _Deadline:
-    """Kills the browser unless it is restarted in time: nothing less ends a page whose script never returns. A context manager."""
+    """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns. A context manager."""
 
     def __init__(self, browser: Any, seconds: float) -> None:
         self.passed = False
         self._seconds = seconds
         known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
         self._pid = next(int(one["id"]) for one in known if one["type"] == "browser")
-        self._timer = self._new_timer()
 
     def __enter__(self) -> _Deadline:
+        self._timer = threading.Timer(self._seconds, self._kill)
+        self._timer.daemon = True
         self._timer.start()
         return self
 
@@ -271,13 +271,7 @@ class _Deadline:
 
     def restart(self) -> None:
         self._timer.cancel()
-        self._timer = self._new_timer()
-        self._timer.start()
-
-    def _new_timer(self) -> threading.Timer:
-        timer = threading.Timer(self._seconds, self._kill)
-        timer.daemon = True
-        return timer
+        self.__enter__()
 
     def _kill(self) -> None:
         self.passed = True
@@ -286,8 +280,8 @@ class _Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """One page as it was before an action."""
+class _PageState:
+    """One page before an action."""
 
     picture: bytes
     """PNG of the whole page."""
@@ -297,11 +291,11 @@ class _Seen:
     action_text: str
 
 
-def _renumber(seen: list[_Seen]) -> None:
-    """Numbers the nodes of a task's pages by first appearance. As in the browser, a node keeps its id from page to page, but the
-    browser's own numbers depend on the timing of its processes."""
+def _renumber(states: list[_PageState]) -> None:
+    """Numbers the nodes of a task's pages by first appearance. A node keeps its id from page to page, as in the browser, whose own
+    numbers depend on the timing of its processes."""
     ids: dict[int, int] = {}
-    for one in seen:
+    for one in states:
         for node in one.tree.walk():
             node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
         one.hit[:] = [ids.get(node, -1) for node in one.hit]
@@ -338,7 +332,8 @@ def _act(target: Locator, action: Action) -> None:
 
 
 def _settle(page: Page) -> None:
-    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts, for five seconds each."""
+    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most five
+    seconds each."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")
@@ -348,36 +343,31 @@ def _settle(page: Page) -> None:
 
 
 def _equally_hit(target: Locator, session: CDPSession) -> list[int]:
-    """Backend node ids of the target and of everything else that a click hits just as well."""
+    """Backend node ids of the target and of all other elements that a click hits just as well."""
     target.evaluate("(el) => { window.__recorderTarget = el; }")
     handle = session.send("Runtime.evaluate", {"expression": "window.__recorderTarget"})["result"]["objectId"]
     array = session.send("Runtime.callFunctionOn", {"functionDeclaration": _POSITIVES, "objectId": handle})
     if "exceptionDetails" in array:
-        raise StepError(
-            "script_failed", str(array["exceptionDetails"].get("exception", {}).get("description", ""))[:200]
-        )
-    items = session.send("Runtime.getProperties", {"objectId": array["result"]["objectId"], "ownProperties": True})[
-        "result"
-    ]
+        reason = array["exceptionDetails"].get("exception", {}).get("description", "")
+        raise StepError("script_failed", str(reason)[:200])
+    asked = {"objectId": array["result"]["objectId"], "ownProperties": True}
+    items = session.send("Runtime.getProperties", asked)["result"]
     objects = [item["value"]["objectId"] for item in items if item["name"].isdigit()]
     return [int(session.send("DOM.describeNode", {"objectId": o})["node"]["backendNodeId"]) for o in objects]
 
 
 def _action_text(target: Locator, session: CDPSession, hit: list[int], action: Action) -> str:
     """`[role]  name -> OP: value`, as in the data set."""
-    role, name = _role_and_name(session, hit[0]) if hit else ("", "")
+    role = name = ""
+    if hit:
+        asked = {"backendNodeId": hit[0], "fetchRelatives": False}
+        node: dict[str, Any] = next(iter(session.send("Accessibility.getPartialAXTree", asked)["nodes"]), {})
+        role, name = (str(node.get(field, {}).get("value", "")) for field in ("role", "name"))
     if role in NAMELESS_ROLES:
         role = str(target.evaluate("(el) => el.tagName.toLowerCase()"))
     name = name or str(target.evaluate(_FALLBACK_NAME))
     value = f": {action.operation.value}" if action.operation.value else ""
     return f"[{role}]  {xml_text(name)[:NAME_CHARS].strip()} -> {action.operation.original_op}{value}"
-
-
-def _role_and_name(session: CDPSession, backend_node_id: int) -> tuple[str, str]:
-    asked = {"backendNodeId": backend_node_id, "fetchRelatives": False}
-    nodes = session.send("Accessibility.getPartialAXTree", asked)["nodes"]
-    node = nodes[0] if nodes else {}
-    return str(node.get("role", {}).get("value", "")), str(node.get("name", {}).get("value", ""))
 
 
 def _elements(page: Node, hit: list[int]) -> Iterator[ElementRecord]:

@@ -1,8 +1,8 @@
-"""A browser's snapshot of a page -> what the data set calls `cleaned_html` and `raw_html`.
+"""Turns a browser's snapshot of a page into the data set's `cleaned_html` and `raw_html`.
 
-The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only
-salient attributes stay, text is in `<text>` nodes, invisible content is dropped, and a wrapper that says nothing is
-replaced by its children.
+The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only salient
+attributes stay, text is in `<text>` nodes, invisible content is dropped, and a wrapper without information is replaced by its
+children.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape, quoteattr
 
 from seeact_offline.records import Box
@@ -23,34 +23,17 @@ DROPPED = frozenset(
     {"script", "style", "noscript", "template", "head", "meta", "link", "base", "title", "br", "wbr", "param", "track"}
 )
 EMBEDDED = frozenset({"canvas", "iframe", "object", "embed", "frame"})
-"""Their content is not in the page's DOM: they are kept only if an attribute says something."""
-SPEAKING = frozenset(
+"""Elements with content outside of the page's DOM: kept only with a salient attribute."""
+ALWAYS_KEPT = frozenset(
     {"button", "input", "select", "textarea", "a", "option", "optgroup", "svg", "img", "summary", "video", "audio"}
 )
-"""Kept even without any text or attribute."""
+"""Elements that are kept even without text or attributes."""
 LISTS = frozenset({"select", "datalist"})
 VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
 )
-ICON_NOISE = frozenset(
-    {
-        "icon",
-        "icons",
-        "ico",
-        "svg",
-        "fa",
-        "fas",
-        "far",
-        "fab",
-        "mdi",
-        "bi",
-        "glyph",
-        "glyphicon",
-        "material",
-        "symbol",
-        "inline",
-    }
-)
+ICON_NOISE = frozenset("icon icons ico svg fa fas far fab mdi bi glyph glyphicon material symbol inline".split())
+"""Words in the classes of icons that do not describe them."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -68,9 +51,9 @@ class Node:
     attributes: dict[str, str] = field(default_factory=dict)
     """As in the page."""
     live: dict[str, str] = field(default_factory=dict)
-    """input_value, input_checked, option_selected, text_value: what the page holds now."""
+    """Current state of the page: input_value, input_checked, option_selected, text_value."""
     box: Box | None = None
-    """None if the browser lays nothing out."""
+    """None where the browser lays nothing out."""
     visible: bool = True
     """According to CSS visibility."""
     clickable: bool = False
@@ -87,12 +70,9 @@ class Node:
 
 def clean(root: Node, page: Box) -> Node:
     """The cleaned copy of a snapshot's `<html>`. `page`: the rectangle that a full-page picture shows."""
-    cleaned = _cleaned(root, page, in_list=None)
-    kept = (
-        cleaned[0]
-        if len(cleaned) == 1 and cleaned[0].tag == root.tag
-        else Node(root.backend_node_id, root.tag, children=cleaned)
-    )
+    cleaned = _clean(root, page, list_box=None)
+    is_root = len(cleaned) == 1 and cleaned[0].tag == root.tag
+    kept = cleaned[0] if is_root else Node(root.backend_node_id, root.tag, children=cleaned)
     kept.box = kept.box or page
     return kept
 
@@ -105,15 +85,15 @@ def cleaned_html(root: Node) -> str:
         node, closing, depth = stack.pop()
         if node is None:
             lines.append(closing)
-        elif not node.tag:
-            lines.append(
-                f'{"  " * depth}<text backend_node_id="{node.backend_node_id}">{escape(xml_text(node.text))}</text>'
-            )
-        elif not node.children:
-            lines.append(f"{'  ' * depth}<{node.tag}{_xml_attributes(node)}/>")
-        else:
-            lines.append(f"{'  ' * depth}<{node.tag}{_xml_attributes(node)}>")
-            stack.append((None, f"{'  ' * depth}</{node.tag}>", depth))
+            continue
+        indent, own = "  " * depth, f' backend_node_id="{node.backend_node_id}"'
+        if not node.tag:
+            lines.append(f"{indent}<text{own}>{escape(xml_text(node.text))}</text>")
+            continue
+        own += "".join(f" {name}={quoteattr(xml_text(value))}" for name, value in salient(node).items())
+        lines.append(f"{indent}<{node.tag}{own}{'' if node.children else '/'}>")
+        if node.children:
+            stack.append((None, f"{indent}</{node.tag}>", depth))
             stack.extend((child, "", depth + 1) for child in reversed(node.children))
     return "\n".join(lines)
 
@@ -143,13 +123,13 @@ def xml_text(text: str) -> str:
 
 
 def candidate_attributes(node: Node) -> dict[str, str]:
-    """What the data set lists of a candidate: HTML attributes with underscores in their names, and whether it is clickable."""
+    """A candidate's attributes as the data set lists them, with underscores in their names, and whether it is clickable."""
     named = {name.replace("-", "_"): value for name, value in node.attributes.items() if name != "style"}
     return named | node.live | ({"is_clickable": "true"} if node.clickable else {})
 
 
 def salient(node: Node) -> dict[str, str]:
-    """The attributes that stay, by their cleaned names."""
+    """The attributes that are kept, by their cleaned names."""
     kept = {SALIENT[name]: value for name, value in node.attributes.items() if name in SALIENT and value.strip()}
     if node.tag == "svg":
         words = icon_words(node)
@@ -158,48 +138,38 @@ def salient(node: Node) -> dict[str, str]:
 
 
 def icon_words(svg: Node) -> str:
-    """`icon icon-arrow-left` -> `arrow left`; the name of a symbol that it refers to counts like a class."""
+    """`icon icon-arrow-left` -> `arrow left`. The name of a symbol that the icon refers to counts like a class."""
     names = [svg.attributes.get("class", "")]
     names += [n.attributes.get("href", n.attributes.get("xlink:href", "")) for n in svg.walk() if n.tag == "use"]
-    words = [
-        word.lower() for name in names for word in _ICON_WORD.findall(name.rpartition("#")[2] if "#" in name else name)
-    ]
+    words = [word.lower() for name in names for word in _ICON_WORD.findall(name.rpartition("#")[2])]
     return " ".join(dict.fromkeys(word for word in words if word not in ICON_NOISE and len(word) > 1))
 
 
-def _cleaned(node: Node, page: Box, in_list: Box | None) -> list[Node]:
-    """A node after cleaning: nothing, itself, or its children in its place. `in_list`: box of the enclosing select."""
+def _clean(node: Node, page: Box, list_box: Box | None) -> list[Node]:
+    """A node after cleaning: nothing, itself, or its children in its place. `list_box`: box of the enclosing select."""
     if not node.tag:
-        shown = in_list is not None or (node.box is not None and node.visible and _on_page(node.box, page))
-        return [Node(node.backend_node_id, "", text=xml_text(node.text))] if shown and xml_text(node.text) else []
+        is_shown = list_box is not None or (node.box is not None and node.visible and _on_page(node.box, page))
+        return [Node(node.backend_node_id, "", text=xml_text(node.text))] if is_shown and xml_text(node.text) else []
     if node.tag in DROPPED or not _NAME.fullmatch(node.tag):
         return []
-    if node.box is None and in_list is None and not _has_layout_below(node):
+    if node.box is None and list_box is None and all(below.box is None for below in node.walk()):
         return []
-    inner = node.box if node.tag in LISTS else in_list
-    children = [] if node.tag == "svg" else [kept for child in node.children for kept in _cleaned(child, page, inner)]
-    copy = _copied(node, children, in_list)
-    return children if _says_nothing(copy, node, page) else [copy]
-
-
-def _copied(node: Node, children: list[Node], in_list: Box | None) -> Node:
-    attributes = node.attributes | ({"title": _svg_title(node)} if node.tag == "svg" and _svg_title(node) else {})
-    copy = Node(
-        node.backend_node_id,
-        node.tag,
-        attributes=attributes,
-        live=node.live,
-        visible=node.visible,
-        clickable=node.clickable,
+    inner = node.box if node.tag in LISTS else list_box
+    children = [] if node.tag == "svg" else [kept for child in node.children for kept in _clean(child, page, inner)]
+    title = _svg_title(node) if node.tag == "svg" else ""
+    has_area = node.box is not None and node.box.w > 0 and node.box.h > 0
+    copy = replace(
+        node,
+        attributes=node.attributes | ({"title": title} if title else {}),
+        # an option of a closed list has the list's box; a container without an area has the box around its content
+        box=node.box if has_area else list_box or _box_around(children),
+        children=children,
     )
-    copy.children = children
-    # an option of a closed list has the list's box; a container without an area has the box around its content
-    copy.box = node.box if node.box is not None and node.box.w > 0 and node.box.h > 0 else in_list or _around(children)
-    return copy
+    return children if _is_dropped(copy, node, page) else [copy]
 
 
-def _says_nothing(copy: Node, node: Node, page: Box) -> bool:
-    """Whether a node is replaced by its children (if it has any)."""
+def _is_dropped(copy: Node, node: Node, page: Box) -> bool:
+    """Whether a node gives its place to its children, if it has any."""
     if node.tag in {"html", "body"}:
         return False
     if copy.box is None or copy.box.w <= 0 or copy.box.h <= 0 or not _on_page(copy.box, page):
@@ -209,18 +179,14 @@ def _says_nothing(copy: Node, node: Node, page: Box) -> bool:
     if node.tag in EMBEDDED:
         return not salient(copy)
     bare = not salient(copy) and not any(not child.tag for child in copy.children)
-    return bare and len(copy.children) <= 1 and copy.tag not in SPEAKING and not (copy.clickable and node.visible)
-
-
-def _has_layout_below(node: Node) -> bool:
-    return any(below.box is not None for below in node.walk())
+    return bare and len(copy.children) <= 1 and copy.tag not in ALWAYS_KEPT and not (copy.clickable and node.visible)
 
 
 def _on_page(box: Box, page: Box) -> bool:
     return box.right > page.x and box.x < page.right and box.bottom > page.y and box.y < page.bottom
 
 
-def _around(children: list[Node]) -> Box | None:
+def _box_around(children: list[Node]) -> Box | None:
     boxes = [child.box for child in children if child.box is not None]
     if not boxes:
         return None
@@ -231,11 +197,6 @@ def _around(children: list[Node]) -> Box | None:
 def _svg_title(svg: Node) -> str:
     title = next((n for n in svg.walk() if n.tag == "title"), None)
     return xml_text("".join(n.text for n in title.walk())) if title else ""
-
-
-def _xml_attributes(node: Node) -> str:
-    named = "".join(f" {name}={quoteattr(xml_text(value))}" for name, value in salient(node).items())
-    return f' backend_node_id="{node.backend_node_id}"{named}'
 
 
 def _raw_attributes(node: Node) -> str:

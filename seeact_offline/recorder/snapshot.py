@@ -16,9 +16,10 @@ _FLAGS = {"inputChecked": "input_checked", "optionSelected": "option_selected"}
 
 def snapshot_tree(answer: Mapping[str, Any]) -> Node:
     """The tree below `<html>` of the main document. It includes open shadow trees, but no other documents (frames)."""
-    strings: Sequence[str] = answer["strings"]
     document = answer["documents"][0]
     nodes, layout = document["nodes"], document["layout"]
+    # -1 stands for an empty string
+    strings = [*answer["strings"], ""]
     made: dict[int, Node] = {}
     for i, kind in enumerate(nodes["nodeType"]):
         node = _node(i, kind, nodes, strings)
@@ -28,37 +29,32 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
         parent = made.get(nodes["parentIndex"][i])
         if parent is not None:
             parent.children.append(node)
-    _add_layout(made, layout, strings)
+    # an element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first counts
+    for i, bounds, styles in zip(layout["nodeIndex"], layout["bounds"], layout["styles"], strict=True):
+        if i in made and made[i].box is None:
+            made[i].box = Box(*bounds)
+            made[i].visible = not styles or strings[styles[0]] == "visible"
     _add_live(made, nodes, strings)
     return next(node for node in made.values() if node.tag == "html")
 
 
 def _node(i: int, kind: int, nodes: Mapping[str, Any], strings: Sequence[str]) -> Node | None:
     """None for doctypes, comments and documents, and for pseudo-elements, which nobody can act on."""
+    node_id, name = nodes["backendNodeId"][i], strings[nodes["nodeName"][i]].lower()
     if kind == _TEXT:
-        return Node(nodes["backendNodeId"][i], "", text=_string(strings, nodes["nodeValue"][i]))
-    name = _string(strings, nodes["nodeName"][i]).lower()
+        return Node(node_id, "", text=strings[nodes["nodeValue"][i]])
     if kind != _ELEMENT or name.startswith("::"):
         return None
-    pairs = [_string(strings, index) for index in nodes["attributes"][i]]
-    attributes = dict(zip(pairs[::2], pairs[1::2], strict=True))
-    return Node(nodes["backendNodeId"][i], name, attributes=attributes)
-
-
-def _add_layout(made: Mapping[int, Node], layout: Mapping[str, Any], strings: Sequence[str]) -> None:
-    """An element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first counts."""
-    for i, bounds, styles in zip(layout["nodeIndex"], layout["bounds"], layout["styles"], strict=True):
-        node = made.get(i)
-        if node is not None and node.box is None:
-            node.box = Box(*bounds)
-            node.visible = not styles or _string(strings, styles[0]) == "visible"
+    pairs = [strings[index] for index in nodes["attributes"][i]]
+    return Node(node_id, name, attributes=dict(zip(pairs[::2], pairs[1::2], strict=True)))
 
 
 def _add_live(made: Mapping[int, Node], nodes: Mapping[str, Any], strings: Sequence[str]) -> None:
+    """Adds the current state of fields; never that of a password."""
     for source, name in _LIVE.items():
         for i, value in zip(nodes[source]["index"], nodes[source]["value"], strict=True):
             if i in made and made[i].attributes.get("type") != "password":
-                made[i].live[name] = _string(strings, value)
+                made[i].live[name] = strings[value]
     for source, name in _FLAGS.items():
         for i in nodes[source]["index"]:
             if i in made:
@@ -66,8 +62,3 @@ def _add_live(made: Mapping[int, Node], nodes: Mapping[str, Any], strings: Seque
     for i in nodes["isClickable"]["index"]:
         if i in made:
             made[i].clickable = True
-
-
-def _string(strings: Sequence[str], index: int) -> str:
-    # -1 stands for an empty string
-    return strings[index] if index >= 0 else ""

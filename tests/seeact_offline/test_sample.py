@@ -15,7 +15,7 @@ from seeact_offline.dataset import SPLITS, load_steps, open_split
 from seeact_offline.dataset.lint import Duplicates, lint_task
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
-from seeact_offline.recorder.sample import ORIGIN, site_names
+from seeact_offline.recorder.sample_building import ORIGIN, site_names
 from seeact_offline.recorder.script import TaskScript, load_script
 from seeact_offline.records import Step
 from seeact_offline.sample import DATA, ROOT, SITES
@@ -137,7 +137,7 @@ needs_browser = pytest.mark.skipif(
 @pytest.mark.timeout(300)
 def test_a_site_recorded_again_is_the_one_in_the_sample(tmp_path: Path) -> None:
     from seeact_offline.recorder import Recorder
-    from seeact_offline.recorder.sample import OPTIONS, record_site
+    from seeact_offline.recorder.sample_building import OPTIONS, record_site
 
     with Recorder(OPTIONS) as recorder:
         version = recorder.version

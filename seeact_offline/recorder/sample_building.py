@@ -1,10 +1,11 @@
-"""Builds the bundled sample: every site's tasks, recorded and sorted into the splits that its scripts name."""
+"""Builds the bundled sample: records the tasks of every site, and sorts them into the splits that its scripts name."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,9 @@ def site_names() -> list[str]:
 
 
 def record_site(name: str, browser: str | None = None, tasks: int | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Split -> rows of one site, in the order of its script. `tasks`: only the first so many."""
+    """Split -> rows of one site, in the order of its script. `tasks`: at most so many."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    options = OPTIONS if browser is None else OPTIONS.with_browser(browser)
-    with Recorder(options) as recorder:
+    with Recorder(replace(OPTIONS, browser=browser)) as recorder:
         for task in load_script(SITES / name / "tasks.yaml")[:tasks]:
             rows.setdefault(task.split, []).extend(map(to_row, recorder.record(task)))
     return rows
@@ -58,7 +58,7 @@ def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: 
 
 
 def write_origin(out: Path) -> None:
-    """Writes down which browser drew the pages: another one would lay them out a little differently."""
+    """Records the browser that drew the pages: another one would lay them out a little differently."""
     with Recorder(OPTIONS) as recorder:
         origin = {"browser": recorder.version, "viewport": [VIEWPORT_WIDTH, VIEWPORT_HEIGHT], "clock": CLOCK}
     (out / ORIGIN).write_text(json.dumps(origin, indent=2) + "\n")

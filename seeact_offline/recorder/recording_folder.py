@@ -1,4 +1,4 @@
-"""A recording under way: each finished task is a line on disk, so that a stopped one is resumed; at last the data set made of them."""
+"""A folder of recorded tasks. Each finished task is a line on disk, so that a stopped recording is resumed; the data set is made of them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PARTIAL = "recording.partial.jsonl"
 """In the data set's folder until every task of the script is recorded."""
 
 
-class Recording:
+class RecordingFolder:
     """The tasks of one script, recorded into one folder. A context manager, open for keeping tasks inside."""
 
     def __init__(self, out: Path, tasks: Sequence[TaskScript], options: RecordOptions, force: bool = False) -> None:
-        """`force`: records all tasks, whatever the folder holds. Raises InputError for a folder that holds anything but a recording
-        of these tasks."""
+        """`force`: records all tasks over those in the folder. Raises InputError for a folder that holds anything but a recording of
+        these tasks."""
         self._out, self._tasks, self._options, self._force = out, tasks, options, force
         self._splits = {task.annotation_id: canonical_split(task.split) for task in tasks}
         if not SPLITS.keys() >= set(self._splits.values()):
@@ -33,7 +33,7 @@ class Recording:
         self._journal = Journal(out / PARTIAL)
         self._places = {} if force else self._find_kept()
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> RecordingFolder:
         if self._force:
             self._journal.path.unlink(missing_ok=True)
         self._journal.__enter__()
@@ -43,17 +43,17 @@ class Recording:
         self._journal.__exit__()
 
     def __contains__(self, task: TaskScript) -> bool:
-        """Tells whether the task is recorded, as it stands in the script and with these options."""
+        """Whether the task is recorded as the script has it, and with these options."""
         return self._key(task) in self._places
 
     def keep(self, task: TaskScript, steps: Sequence[StepRecord]) -> None:
-        """Puts a finished task on disk."""
+        """Writes a finished task to disk."""
         rows = [_with_picture(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
         line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
         self._places[self._key(task)] = self._journal.append(json.dumps(line))
 
     def write(self) -> dict[Path, int]:
-        """Writes the tasks kept so far as a data set. File of each split -> its steps. Once all are kept, their lines are removed."""
+        """Writes the tasks recorded so far as a data set. File of each split -> its steps. Removes their lines once all are recorded."""
         written = {}
         for split in dict.fromkeys(self._splits[task.annotation_id] for task in self._tasks if task in self):
             path = self._out / "data" / f"{SPLITS[split]}-00000-of-00001.parquet"
@@ -70,7 +70,7 @@ class Recording:
                 yield from (_with_picture(row, base64.b64decode) for row in line["rows"])
 
     def _find_kept(self) -> dict[str, int]:
-        """Where the line of each finished task begins, by its key."""
+        """Key of each finished task -> the byte at which its line begins."""
         out, wanted = self._out, "a folder that is new or empty, or --force"
         if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not self._journal.path.is_file())):
             raise InputError("out", wanted, f"{out}, which holds something already")
@@ -80,9 +80,8 @@ class Recording:
                 found = json.loads(line.text)
                 places[str(found["key"])], name = line.offset, found["annotation_id"]
             except (ValueError, TypeError, KeyError):
-                raise InputError(
-                    "out", wanted, f"line {line.number} of {self._journal.path}, which is damaged"
-                ) from None
+                got = f"line {line.number} of {self._journal.path}, which is damaged"
+                raise InputError("out", wanted, got) from None
             if name not in known:
                 raise InputError("out", wanted, f"{out}, which holds another script's task {name}")
         return places
@@ -93,4 +92,5 @@ class Recording:
 
 def _with_picture(row: dict[str, Any], change: Any) -> dict[str, Any]:
     """The row with the bytes of its picture changed."""
-    return row | {"screenshot": row["screenshot"] and row["screenshot"] | {"bytes": change(row["screenshot"]["bytes"])}}
+    picture = row["screenshot"]
+    return row | {"screenshot": picture and picture | {"bytes": change(picture["bytes"])}}
