@@ -91,7 +91,7 @@ def _single_row(shard: Shard, place: RowPosition) -> Shard:
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows
             if place.position < start + rows:
-                row_group = _RowGroup(source.paths, source.name, source.folder, group)
+                row_group = _RowGroup(source.name, source.folder, source.paths, group)
                 return replace(shard, source=row_group, places=(place,), start=start)
             start += rows
     return replace(shard, places=(place,))
