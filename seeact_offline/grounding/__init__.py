@@ -45,7 +45,11 @@ class QuestionOptions:
     order: Order | None = None
     """None: from the top of the page down, choices in document order."""
     max_side: int | None = MAX_SIDE
-    """Longest side of a picture sent; None: as it is."""
+    """Longest side of a picture sent, in pixels; None: sent as it is."""
+
+    def ordered(self, items: Sequence[T], key: StepKey, what: str) -> list[T]:
+        """`items` as `order` shuffles them; without one, as they are."""
+        return list(items) if self.order is None else self.order.shuffled(items, key, what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,23 +14,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.grounding.conversation import (
-    Question,
-    Reader,
-    final_lines,
-    group_picture,
-    ideal_plan,
-    share_turn1,
-)
-from seeact_offline.grounding.groups import (
-    NOTES,
-    Grouping,
-    ground_by_groups,
-    group_candidates,
-    offers_target,
-    ranked_boxes,
-)
+from seeact_offline.grounding import PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import Question, Reader, final_lines, group_picture, ideal_plan, share_turn1
+from seeact_offline.grounding.groups import NOTES, GroupStrategy, ranked_boxes
 from seeact_offline.grounding.strategy import (
     GROUPING_OPTIONS,
     Option,
@@ -55,7 +41,7 @@ from seeact_offline.pages.marks import (
 )
 from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule, Model, Picture, Step
+from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule
 from seeact_offline.replies.final_answer import parse_grounding_reply
 from seeact_offline.tokens import fitted_scale
 
@@ -111,10 +97,8 @@ class MarkedCrop:
         return encode(self.image(), image_format)
 
 
-class AnnotationGrounding:
+class AnnotationGrounding(GroupStrategy):
     """Asks every group with its marked picture, then merges by the rule."""
-
-    needs_ranking = True
 
     def __init__(
         self,
@@ -125,11 +109,8 @@ class AnnotationGrounding:
         marks: Marks | None = None,
     ) -> None:
         """Raises InputError for marks that cannot be: without a picture, or more of them than there are labels."""
-        self.form = form or QuestionOptions()
-        self.merge_rule = merge
         self.marks = marks or Marks()
-        self._pack = replace(pack, values=self.marks.words)
-        self._group_size = group_size
+        super().__init__(replace(pack, values=self.marks.words), group_size, merge, form)
         if not self.form.image:
             raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
         if self.marks.turn1 and self.form.shared_turn1:
@@ -142,95 +123,60 @@ class AnnotationGrounding:
             check_capacity(self.marks.kind, group_size)
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """One a group, top of the page first.
+        """As of any strategy by groups.
 
-        Raises RowError `missing_box`, `bad_screenshot`; InputError when a group of the rule `single`, or a final round, would
-        need more labels than there are.
+        Raises InputError when a group of the rule `single`, or a final round, would need more labels than there are.
         """
-        boxes = ranked_boxes(prepared.step, prepared.ranked)
-        groups = self.grouping(prepared).groups
         if self.merge_rule == "final-round":
-            check_capacity(self.marks.kind, len(groups))  # a final round may hold a pick of every group
-        return [self._question(prepared, ids, boxes, index) for index, ids in enumerate(groups)]
-
-    def grouping(self, prepared: PreparedStep) -> Grouping:
-        boxes = ranked_boxes(prepared.step, prepared.ranked)
-        return group_candidates(prepared, boxes, self._group_size, self.merge_rule, self.form)
-
-    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
-        boxes = ranked_boxes(prepared.step, prepared.ranked)
-        return replace(self._question(prepared, picks, boxes, index), is_final_round=True)
+            # a final round may hold a pick of every group
+            check_capacity(self.marks.kind, len(self.grouping(prepared).groups))
+        return super().questions(prepared)
 
     def read(self, question: Question) -> Reader:
         labels = mark_labels(self.marks.kind, len(question.offered))
         return lambda text: parse_grounding_reply(text, "annotation", len(labels), labels=labels)
 
-    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        return await ground_by_groups(self, prepared, model)
-
-    def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether a positive has a label in some picture."""
-        return offers_target(self, prepared)
-
     def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
-        boxes = ranked_boxes(prepared.step, prepared.ranked)
+        boxes = ranked_boxes(prepared.step, prepared.ranked).values()
         shown = (picture for question in asked for picture in question.pictures)
         marked = [picture for picture in shown if isinstance(picture, MarkedCrop)]
         height = capital_height(self.marks.text_size)
         return {
             **dict(self.grouping(prepared).notes),
-            "box_not_drawn": sum(_is_off(box, prepared.picture.size) for box in boxes.values()),
+            "box_not_drawn": sum(
+                pixel_rect(box.x, box.y, box.right, box.bottom).within(prepared.picture.size) is None for box in boxes
+            ),
             "label_off_position": sum(picture.placement.n_off_position for picture in marked),
             "label_too_small": sum(height * fitted_scale(picture.size) < LEGIBLE for picture in marked),
         }
 
-    def _question(self, prepared: PreparedStep, ids: Sequence[str], boxes: dict[str, Box], index: int) -> Question:
-        step, pack = prepared.step, self._pack
-        offered = self._in_order(prepared, ids, index)
+    def build_question(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> Question:
+        step, pack, boxes = prepared.step, self._pack, ranked_boxes(prepared.step, prepared.ranked)
+        # document order, as textual choices have it
+        ordered = sorted(ids, key=prepared.page.position)
+        offered = tuple(self.form.ordered(ordered, step.key, f"choices {index}"))
         labels = mark_labels(self.marks.kind, len(offered))
         crop = group_picture(prepared, [boxes[node] for node in ids], self.form)
         assert crop is not None  # this grounding is never without a picture
         marked = MarkedCrop(crop, [boxes[node] for node in offered], labels, self.marks)
-        turn2 = pack.fill_turn2({"labels": _phrase(labels), "none_label": NO_MARK})
+        phrase = labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
+        turn2 = pack.fill_turn2({"labels": phrase, "none_label": NO_MARK})
         turns = pack.messages(pack.render_turn1(step.task, step.history), turn2)
+        # marks come with the question that asks for one; those of turn 1 are not shown a second time
+        pictures = (marked, None) if self.marks.turn1 or len(turns) == 1 else (crop, marked)
+        truth = step.truth
+        right = next((label for node, label in zip(offered, labels, strict=True) if node in truth.positives), NO_MARK)
         question = Question(
             index=index,
             offered=offered,
             system=pack.render_system(),
             turns=turns,
-            pictures=self._shown(crop, marked, len(turns)),
-            ideal=_ideal(step, offered, labels)[-len(turns) :],
+            pictures=pictures[: len(turns)],
+            ideal=(ideal_plan(step), final_lines(right, truth.operation))[-len(turns) :],
             labels=labels,
             reply_prefix=pack.reply_prefix,
         )
         return share_turn1(question, prepared, pack, self.form) if self.form.shared_turn1 else question
-
-    def _in_order(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> tuple[str, ...]:
-        """Document order, as textual choices have it, or shuffled."""
-        ordered = sorted(ids, key=prepared.page.position)
-        order = self.form.order
-        return tuple(ordered if order is None else order.shuffled(ordered, prepared.step.key, f"choices {index}"))
-
-    def _shown(self, crop: Crop, marked: MarkedCrop, n_turns: int) -> tuple[Picture | None, ...]:
-        """Marks come with the question that asks for one; in turn 1 already they are not shown a second time."""
-        if n_turns == 1:
-            return (marked,)
-        return (marked, None) if self.marks.turn1 else (crop, marked)
-
-
-def _is_off(box: Box, page: tuple[int, int]) -> bool:
-    return pixel_rect(box.x, box.y, box.right, box.bottom).within(page) is None
-
-
-def _phrase(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
-
-
-def _ideal(step: Step, offered: Sequence[str], labels: Sequence[str]) -> tuple[str, str]:
-    """The truth wherever it is marked, with the right operation: what is lost is lost before the model."""
-    truth = step.truth
-    found = next((label for node, label in zip(offered, labels, strict=True) if node in truth.positives), NO_MARK)
-    return ideal_plan(step), final_lines(found, truth.operation)
 
 
 def _open(inputs: StrategyInputs) -> StrategyInstance:

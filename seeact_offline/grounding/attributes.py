@@ -146,7 +146,8 @@ class AttributesGrounding:
         """The matches as options. After the two turns on the whole page only a further one is asked."""
         form = replace(self.form, shared_turn1=False)
         boxes = _boxes(prepared.step, ids, self._page_size(prepared))
-        question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1, is_final_round=True)
+        question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1)
+        question = replace(question, is_final_round=True)
         if len(question.turns) < 2:
             return question
         return replace(

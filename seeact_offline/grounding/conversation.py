@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.models.batch import WAITING
 from seeact_offline.models.model_call import call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
@@ -128,6 +129,22 @@ class Session:
         meant = GroundingReply(None, failure=talk.failure) if talk.failure is not None else read(talk.texts[-1])
         self.replies.append(build_reply(question, talk.texts, meant, talk.detail))
         return self.replies[-1]
+
+    async def ask_all(
+        self, questions: Sequence[Question], read: Callable[[Question], Reader], said: Sequence[str] = ()
+    ) -> None:
+        """Asks one after the other. Replies that are still to come are awaited together; any other CallError ends it at once."""
+        waiting = ""
+        for question in questions:
+            try:
+                await self.ask(question, read(question), said)
+            except CallError as error:
+                if error.name != WAITING:
+                    raise
+                # not the error itself, which holds this frame, and with it all pictures
+                waiting = error.detail
+        if waiting:
+            raise CallError(WAITING, waiting)
 
     def failed(self, error: StepError) -> GroundingResult:
         """The step could not be carried out: the one place where its error becomes its named failure."""

@@ -6,10 +6,10 @@ is left out only where its part of the page is empty; an element need not be vis
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
 
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
@@ -23,11 +23,10 @@ from seeact_offline.grounding.conversation import (
     nonzero_notes,
 )
 from seeact_offline.grounding.merging import decision, merge
-from seeact_offline.models.batch import WAITING
 from seeact_offline.pages.screenshots import is_crop_empty
+from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
     Box,
-    CallError,
     GroundingReply,
     MergeRule,
     Model,
@@ -58,32 +57,6 @@ class Grouping:
     notes: tuple[tuple[str, int], ...]
 
 
-def group_candidates(
-    prepared: PreparedStep, boxes: dict[str, Box], size: int, rule: MergeRule, form: QuestionOptions
-) -> Grouping:
-    """Splits the ranked candidates from the top of the page down. Raises RowError `bad_screenshot`, `nothing_to_show`.
-
-    No group is left of a single candidate where `size` drops a last group of one.
-    """
-    ordered = sort_by_height(prepared, boxes)
-    split = [tuple(ordered)] if rule == "single" else split_groups(ordered, size)
-    shown = [
-        ids
-        for ids in split
-        if not form.image or not is_crop_empty([boxes[node] for node in ids], prepared.picture.size)
-    ]
-    if split and not shown:
-        raise RowError("nothing_to_show", f"all {len(boxes)} ranked candidates lie far above or below the picture")
-    notes = nonzero_notes(
-        last_group_dropped=len(ordered) - sum(map(len, split)),
-        tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
-        group_off_picture=len(split) - len(shown),
-    )
-    return Grouping(
-        tuple(shown if form.order is None else form.order.shuffled(shown, prepared.step.key, "groups")), notes
-    )
-
-
 def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
     """Cuts at least one id into groups, as SeeAct's released code does.
 
@@ -94,11 +67,6 @@ def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
     cuts = [0, *range(size - is_released, len(ids), size), len(ids)]
     groups = [tuple(ids[begin:end]) for begin, end in pairwise(cuts)]
     return groups if is_released or len(groups[-1]) > 1 else groups[:-1]
-
-
-def sort_by_height(prepared: PreparedStep, boxes: dict[str, Box]) -> list[str]:
-    """Ids by the top of their boxes; equal ones in document order, so that the row's order gives nothing away."""
-    return sorted(boxes, key=lambda node: (boxes[node].y, prepared.page.position(node)))
 
 
 def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
@@ -114,50 +82,90 @@ def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box
 # --- asking ---
 
 
-class GroupStrategy(Protocol):
-    """A strategy that offers the ranked candidates group by group."""
+class GroupStrategy(ABC):
+    """Offers the ranked candidates group by group, and merges the groups' answers by a rule."""
 
-    @property
-    def form(self) -> QuestionOptions: ...
+    needs_ranking = True
 
-    @property
-    def merge_rule(self) -> MergeRule: ...
+    def __init__(
+        self,
+        pack: PromptPack,
+        group_size: int = RELEASED_SIZE,
+        merge: MergeRule = "final-round",
+        form: QuestionOptions | None = None,
+    ) -> None:
+        self.form = form or QuestionOptions()
+        self.merge_rule = merge
+        self._pack = pack
+        self._group_size = group_size
 
-    def grouping(self, prepared: PreparedStep) -> Grouping:
-        """Which elements are asked about together. Raises RowError."""
+    @abstractmethod
+    def build_question(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> Question:
+        """Builds the question about these candidates. Raises RowError."""
+
+    @abstractmethod
+    def read(self, question: Question) -> Reader:
+        """Returns the reader of the question's last reply."""
 
     def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
-        """What is worth saying of a step's groups and questions, by the names of the strategy's notes."""
+        """Counts for the step's notes, by the names that the strategy declares."""
+        return dict(self.grouping(prepared).notes)
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """One a group."""
+        """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`."""
+        return [self.build_question(prepared, ids, index) for index, ids in enumerate(self.grouping(prepared).groups)]
 
     def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
-        """The groups' picks among themselves."""
+        """The question about the groups' picks."""
+        return replace(self.build_question(prepared, picks, index), is_final_round=True)
 
-    def read(self, question: Question) -> Reader:
-        """How the question's last reply is read."""
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
+        return await ground_by_groups(self, prepared, model)
 
+    def reaches(self, prepared: PreparedStep) -> bool:
+        """Whether a positive is in some group. Raises RowError."""
+        positives = prepared.step.truth.positives
+        return not all(positives.isdisjoint(ids) for ids in self.grouping(prepared).groups)
 
-def offers_target(strategy: GroupStrategy, prepared: PreparedStep) -> bool:
-    """Whether a positive is in some group. Raises RowError."""
-    positives = prepared.step.truth.positives
-    return not all(positives.isdisjoint(ids) for ids in strategy.grouping(prepared).groups)
+    def grouping(self, prepared: PreparedStep) -> Grouping:
+        """Splits the ranked candidates from the top of the page down.
+
+        Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`. No group is left of a single candidate where
+        `group_size` drops a last group of one.
+        """
+        boxes = ranked_boxes(prepared.step, prepared.ranked)
+        # equal heights in document order, so that the row's order gives nothing away
+        ordered = sorted(boxes, key=lambda node: (boxes[node].y, prepared.page.position(node)))
+        split = [tuple(ordered)] if self.merge_rule == "single" else split_groups(ordered, self._group_size)
+        shown = [
+            ids
+            for ids in split
+            if not self.form.image or not is_crop_empty([boxes[node] for node in ids], prepared.picture.size)
+        ]
+        if split and not shown:
+            raise RowError("nothing_to_show", f"all {len(boxes)} ranked candidates lie far above or below the picture")
+        notes = nonzero_notes(
+            last_group_dropped=len(ordered) - sum(map(len, split)),
+            tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
+            group_off_picture=len(split) - len(shown),
+        )
+        return Grouping(tuple(self.form.ordered(shown, prepared.step.key, "groups")), notes)
 
 
 async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, model: Model) -> GroundingResult:
     """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
     session, rule = Session(model, prepared.step.key), strategy.merge_rule
+    opening = Conversation(())
     try:
         questions = await in_thread(strategy.questions, prepared)
-        opening = await _opening(strategy.form, questions, session)
+        if strategy.form.shared_turn1 and questions:
+            opening = await session.converse(questions[0], until=1)
         if opening.failure is not None:
             # the model would not say anything of the page: that is its answer to every group
-            session.replies.append(
-                build_reply(questions[0], (), GroundingReply(None, failure=opening.failure), opening.detail)
-            )
+            declined = GroundingReply(None, failure=opening.failure)
+            session.replies.append(build_reply(questions[0], (), declined, opening.detail))
             return session.ended(decision(session.replies[0]))
-        await _ask_groups(strategy, questions, session, opening.texts)
+        await session.ask_all(questions, strategy.read, opening.texts)
         picks = [r.element_id for r in session.replies if r.element_id is not None]
         if rule == "final-round" and len(picks) > 1:
             questions.append(await in_thread(strategy.final_round, prepared, picks, len(session.replies)))
@@ -169,30 +177,6 @@ async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, mode
     counts |= await in_thread(_price_of_sharing, questions, session.replies)
     notes = nonzero_notes(picture_resized=count_resized(questions), **counts)
     return session.ended(merge(session.replies, rule, ranked), notes=notes)
-
-
-async def _ask_groups(
-    strategy: GroupStrategy, questions: Sequence[Question], session: Session, said: Sequence[str]
-) -> None:
-    """One after the other. Replies that are still to come are waited for together; any other CallError ends it at once."""
-    waiting = ""
-    for question in questions:
-        try:
-            await session.ask(question, strategy.read(question), said)
-        except CallError as error:
-            if error.name != WAITING:
-                raise
-            # not the error itself, which holds this frame, and with it all pictures
-            waiting = error.detail
-    if waiting:
-        raise CallError(WAITING, waiting)
-
-
-async def _opening(form: QuestionOptions, questions: Sequence[Question], session: Session) -> Conversation:
-    """What all groups go on from: nothing, or the reply to the one turn 1 of the step."""
-    if not form.shared_turn1 or not questions:
-        return Conversation(())
-    return await session.converse(questions[0], until=1)
 
 
 # --- what a shared turn 1 saves ---

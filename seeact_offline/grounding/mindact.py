@@ -39,13 +39,11 @@ from seeact_offline.grounding.groups import ranked_boxes
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.models import is_text_to_text
-from seeact_offline.models.batch import WAITING
 from seeact_offline.pages.dom import Style
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import PromptPack, shipped_packs
 from seeact_offline.records import (
     OPERATIONS,
-    CallError,
     InputError,
     Message,
     Model,
@@ -72,7 +70,6 @@ PREVIOUS_ACTIONS = 5
 """The last so many are shown."""
 DEMONSTRATIONS = "mindact.demonstrations.json"
 """In the pack `seeact`: those that chat models are shown unless others are named."""
-"""Of a file of demonstrations."""
 
 
 # --- texts, for asking and for training alike ---
@@ -101,7 +98,7 @@ def answer_text(layout: Layout, place: int | None, operation: Operation) -> str:
 
 
 def option_letter(place: int) -> str:
-    """Of the option at this place, from 0."""
+    """Letter of the option at this place, from 0: options begin with B."""
     return letter(place + 1)
 
 
@@ -242,7 +239,8 @@ class MindactGrounding:
 
     async def _eliminate(self, prepared: PreparedStep, ids: Sequence[str], session: Session) -> Elimination:
         """The queue at its end. Raises StepError."""
-        await self._ask_first(prepared, session)
+        # these depend on no answer
+        await session.ask_all(await in_thread(self.questions, prepared), self.read)
         elimination = self.options.elimination(ids)
         for reply in session.replies:
             elimination.record(_group_answer(reply))
@@ -251,38 +249,22 @@ class MindactGrounding:
             elimination.record(_group_answer(await session.ask(question, self.read(question))))
         return elimination
 
-    async def _ask_first(self, prepared: PreparedStep, session: Session) -> None:
-        """The questions that depend on no answer: replies that are still to come are waited for together."""
-        waiting = ""
-        for question in await in_thread(self.questions, prepared):
-            try:
-                await session.ask(question, self.read(question))
-            except CallError as error:
-                if error.name != WAITING:
-                    raise
-                waiting = error.detail
-        if waiting:
-            raise CallError(WAITING, waiting)
-
     def _counts(self, ids: Sequence[str], ended: Elimination, replies: Sequence[Reply]) -> dict[str, int]:
-        layout = self.options.layout
+        layout, elimination = self.options.layout, self.options.elimination(ids)
+        # groups in the order of the queue, which is not that of their options
+        asked = []
+        for reply in replies:
+            asked.append((elimination.next_group(), _group_answer(reply)))
+            elimination.record(asked[-1][1])
         counted_back = sum(is_counted_back(text, layout, len(r.offered)) for r in replies for text in r.replies)
-        parts = rules_differ(ids, self.options.size, self.options.beyond, self._asked(ids, replies))
+        differ = rules_differ(ids, self.options.size, self.options.beyond, asked)
         return {
             "letter_beyond_choices": sum(reply.failure == BEYOND for reply in replies),
             "letter_counted_back": counted_back,
             "lone_candidate_unasked": int(ended.lone is not None),
             "winner_taken_back": int(ended.taken_back),
-            "elimination_rules_part": int(parts or counted_back > 0),
+            "elimination_rules_part": int(differ or counted_back > 0),
         }
-
-    def _asked(self, ids: Sequence[str], replies: Sequence[Reply]) -> list[tuple[tuple[str, ...], GroupAnswer]]:
-        """The groups in the order of the queue, which is not that of their options, and what was heard of each."""
-        elimination, asked = self.options.elimination(ids), []
-        for reply in replies:
-            asked.append((elimination.next_group(), _group_answer(reply)))
-            elimination.record(asked[-1][1])
-        return asked
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Whether one who knows the truth would end with a positive."""

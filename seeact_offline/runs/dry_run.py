@@ -378,7 +378,7 @@ class _Picking:
         return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read(text)
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        return await ground_by_groups(self, prepared, model)
+        return await ground_by_groups(cast("GroupStrategy", self), prepared, model)
 
 
 async def _count_all(passes: Sequence[_Pass], scores: Scores | None, counting: _Counting, watch: Watch) -> None:

@@ -15,17 +15,7 @@ from seeact_offline.grounding.pixel import PixelGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import (
-    Box,
-    CallError,
-    Candidate,
-    Completion,
-    InputError,
-    Operation,
-    Request,
-    Step,
-    Usage,
-)
+from seeact_offline.records import Box, CallError, Candidate, Completion, InputError, Operation, Request, Step, Usage
 from seeact_offline.replies.points import COORDINATES
 from tests.reference import pointing as reference
 from tests.scripted import Scripted
