@@ -239,11 +239,7 @@ STRATEGY = Strategy(
     turn2=Placeholders(("types",)),
     options=(
         Option(
-            "fuzzy_threshold",
-            "how alike two texts must be at least",
-            FUZZY_THRESHOLD,
-            read=percent,
-            metavar="PERCENT",
+            "fuzzy_threshold", "how alike two texts must be at least", FUZZY_THRESHOLD, read=percent, metavar="PERCENT"
         ),
     ),
     is_lettered=True,

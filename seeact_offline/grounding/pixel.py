@@ -102,11 +102,7 @@ class PixelGrounding:
     def _question(self, prepared: PreparedStep, picture: Crop, target: TargetPoint) -> Question:
         step, pack = prepared.step, self._pack
         width, height = picture.size
-        asked = {
-            "coordinates": describe(self._coordinates, picture.size),
-            "width": str(width),
-            "height": str(height),
-        }
+        asked = {"coordinates": describe(self._coordinates, picture.size), "width": str(width), "height": str(height)}
         turns = pack.messages(pack.render_turn1(step.task, step.history), pack.fill_turn2(asked))
         ideal = (ideal_plan(step), final_lines(target.text, step.truth.operation))
         return Question(
