@@ -17,6 +17,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
 AZURE_KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
+NO_KEY = "no-key-needed"
 SHORTEST_PASSWORD = 4
 LONGEST_URL = 4_000
 """Characters: looking for secrets takes time that grows with their square."""
@@ -59,7 +60,8 @@ def find_server(base_url: str | None) -> Server:
     for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE):
         hide(variable(name))
     from_environment = variable(VARIABLE)
-    if base_url is None and from_file(VARIABLE) and _key_of_the_process():
+    has_key = any(variable(name) and not from_file(name) for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE))
+    if base_url is None and from_file(VARIABLE) and has_key:
         raise ModelSpecError(
             VARIABLE, "in the environment, as the API key is, or the key in .env too", "it in .env alone"
         )
@@ -82,8 +84,15 @@ def find_server(base_url: str | None) -> Server:
     )
 
 
-def _key_of_the_process() -> bool:
-    return any(variable(name) and not from_file(name) for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE))
+def azure_key(server: Server) -> str:
+    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other servers."""
+    return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
+
+
+def key_header(server: Server) -> dict[str, str]:
+    """The key of the environment in the header in which the server looks for it. A server of one's own may need none."""
+    azure = azure_key(server)
+    return {"api-key": azure} if azure else {"Authorization": f"Bearer {variable(KEY_VARIABLE) or NO_KEY}"}
 
 
 def address_of(base_url: str | None) -> str | None:

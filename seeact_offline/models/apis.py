@@ -16,7 +16,7 @@ from seeact_offline.records import Message, ModelSpecError
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a server says that a call has used."""
+    """The tokens that a call has used, by the server's count."""
 
     prompt: int
     completion: int
@@ -25,21 +25,21 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a reply says, in either API."""
+class ApiReply:
+    """A reply, in either API."""
 
     text: object
-    """A text or, of a server that does as it likes, anything else."""
+    """A text; a server that breaks the rules may send anything else."""
     refusal: str | None
     stopped_by: object
-    """Why it ends; `content_filter` and `length` as chat completions call them."""
+    """The reason for its end; `content_filter` and `length` as chat completions call them."""
     tokens: Tokens | None
     """None where the server does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one of them words things."""
+    """The words of one of them."""
 
     path: str
     conversation: str
@@ -50,7 +50,7 @@ class Api:
     """Sent besides."""
     message: Callable[[Message, str | None, dict[str, str]], dict[str, Any]]
     """A message, the URL of its picture, and how closely to look at it, as `{"detail": ...}` or nothing."""
-    read: Callable[[Any], Said | None]
+    read: Callable[[Any], ApiReply | None]
     """None for a body that is no reply."""
 
     def ours(self, options: ModelOptions) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Api:
 
 
 def find_api(options: ModelOptions, is_openai: bool) -> Api:
-    """Raises ModelSpecError for a name that is none."""
+    """The API that `model_args` name. Raises ModelSpecError for another name."""
     asked = options.model_args.get("api", "chat")
     known = {"chat": OPENAI_CHAT if is_openai else CHAT, "responses": RESPONSES}
     if asked not in known:
@@ -79,14 +79,14 @@ def _chat_message(message: Message, url: str | None, look: dict[str, str]) -> di
     return {"role": message.role, "content": parts}
 
 
-def _read_chat(body: Any) -> Said | None:
+def _read_chat(body: Any) -> ApiReply | None:
     choices = _of(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = _of(choice, "message")
     if not isinstance(message, dict):
         return None
     tokens = _tokens(_of(body, "usage"), ("prompt_tokens", "completion_tokens", "prompt_tokens_details"))
-    return Said(message.get("content"), _text(message.get("refusal")), _of(choice, "finish_reason"), tokens)
+    return ApiReply(message.get("content"), _text(message.get("refusal")), _of(choice, "finish_reason"), tokens)
 
 
 CHAT = Api(
@@ -119,7 +119,7 @@ def _response_message(message: Message, url: str | None, look: dict[str, str]) -
     return {"role": message.role, "content": [{"type": "input_text", "text": text}, picture]}
 
 
-def _read_response(body: Any) -> Said | None:
+def _read_response(body: Any) -> ApiReply | None:
     output = _of(body, "output")
     if not isinstance(output, list):
         return None
@@ -129,7 +129,7 @@ def _read_response(body: Any) -> Said | None:
     refusals = [_of(part, "refusal") for part in parts if _of(part, "type") == "refusal"]
     reason = _of(_of(body, "incomplete_details"), "reason")
     tokens = _tokens(_of(body, "usage"), ("input_tokens", "output_tokens", "input_tokens_details"))
-    return Said(
+    return ApiReply(
         text="".join(text for text in texts if isinstance(text, str)),
         refusal=_text(refusals[0]) if refusals else None,
         stopped_by="length" if reason == "max_output_tokens" else reason or _of(body, "status"),

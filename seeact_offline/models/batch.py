@@ -1,8 +1,7 @@
-"""Asking in batches: files of requests in, files of replies out, in the form that OpenAI's batches and `vllm run-batch` share.
+"""Asking in batches: files of requests, files of replies, in the form that OpenAI's batches and `vllm run-batch` share.
 
-A model that is never called answers from the store of paid replies, the one that live runs keep theirs in, and takes down
-what it has no reply to. A request is put, and its reply read, as the `openai/` provider does it: a reply that came in a file is
-the same as one that was asked for.
+A model that is never called answers from the store of paid replies, as live runs do, and notes the requests that have no reply there.
+Requests are written and replies read as the live provider does it, so a reply from a file equals one from a call.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _NOT_CARRIED_OUT = ("batch_expired", "batch_cancelled")
 
 
 class BatchCodec:
-    """How the `openai/` provider puts a request and reads a reply, with nothing sent."""
+    """Writes requests and reads replies as the live provider does, and sends nothing."""
 
     def __init__(self, spec: Any, options: ModelOptions, refusals: Sequence[Mapping[str, Any]] = ()) -> None:
         """`refusals`: noted by `give_way` in earlier waves. Raises ModelSpecError for a model that takes no batches."""
@@ -42,24 +41,25 @@ class BatchCodec:
         self.refusals: list[Mapping[str, Any]] = []
         """The server's words on parameters of ours that it does not take: they are left out from the next wave on."""
         first = self.parameters
-        for refusal in refusals:
-            self._note(self.parameters, refusal)
+        for said in refusals:
+            refusal = Failure("bad_request", str(said.get("detail")), status=said.get("status"), body=said.get("body"))
+            self.give_way(self.parameters, refusal)
         self.ever_sent = tuple(dict.fromkeys([*first, *self.parameters]))
         """Names of parameters that some wave so far may have held."""
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """As of the live model: so that replies are shared."""
+        """That of the live model, so replies are shared."""
         return {**self._model.identity, **self._source.code, **version_of(self._options)}
 
     @property
     def by_place(self) -> bool:
-        """Whether equal requests of two places are two."""
+        """Equal requests of two places are two."""
         return self._options.asks_each
 
     @property
     def url(self) -> str:
-        """What every line says that it is for."""
+        """The path that every line names."""
         return f"/v1{self._model.api.path}"
 
     @property
@@ -67,41 +67,31 @@ class BatchCodec:
         """Names of those that are sent now."""
         return (*self._model.parameters.sent, *([DETAIL] if self._model.parameters.sends_detail else []))
 
-    async def line(self, key: str, request: Request) -> bytes:
-        """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be encoded."""
-        head = json.dumps({"custom_id": key, "method": "POST", "url": self.url})
-        return b"".join([head.removesuffix("}").encode(), b', "body": ', await self._body(request), b"}\n"])
-
-    async def _body(self, request: Request) -> bytes:
-        model = self._model
-        urls = [
-            await model.pictures.get(message.picture) for message in request.messages if message.picture is not None
-        ]
-        return model.body(request, urls, model.parameters.sent, model.parameters.sends_detail)
-
-    def read(self, body: object) -> Completion | Failure:
-        """What the body of a success says."""
-        outcome = self._model.read(json.dumps(body).encode(), {})
-        return replace(outcome, usage=priced(outcome.usage, self._options.price))
-
-    def give_way(self, sent: Collection[str], failure: Failure) -> bool:
-        """Whether it refuses one of our own parameters among those that were `sent`, which is left out from now on."""
-        return self._note(sent, {"status": failure.status, "detail": failure.detail, "body": failure.body})
-
-    def _note(self, sent: Collection[str], refusal: Mapping[str, Any]) -> bool:
-        before = self._model.dropped
-        said = Failure(
-            "bad_request", str(refusal.get("detail")), status=refusal.get("status"), body=refusal.get("body")
-        )
-        given = self._model.parameters.give_way(sent, said)
-        if self._model.dropped != before:
-            self.refusals.append(refusal)
-        return given
-
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters that are left out, as the live model names them."""
         return self._model.dropped
+
+    async def line(self, key: str, request: Request) -> bytes:
+        """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be encoded."""
+        model, pictures = self._model, [one.picture for one in request.messages if one.picture is not None]
+        urls = [await model.pictures.get(picture) for picture in pictures]
+        body = model.body(request, urls, model.parameters.sent, model.parameters.sends_detail)
+        head = json.dumps({"custom_id": key, "method": "POST", "url": self.url})
+        return b"".join([head.removesuffix("}").encode(), b', "body": ', body, b"}\n"])
+
+    def read(self, body: object) -> Completion | Failure:
+        """Reads the body of a success."""
+        outcome = self._model.read(json.dumps(body).encode(), {})
+        return replace(outcome, usage=priced(outcome.usage, self._options.price))
+
+    def give_way(self, sent: Collection[str], failure: Failure) -> bool:
+        """True if it refuses one of our own parameters among those that were `sent`, which is left out from now on."""
+        before = self.dropped
+        given = self._model.parameters.give_way(sent, failure)
+        if self.dropped != before:
+            self.refusals.append({"status": failure.status, "detail": failure.detail, "body": failure.body})
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +123,11 @@ class BatchModel:
         raise CallError(WAITING, "its reply is still to come")
 
     def missing(self, step: StepKey) -> list[PendingRequest]:
-        """What the step has asked in vain since this was last called, in order of asking."""
+        """Requests of the step without a reply since this was last called, in order of asking."""
         return self._missing.pop(step, [])
 
     async def aclose(self) -> None:
-        """The store is closed by whoever opened it."""
+        """Leaves the store open: its owner closes it."""
 
 
 # --- what came back ---
@@ -152,13 +142,13 @@ class Result:
 
     @property
     def kept(self) -> CachedReply | None:
-        """The model's answer, if only that it declines; None for a call without an answer."""
+        """The model's answer, which may be that it declines; None for a call without an answer."""
         answer = self.outcome if isinstance(self.outcome, Completion) else self.outcome.error
         return CachedReply.of(answer) if isinstance(answer, Completion) or answer.answered else None
 
 
 def read_result(line: bytes, codec: BatchCodec) -> Result:
-    """A line of an output or error file. Raises ValueError for one that is none."""
+    """Reads a line of an output or error file. Raises ValueError for one that is neither."""
     try:
         row = json.loads(line)
     except RecursionError as error:
@@ -169,8 +159,7 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
 
 
 def _outcome(response: Any, error: Any, codec: BatchCodec) -> Completion | Failure:
-    status = response.get("status_code") if isinstance(response, dict) else None
-    body = response.get("body") if isinstance(response, dict) else None
+    status, body = (response.get("status_code"), response.get("body")) if isinstance(response, dict) else (None, None)
     if isinstance(error, str) and error:
         # vLLM's word for whatever it stumbled over, under a status that says little
         return Failure("api_error", failures.scrubbed(error))
@@ -178,11 +167,6 @@ def _outcome(response: Any, error: Any, codec: BatchCodec) -> Completion | Failu
         return codec.read(body)
     if isinstance(status, int) and not isinstance(status, bool):
         return failures.of_status(status, {}, json.dumps(body or error).encode())
-    return _never_asked(error)
-
-
-def _never_asked(error: Any) -> Failure:
-    """A line without a response."""
     code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
-    name = code if code in _NOT_CARRIED_OUT else "api_error"
-    return Failure(name, failures.scrubbed(str(said or error or "neither a response nor an error")))
+    detail = failures.scrubbed(str(said or error or "neither a response nor an error"))
+    return Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)

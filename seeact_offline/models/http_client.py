@@ -11,6 +11,8 @@ import sys
 from typing import Any
 
 MAX_REPLY_BYTES = 8_000_000
+CONNECT_S = 10.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PACKED = ("content-encoding", "content-length", "transfer-encoding")
 """Headers of a body as it was sent, which no longer hold once it is read and unpacked."""
 
@@ -37,12 +39,16 @@ def bounded_client(**settings: Any) -> Any:
     return BoundedClient(follow_redirects=False, **settings)
 
 
-def response_class() -> Any:
-    """What the SDK's calls give back unread when they are asked to `cast_to` it; of httpx or httpx2, whichever it uses."""
+def library() -> Any:
+    """httpx or httpx2, whichever the SDK uses."""
     from openai import DefaultAsyncHttpxClient
 
-    library = DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]
-    return sys.modules[library].Response
+    return sys.modules[DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
+
+
+def environment_settings(host: str) -> dict[str, Any]:
+    """Settings of a client: a proxy set for the outside world does not reach this machine's own servers."""
+    return {"trust_env": False} if host in _LOOPBACK else {}
 
 
 async def _read(response: Any) -> bytes:

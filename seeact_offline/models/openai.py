@@ -1,7 +1,7 @@
 """OpenAI's models, and any other server that speaks its API, through the openai SDK. See docs/servers.md.
 
-An attempt is one call of the SDK, which is told not to repeat it: what is asked again, and when the run stops, is decided in
-`opened`. Failures are named in `failures`.
+An attempt is one call of the SDK, which is told not to repeat it: `retrying` decides what is asked again, `breaker` when the run stops,
+and `failures` names the failures.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
-from seeact_offline.models.address import AZURE_KEY_VARIABLE, KEY_VARIABLE, Server, address_of, find_server
-from seeact_offline.models.apis import Said, Tokens, find_api
+from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
+from seeact_offline.models.apis import ApiReply, find_api
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.http_client import ReplyTooLarge, bounded_client, response_class
+from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, bounded_client, environment_settings, library
 from seeact_offline.models.image_tokens import rule_named
 from seeact_offline.models.parameters import DETAIL, Parameters, chosen_parameters
 from seeact_offline.models.prices import LISTED_HOSTS
@@ -29,8 +29,6 @@ from seeact_offline.records import CallRecord, Completion, ModelSpecError, Reque
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_CONNECT_S = 10.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PICTURE = secrets.token_hex(16)
 """Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to
 escape. No page can know it."""
@@ -54,7 +52,6 @@ class OpenAIModel:
         self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
         self.server = self._server.address
         self._client: AsyncOpenAI | None = None
-        self._headers: dict[str, Any] = {}
 
     @property
     def identity(self) -> dict[str, object]:
@@ -73,10 +70,10 @@ class OpenAIModel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the user should know of the options given."""
+        """Remarks for the user on the options given."""
         if "image_detail" not in self._options.typed or self._server.is_openai or self._server.is_azure:
             return ()
-        return (f"image_detail is OpenAI's own: {self._server.address} may take no notice of it",)
+        return (f"image_detail is OpenAI's own: {self._server.address} may ignore it",)
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
@@ -84,6 +81,7 @@ class OpenAIModel:
         return lambda: self._attempt(request, urls)
 
     async def aclose(self) -> None:
+        """Safe to call twice."""
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -99,13 +97,14 @@ class OpenAIModel:
                 return outcome
 
     async def _post(self, body: bytes) -> Completion | Failure:
-        from openai import APIStatusError, OpenAIError
+        from openai import APIStatusError, Omit, OpenAIError
 
-        client = self._opened()
+        client, azure = self._opened(), azure_key(self._server)
+        headers: Any = {"api-key": azure, "Authorization": Omit()} if azure else {}
         try:
             async with asyncio.timeout(self._options.timeout_s):
                 response = await client.post(
-                    self.api.path, cast_to=response_class(), content=body, options={"headers": self._headers}
+                    self.api.path, cast_to=library().Response, content=body, options={"headers": headers}
                 )
         except APIStatusError as error:
             return failures.of_status(error.status_code, error.response.headers, error.response.content)
@@ -128,7 +127,7 @@ class OpenAIModel:
         )
 
     def read(self, content: bytes, headers: Mapping[str, str]) -> Completion | Failure:
-        """What a success says. Nothing of it is sure to be as documented."""
+        """Reads the body of a success. Nothing of it is sure to be as documented."""
         who = self._server.address
         try:
             body = json.loads(content)
@@ -141,8 +140,10 @@ class OpenAIModel:
             return failures.of_body(body, headers) or failures.malformed(detail)
         return self._outcome(said, headers)
 
-    def _outcome(self, said: Said, headers: Mapping[str, str]) -> Completion | Failure:
-        usage = _usage(said.tokens)
+    def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
+        usage = Usage(calls=1, cost_usd=None, unreported=1)
+        if (tokens := said.tokens) is not None:
+            usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
         if said.refusal or said.stopped_by == "content_filter":
             detail = failures.scrubbed(said.refusal or "stopped by the server's content filter")
             return Failure("refused", detail, usage=usage)
@@ -155,25 +156,23 @@ class OpenAIModel:
             return Failure("empty_reply", detail, usage=usage)
         if not isinstance(said.text, str):
             return failures.malformed(f"the reply's content is a {type(said.text).__name__}")
-        return Completion(redact(said.text), usage, CallRecord(request_id=_request_id(headers)))
+        named = headers.get("x-request-id") or headers.get("request-id")
+        request_id = failures.scrubbed(named)[:_REQUEST_ID_CHARS] if named else None
+        return Completion(redact(said.text), usage, CallRecord(request_id=request_id))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop, and its import takes most of a second."""
         if self._client is None:
-            from openai import AsyncOpenAI, Omit, Timeout
+            from openai import AsyncOpenAI, Timeout
 
-            if azure := _azure_key(self._server):
-                self._headers = {"api-key": azure, "Authorization": Omit()}
-            timeout = Timeout(self._options.timeout_s, connect=min(_CONNECT_S, self._options.timeout_s))
-            # a proxy set for the outside world does not reach this machine's own servers
-            local = {"trust_env": False} if self._server.host in _LOOPBACK else {}
+            timeout = Timeout(self._options.timeout_s, connect=min(CONNECT_S, self._options.timeout_s))
             self._client = AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._server.url,
                 default_query=dict(self._server.query),
                 timeout=timeout,
                 max_retries=0,
-                http_client=bounded_client(timeout=timeout, **local),
+                http_client=bounded_client(timeout=timeout, **environment_settings(self._server.host)),
             )
         return self._client
 
@@ -190,7 +189,7 @@ def _parameters(options: ModelOptions, server: Server) -> Parameters:
 
 def _api_key(server: Server) -> str:
     """The key from the environment. A server of one's own may need none, but the SDK insists on sending one."""
-    key = _azure_key(server) or variable(KEY_VARIABLE)
+    key = azure_key(server) or variable(KEY_VARIABLE)
     if not key and server.is_default:
         raise ModelSpecError(
             "model",
@@ -199,24 +198,7 @@ def _api_key(server: Server) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelSpecError(KEY_VARIABLE, "printable ASCII", "other characters")
-    return key or "no-key-needed"
-
-
-def _azure_key(server: Server) -> str:
-    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other servers."""
-    return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
-
-
-def _usage(tokens: Tokens | None) -> Usage:
-    """The tokens of one call, as far as the server counts them."""
-    if tokens is None:
-        return Usage(calls=1, cost_usd=None, unreported=1)
-    return Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
-
-
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    found = headers.get("x-request-id") or headers.get("request-id")
-    return failures.scrubbed(found)[:_REQUEST_ID_CHARS] if found else None
+    return key or NO_KEY
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:

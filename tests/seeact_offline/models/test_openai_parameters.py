@@ -210,9 +210,7 @@ def test_that_a_server_may_not_look_as_closely_is_said() -> None:
     def remarks(url: str | None, *typed: str) -> tuple[str, ...]:
         return OpenAIModel("m", ModelOptions(base_url=url, typed=frozenset(typed))).remarks
 
-    assert remarks("http://h/v1", "image_detail") == (
-        "image_detail is OpenAI's own: http://h/v1 may take no notice of it",
-    )
+    assert remarks("http://h/v1", "image_detail") == ("image_detail is OpenAI's own: http://h/v1 may ignore it",)
     assert remarks("http://h/v1") == remarks(None, "image_detail") == ()
 
 
