@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.cli import evaluate, grounding_options, options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.watching import Told
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS
 from seeact_offline.runs.ablate import ablate_markup
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     markings = markings_of(args.kinds, args.positions, args.turn1)
-    found = ablate_markup(evaluate.config_of(args), markings, Told())
+    found = ablate_markup(evaluate.config_of(args), markings, TerminalWatch())
     table = ablation_table(found.path, [one.name for one in markings], complete=not found.n_left)
     say(_write(found.path, table).body())
     say(f"\nTable: {found.path / 'table.md'}")

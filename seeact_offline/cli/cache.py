@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.files.places import cache_folder
-from seeact_offline.files.store import Held, Store
+from seeact_offline.files.store import Store, StoreSummary
 from seeact_offline.files.table import Table
 from seeact_offline.runs.evaluation import REPLIES
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         if store.remark:
             note(store.remark)
         if args.action == "list":
-            say(_listed(path, [one for one in store.held() if args.model in (None, one.about)]))
+            say(_listed(path, [one for one in store.summaries() if args.model in (None, one.about)]))
         else:
             today = datetime.now(UTC).date()
             oldest = date.fromordinal(max(1, today.toordinal() - args.days)).isoformat()
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _listed(path: Path, held: list[Held]) -> str:
+def _listed(path: Path, held: list[StoreSummary]) -> str:
     rows = [(one.about or "not known", one.texts, f"{one.characters / 1e6:.1f}", one.first, one.used) for one in held]
     table = Table(header=("model", "replies", "MB", "first", "last used"), rows=rows)
     return f"{path}\n\n{table.markdown()}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.watching import Told
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes, own_options
 from seeact_offline.models import IMAGE_DETAILS, usage
@@ -209,7 +209,7 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
         raise InputError(refused[0], "one model and one grounding with it", f"{len(models)} and {len(args.grounding)}")
     reporters, groundings = open_reporters(args.report_to), args.grounding
     config = config_of(args, model=models[0], grounding=groundings[0])
-    grid = evaluate_grid(config, models=models, groundings=groundings, watch=Told())
+    grid = evaluate_grid(config, models=models, groundings=groundings, watch=TerminalWatch())
     say(build_table(2, [grid.path]).body())
     say(f"\nA folder a run in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
     for done in grid.runs:
@@ -223,7 +223,7 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
 
 def _run_one(args: argparse.Namespace) -> int:
     if args.dry_run:
-        say(dry_run(config_of(args), watch=Told()).report())
+        say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
     if args.baseline is not None:
         # refused before anything is asked
@@ -231,9 +231,9 @@ def _run_one(args: argparse.Namespace) -> int:
     reporters = open_reporters(args.report_to)
     config = config_of(args)
     if args.batch is None:
-        return _finish(args, config, evaluate(config, watch=Told()), reporters)
+        return _finish(args, config, evaluate(config, watch=TerminalWatch()), reporters)
     action, folder = args.batch
-    report = run_batch(config, action, Path(folder), watch=Told())
+    report = run_batch(config, action, Path(folder), watch=TerminalWatch())
     if report.run is None:
         say(report.text)
         return 1 if report.failed or report.lost or report.odd else 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
-from seeact_offline.cli.watching import Told
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
 from seeact_offline.finetune.baselines import BASELINES
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.finetune.tuning import fine_tune
 
     # one of several processes speaks for all
-    tuned = fine_tune(asked_of(args), Told() if speaks() else Watch())
+    tuned = fine_tune(asked_of(args), TerminalWatch() if speaks() else Watch())
     if speaks():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
         for one in tuned.results:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from seeact_offline.cli.output import note
+from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import percent
 from seeact_offline.records import Prediction, StepScore, Usage
+from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,6 +119,23 @@ class RunProgress(StepProgress):
     def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:
         self.tally.add(prediction, score)
         self.advance(self.tally.text, resumed)
+
+
+class TerminalWatch(Watch):
+    """Prints the progress and remarks of a run to the terminal."""
+
+    def begun(self, dataset: object) -> None:
+        if dataset == "sample":
+            say(NOT_THE_PAPERS)
+
+    def note(self, text: str) -> None:
+        note(text)
+
+    def steps(self, total: int, label: str) -> RunProgress:
+        return RunProgress(total, label)
+
+    def ranking(self, total: int, label: str) -> StepProgress:
+        return StepProgress(total, label)
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
-from seeact_offline.cli.watching import Told
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files import markdown
 from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import write_whole
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         # refused before anything is ranked
         _curve_of(path)
     config = RankConfig(**{field.name: getattr(args, field.name) for field in fields(RankConfig)})
-    ranking = rank(config, args.out, Told(), args.format)
+    ranking = rank(config, args.out, TerminalWatch(), args.format)
     results = ranking.results
     if args.curve:
         results["curve"] = _write_curve(args, ranking.ranks, results)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seeact_offline.cli.output import say
-from seeact_offline.cli.watching import Told
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
 from seeact_offline.scoring.importers import IMPORTERS
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             "causes", "a run under one protocol", "several" if len(args.protocol) > 1 else "another program's"
         )
     if len(args.protocol) > 1:
-        done = rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=Told())
+        done = rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=TerminalWatch())
         return max(_several(done, args.out), int(bool(imported and imported.covered)))
     if imported is None:
         name = args.protocol[0] if args.protocol else None
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
                 oracle=args.oracle,
                 causes=args.causes,
                 out=args.out,
-                watch=Told(),
+                watch=TerminalWatch(),
             )
         )
     return max(_one(Run(folder)), int(bool(imported.covered)))
@@ -125,7 +125,7 @@ def _imported(args: argparse.Namespace) -> Imported:
         answered_only=args.answered_only,
         points=args.points,
         grounding=args.grounding,
-        watch=Told(),
+        watch=TerminalWatch(),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.evaluate import add_picture_arguments, config_of
 from seeact_offline.cli.output import say
+from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.shown_files import Pictures, Places, Sent, boxes_format, write_boxes, write_pictures
-from seeact_offline.cli.watching import Told
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Question
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     grounding = open_strategy(config).grounding
     step, task = _find(open_split(args.dataset, args.split, limit=args.limit), args.step)
     places = _places(args, config, step)
-    scores = ranking_stage(config, task, Told()).scores() if grounding.needs_ranking else None
+    scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
     try:
         prepared = prepare(step, scores, args.top_k, grounding.form.image)
         questions = grounding.questions(prepared)

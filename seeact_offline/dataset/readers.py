@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files.digest import known_digest, remembered
+from ..files.digest import cached_digest, cached_file_digest
 from ..records import DatasetError
 from .order import in_order
 from .rows import REQUIRED_COLUMNS, Row
@@ -80,7 +80,7 @@ class Files(Source):
         digests = []
         for path in self.paths:
             with _naming(path):
-                digests.append(known_digest(path))
+                digests.append(cached_file_digest(path))
         return " ".join(digests)
 
 
@@ -217,7 +217,7 @@ class MappedTable(Table):
     def digest(self) -> str:
         # the library's own fingerprint changes with the table, but is not the same for every copy
         batches = self.table.with_format("arrow").iter(batch_size=_BATCH_ROWS)
-        return remembered(f"table {self.table._fingerprint}", [len(self.table)], lambda: _digest_batches(batches))
+        return cached_digest(f"table {self.table._fingerprint}", [len(self.table)], lambda: _digest_batches(batches))
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         table = self.table.select_columns(list(columns))

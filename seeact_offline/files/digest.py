@@ -18,14 +18,14 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def known_digest(path: Path) -> str:
+def cached_file_digest(path: Path) -> str:
     """`file_digest`, computed once as long as the file keeps its size, times and inode. Raises OSError."""
     found = path.stat()
     stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino)
-    return remembered(str(path.resolve()), stamp, lambda: file_digest(path))
+    return cached_digest(str(path.resolve()), stamp, lambda: file_digest(path))
 
 
-def remembered(name: str, stamp: Sequence[object], compute: Callable[[], str]) -> str:
+def cached_digest(name: str, stamp: Sequence[object], compute: Callable[[], str]) -> str:
     """What `compute` returns, kept in the user's cache folder under `name` for as long as `stamp` stays the same."""
     record = (
         cache_folder() / "digests" / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"

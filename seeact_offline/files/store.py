@@ -34,7 +34,7 @@ COLUMNS = {"checksum": "TEXT", "about": "TEXT", "made": "TEXT", "used": "TEXT"}
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoreSummary:
     """Texts of one kind that a store holds."""
 
     about: str
@@ -47,7 +47,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class StoredText:
     """A text of the store."""
 
     text: str
@@ -72,7 +72,7 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             raise self.unusable(error) from error
 
-    def get(self, key: str) -> Text | None:
+    def get(self, key: str) -> StoredText | None:
         """None for an unknown key, and for a damaged text, which is removed. Raises InputError when the file breaks."""
         # as bytes, because a damaged value may not be text
         columns = "CAST(completion AS BLOB), CAST(checksum AS BLOB), made, used"
@@ -85,7 +85,7 @@ class Store:
             return None
         if used != _day():
             self._do("UPDATE completions SET used = ? WHERE key = ?", (_day(), key))
-        return Text(bytes(value).decode(), made if isinstance(made, str) else "")
+        return StoredText(bytes(value).decode(), made if isinstance(made, str) else "")
 
     def remove(self, key: str) -> None:
         """Removes a damaged text. Raises InputError."""
@@ -115,11 +115,13 @@ class Store:
             Path(lock.lock_file).unlink(missing_ok=True)
             lock.release()
 
-    def held(self) -> list[Held]:
+    def summaries(self) -> list[StoreSummary]:
         """What it holds, kind by kind. Raises InputError."""
         columns = "about, count(*), sum(length(completion)), min(made), max(coalesce(used, made))"
         rows = self._do(f"SELECT {columns} FROM completions GROUP BY about ORDER BY about", ()).fetchall()
-        return [Held(about or "", texts, size, first or "", used or "") for about, texts, size, first, used in rows]
+        return [
+            StoreSummary(about or "", texts, size, first or "", used or "") for about, texts, size, first, used in rows
+        ]
 
     def drop(self, before: str | None = None, about: str | None = None) -> int:
         """Removes the texts that were last used before this UTC day (YYYY-MM-DD), or on any day, of this kind, or of all; returns

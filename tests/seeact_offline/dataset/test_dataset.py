@@ -28,7 +28,7 @@ from seeact_offline.dataset import rows as rows_module
 from seeact_offline.dataset.order import in_order
 from seeact_offline.dataset.readers import JsonlFiles
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
-from seeact_offline.files.digest import remembered
+from seeact_offline.files.digest import cached_digest
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
@@ -536,7 +536,7 @@ def test_a_digest_that_is_remembered_is_not_computed_again(tmp_path: Path) -> No
         computed.append(1)
         return "abc"
 
-    assert [remembered("name", [stamp, 2.5], compute) for stamp in (1, 1, 7)] == ["abc"] * 3
+    assert [cached_digest("name", [stamp, 2.5], compute) for stamp in (1, 1, 7)] == ["abc"] * 3
     assert len(computed) == 2
 
 

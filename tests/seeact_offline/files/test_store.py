@@ -166,7 +166,7 @@ def test_texts_are_counted_by_what_they_are_about(path: Path) -> None:
     with opened(path) as store:
         for key, about in (("a", "one"), ("b", "two"), ("c", "two")):
             store.put(key, "text", about)
-        assert [(held.about, held.texts, held.characters) for held in store.held()] == [("one", 1, 4), ("two", 2, 8)]
+        assert [(held.about, held.texts, held.characters) for held in store.summaries()] == [("one", 1, 4), ("two", 2, 8)]
 
 
 def test_only_texts_that_were_last_used_before_a_day_are_dropped(path: Path) -> None:
@@ -202,7 +202,7 @@ def test_the_day_of_a_text_is_known(path: Path) -> None:
 def test_all_texts_can_be_dropped(filled: Path) -> None:
     with opened(filled) as store:
         assert store.drop() == len(TEXTS)
-        assert store.held() == []
+        assert store.summaries() == []
 
 
 def test_a_text_whose_checksum_is_gone_is_damaged(filled: Path) -> None:
