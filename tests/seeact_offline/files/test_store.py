@@ -166,7 +166,10 @@ def test_texts_are_counted_by_what_they_are_about(path: Path) -> None:
     with opened(path) as store:
         for key, about in (("a", "one"), ("b", "two"), ("c", "two")):
             store.put(key, "text", about)
-        assert [(held.about, held.texts, held.characters) for held in store.summaries()] == [("one", 1, 4), ("two", 2, 8)]
+        assert [(held.about, held.texts, held.characters) for held in store.summaries()] == [
+            ("one", 1, 4),
+            ("two", 2, 8),
+        ]
 
 
 def test_only_texts_that_were_last_used_before_a_day_are_dropped(path: Path) -> None:
