@@ -173,7 +173,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         "--protocol",
         default="seeact",
         metavar="NAME",
-        help=f"scoring rules: {' or '.join(PROTOCOLS)} (default: %(default)s)",
+        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: %(default)s)",
     )
     runs.add_argument(
         "--seed", type=int, default=argparse.SUPPRESS, metavar="N", help="of the bootstrap and the model (default: 0)"

@@ -29,7 +29,7 @@ from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
 from seeact_offline.scoring.importers import notes as notes_of_imports
-from seeact_offline.scoring.protocols import Protocol, find_protocol
+from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
 from seeact_offline.scoring.report import report
 from seeact_offline.scoring.results import ScoringOutput, assemble
 
@@ -74,7 +74,12 @@ class Finished:
 
     def protocol(self, name: str | None) -> Protocol:
         """The run's own for None. Raises InputError."""
-        return find_protocol(name or self.settings["protocol"], grounded=self.settings.get("grounding") != UNGROUNDED)
+        grounded = self.settings.get("grounding") != UNGROUNDED
+        return (
+            find_protocol(name, grounded=grounded)
+            if name
+            else recorded_protocol(self.settings["protocol"], grounded=grounded)
+        )
 
     def score(self, protocol: Protocol) -> ScoringOutput:
         settings = {name: value for name, value in self.settings.items() if name != IMPORT_NOTES}

@@ -1,6 +1,11 @@
 """The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to PROTOCOLS.
 
-Sources, and our choice where a published evaluator has no rule: docs/protocols.md.
+One from outside the package is a `Protocol` in any file, named as `FILE.py:NAME` or by an entry point of the group
+`seeact_offline.protocols`::
+
+    STRICT = replace(PROTOCOLS["seeact"], name="strict", success=rules.same_text)
+
+docs/protocols.md names the source of every rule, and what is ours where a published evaluator has none.
 """
 
 from __future__ import annotations
@@ -9,11 +14,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from seeact_offline.files.extensions import entry_point_names, load_named
 from seeact_offline.records import InputError
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.rules import Protocol, scored_as_answered
 
-__all__ = ["PROTOCOLS", "Protocol", "find_protocol", "headline"]
+__all__ = ["PROTOCOLS", "Protocol", "find_protocol", "headline", "known_protocols", "recorded_protocol"]
+
+GROUP = "seeact_offline.protocols"
+"""The entry points of protocols."""
 
 SEEACT = Protocol(
     "seeact",
@@ -110,20 +119,41 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
+def known_protocols() -> list[str]:
+    """The names of this package's protocols and of those that installed packages add."""
+    return [*PROTOCOLS, *entry_point_names(GROUP)]
+
+
 def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
-    """The protocol of that name; `grounded` is False for a run that asks for no element. Raises InputError listing the
-    names."""
-    if name not in PROTOCOLS:
-        raise InputError("protocol", f"one of {', '.join(PROTOCOLS)}", name)
-    return PROTOCOLS[name] if grounded else _without_element(PROTOCOLS[name])
+    """The protocol that a user names, also as `FILE.py:NAME`, whose code is then run. Raises InputError.
+
+    `grounded` is False for a run that asks for no element.
+    """
+    protocol = PROTOCOLS.get(name)
+    if protocol is None:
+        found = load_named(name, GROUP, "protocol")
+        if found is None:
+            raise InputError("protocol", f"one of {', '.join(known_protocols())}, or FILE.py:NAME", name)
+        if not isinstance(found.value, Protocol):
+            raise InputError("protocol", "a seeact_offline.scoring.rules.Protocol", f"{found.value!r:.80} of {name}")
+        protocol = replace(found.value, name=found.name, code=found.digest)
+    return protocol if grounded else _without_element(protocol)
+
+
+def recorded_protocol(name: str, *, grounded: bool = True) -> Protocol:
+    """The protocol that a file of a run names. Loads no other code than installed packages. Raises InputError."""
+    if name not in known_protocols():
+        raise InputError("protocol", f"one of {', '.join(known_protocols())}, or the run's own named again", name)
+    return find_protocol(name, grounded=grounded)
 
 
 def headline(protocol: str, metric: str, figure: Mapping[str, Any]) -> dict[str, Any]:
-    """What the protocol quotes of a figure of `results.json`: the `average` (`macro` or `micro`), its `value`, `ci95` and `se`.
+    """The quoted average of a figure of `results.json`: its name (`macro` or `micro`), its `value`, `ci95` and `se`.
 
-    The last two are None where the results are from before they were kept. Of an unknown protocol it is the macro average.
+    The last two are None where the results are from before they were kept. A protocol from outside the package has its average
+    noted in the figure (`quoted`); any other unknown one has the macro average.
     """
-    average = PROTOCOLS.get(protocol, SEEACT).average_of(metric)
+    average = figure.get("quoted") or PROTOCOLS.get(protocol, SEEACT).average_of(metric)
     prefix = "" if average == "macro" else "micro_"
     spread = {name: figure.get(f"{prefix}{name}") for name in ("ci95", "se")}
     return {"average": average, "value": figure[average], **spread}

@@ -30,6 +30,19 @@ PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 """Notes of a prediction that `price_of_batching` sums up."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResultsFigure(Metric):
+    """A metric of `results.json`."""
+
+    quoted: str | None = None
+    """The average that a protocol from outside the package quotes; None for a protocol of this package."""
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """As `results.json` has it."""
+        return {name: value for name, value in asdict(self).items() if name != "quoted" or value}
+
+
 class Results(msgspec.Struct, frozen=True):
     """The entries of `results.json` that other programs of this project read. Those with a default are missing in files of
     earlier versions."""
@@ -40,10 +53,10 @@ class Results(msgspec.Struct, frozen=True):
     protocol: str
     n_tasks: int
     n_steps: int
-    element_accuracy: Metric | None
+    element_accuracy: ResultsFigure | None
     """None, as is `step_success_rate`, for a run that asks for no element."""
-    operation_f1: Metric
-    step_success_rate: Metric | None
+    operation_f1: ResultsFigure
+    step_success_rate: ResultsFigure | None
     task_success_rate: dict[str, float | None]
     usage: dict[str, Any]
     waterfall: Any = None
@@ -61,7 +74,7 @@ class Results(msgspec.Struct, frozen=True):
     def headlines(self) -> dict[str, float]:
         """Metric -> the average that the protocol quotes, of the metrics that the run has."""
         figures = {name: getattr(self, name) for name in METRICS}
-        known = {name: asdict(figure) for name, figure in figures.items() if figure is not None}
+        known = {name: figure.named for name, figure in figures.items() if figure is not None}
         return {name: headline(self.protocol, name, figure)["value"] for name, figure in known.items()}
 
 
@@ -115,6 +128,12 @@ def assemble(
         _, summary = summarise(*others, protocol, settings["top_k"] or 0, settings["seed"])
         rest = results_json(summary, {}, {})
         results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | {name: rest[name] for name in FIGURES}
+    if protocol.code:
+        results["protocol_code"] = protocol.code
+        for part in (results, *results.get("by_split", {}).values(), results.get("without_flagged", {})):
+            for name in (*METRICS, "point_accuracy", "ceiling"):
+                if part.get(name) is not None:
+                    part[name]["quoted"] = protocol.average_of(name)
     return ScoringOutput(results, rows(scores, predictions, truths))
 
 

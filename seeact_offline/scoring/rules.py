@@ -86,6 +86,8 @@ class Protocol:
     headline_of_f1: HeadlineRule
     unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
     """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
+    code: str = ""
+    """Digest of the file that holds it; empty for a protocol of this package."""
 
     def average_of(self, metric: str) -> str:
         """The average that it quotes of this figure: `macro` or `micro`."""
@@ -113,7 +115,7 @@ def sentence(rule: Callable[..., object] | None) -> str:
     return str(rule.__doc__ or name).partition("\n")[0].rstrip(".")
 
 
-RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "unknowns"})
+RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "unknowns", "code"})
 """The fields of a protocol that hold a rule, in order."""
 
 

@@ -45,7 +45,7 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
     run, causes, done = runs[0], runs[0].results.waterfall, runs[0].results.step_success_rate
     if not isinstance(causes, dict) or not all(isinstance(loss, dict) for loss in causes.values()):
         raise InputError("runs", "a run whose results say what each cause costs", f"{run.name}; score it again")
-    average = run.protocol.average_of("step_success_rate")
+    average = run.average("step_success_rate")
     losses = [{"cause": cause, "share": loss[average], "steps": loss["steps"]} for cause, loss in causes.items()]
     return {
         "label": _labels_with_split(runs)[0],
@@ -96,7 +96,7 @@ def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
     """With the split and the average that a run's protocol quotes, where these differ."""
     parts = [
         [run.results.split for run in runs],
-        [run.protocol.average_of("step_success_rate") for run in runs],
+        [run.average("step_success_rate") for run in runs],
     ]
     parting = [one for one in parts if len(set(one)) > 1]
     return [", ".join(words) for words in zip(labels(runs), *parting, strict=True)]

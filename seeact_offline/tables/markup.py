@@ -145,7 +145,7 @@ def _row(run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
         "position": marking.position,
         "turn1": marking.turn1,
         "folder": folder,
-        **{name: asdict(getattr(results, name)) for name, _ in METRICS},
+        **{name: getattr(results, name).named for name, _ in METRICS},
         "difference_to_best": None if run is best else _differences(run, best),
         "paper": None if paper is None else dict(paper),
         "usage": results.usage,

@@ -19,7 +19,7 @@ from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.paired import METRICS as STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.results import Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
@@ -80,6 +80,11 @@ class TableRun:
         """The default one where it is not known."""
         return PROTOCOLS.get(self.results.protocol, PROTOCOLS["seeact"])
 
+    def average(self, metric: str) -> str:
+        """The average that its protocol quotes."""
+        found = getattr(self.results, metric)
+        return (found and found.quoted) or self.protocol.average_of(metric)
+
     @property
     def method(self) -> str:
         return f"{self.results.grounding}, {self.results.model}"
@@ -99,9 +104,16 @@ class TableRun:
         return self._quoted(metric, getattr(self.results, metric))
 
     def figure_over(self, steps: Sequence[StepRow], metric: str) -> Figure | None:
-        """The metric over those of these steps that count, averaged as the protocol does."""
-        if getattr(self.results, metric) is None:
+        """The metric over those of these steps that count, averaged as the protocol does.
+
+        Raises InputError for a protocol from outside the package, whose rules of averaging are not at hand.
+        """
+        found = getattr(self.results, metric)
+        if found is None:
             return None
+        if found.quoted and self.results.protocol not in PROTOCOLS:
+            expected = "runs scored by a protocol of this package, to average some of their steps"
+            raise InputError("runs", expected, f"{self.name}, by {self.results.protocol}")
         counted = [step for step in steps if step.outcome != LEFT_OUT]
         average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
         values = [getattr(step, STEP_FIELDS[metric]) or 0.0 for step in counted]
@@ -112,7 +124,9 @@ class TableRun:
     def _quoted(self, metric: str, found: Metric | None) -> Figure | None:
         if found is None:
             return None
-        quoted = headline(self.results.protocol, metric, asdict(found))
+        quoted = headline(
+            self.results.protocol, metric, found.named if isinstance(found, ResultsFigure) else asdict(found)
+        )
         return Figure(found.macro, found.micro, **quoted, method=found.method)
 
 

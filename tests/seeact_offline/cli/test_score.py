@@ -68,7 +68,7 @@ def test_a_registered_protocol_is_offered_and_scores(
     cli: Cli, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROTOCOLS, "toy", replace(PROTOCOLS["mindact"], name="toy"))
-    assert "or toy (default: the run's" in " ".join(cli("score", "--help").out.split())
+    assert "toy or FILE.py:NAME (default: the run's" in " ".join(cli("score", "--help").out.split())
     assert cli("score", finished, "--protocol", "toy", "--out", tmp_path / "toy").status == 0
     assert read_json(tmp_path / "toy" / "results.json")["protocol"] == "toy"
 

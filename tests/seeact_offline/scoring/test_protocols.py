@@ -47,7 +47,9 @@ def test_a_registered_protocol_is_found_by_its_name(toy: Protocol) -> None:
 
 
 def test_a_registered_protocol_is_named_where_another_is_unknown(toy: Protocol) -> None:
-    with pytest.raises(InputError, match=r"^protocol: expected one of seeact, mindact, .*, toy, got x"):
+    with pytest.raises(
+        InputError, match=r"^protocol: expected one of seeact, mindact, .*, toy, or FILE\.py:NAME, got x"
+    ):
         find_protocol("x")
 
 
