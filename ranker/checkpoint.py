@@ -1,7 +1,7 @@
 """A checkpoint folder or hub id -> a sequence classifier and its tokenizer, checked before anything is scored.
 
-A checkpoint may come from anyone, so `ranker.untrusted` checks what its files say. Its own code is never run, and no file is
-read that the digest does not cover.
+A checkpoint may come from anyone, so `ranker.untrusted` reads its files. Its own code is never run, and no file is read that the
+digest does not cover.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ranker.untrusted import (
     SETTINGS_FILES,
     VOCABULARY_FILES,
     Settings,
-    bounded,
+    check_size,
     check_tokenizer,
-    check_weights,
     first_line,
     matching,
     one_sentence,
     read_settings,
+    read_weights,
     shown,
     weight_files,
 )
@@ -86,17 +86,23 @@ class Checkpoint:
 def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_order: PairOrder | None) -> Checkpoint:
     """Loads and checks a checkpoint. Raises RankerError, in one sentence, if it cannot score pairs."""
     folder = find_folder(model)
-    settings = read_settings(folder, model)
-    _refuse_other_kinds(settings, model)
+    settings, content = read_settings(folder, model)
+    names = settings.architectures or []
+    if names and not any(name.endswith("ForSequenceClassification") for name in names):
+        raise RankerError("model", "a sequence classifier", f"{model}, which is {shown(', '.join(names))}")
     where = _choose_device(device)
-    loaded = _load_classifier(folder, model, _choose_dtype(dtype, where, str(settings.model_type), model))
+    chosen = _choose_dtype(dtype, where, str(settings.model_type), model)
+    loaded, missing = _load_model(folder, model, content, chosen)
+    # Missing weights were filled with random numbers: the scores would mean nothing.
+    if missing:
+        found = f"{model}, which lacks {len(missing)} of its weights, {missing[0]} first"
+        raise RankerError("model", "a trained sequence classifier", found)
     tokenizer = _load_tokenizer(folder, model)
     if tokenizer.pad_token_id is None:
-        raise RankerError(
-            "model", f"a padding token in the tokenizer of {model}, so that pairs can share a batch", "none"
-        )
+        wanted = f"a padding token in the tokenizer of {model}, so that pairs can share a batch"
+        raise RankerError("model", wanted, "none")
     positive = positive_label(loaded.config, model)
-    _try_out(loaded.to(where), tokenizer, positive, model)
+    _try_out(loaded.eval().requires_grad_(False).to(where), tokenizer, positive, model)
     return Checkpoint(
         name=str(model),
         digest=folder_digest(folder),
@@ -109,12 +115,12 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
 
 
 def open_base(base: str | Path) -> tuple[Any, Any]:
-    """A model with one label to train from, in float32, and its tokenizer. Raises RankerError if a folder or hub id has none."""
+    """A model with one label to train from, in float32, and its tokenizer. Raises RankerError if there is none."""
     folder = Path(base).expanduser()
     folder = folder if folder.is_dir() else _snapshot(str(base))
-    read_settings(folder, base)
+    _, content = read_settings(folder, base)
     # The head is new if the base has none, or one for other labels.
-    model, _ = _load_model(folder, base, "float32", num_labels=1, ignore_mismatched_sizes=True)
+    model, _ = _load_model(folder, base, content, "float32", num_labels=1)
     return model, _load_tokenizer(folder, base)
 
 
@@ -222,13 +228,6 @@ def hub_answers() -> bool:
     return bool(said)
 
 
-def _refuse_other_kinds(settings: Settings, model: str | Path) -> None:
-    """config.json must name a sequence classifier, or nothing at all (then the weights decide)."""
-    names = settings.architectures or []
-    if names and not any(name.endswith("ForSequenceClassification") for name in names):
-        raise RankerError("model", "a sequence classifier", f"{model}, which is {shown(', '.join(names))}")
-
-
 def _choose_device(device: str | None) -> str:
     import torch
 
@@ -261,33 +260,33 @@ def _choose_pair_order(stated: str | None, settings: Settings, model: str | Path
     raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(found)))
 
 
-def _load_classifier(folder: Path, model: str | Path, dtype: str) -> Any:
-    loaded, missing = _load_model(folder, model, dtype)
-    # Missing weights were filled with random numbers: the scores would mean nothing.
-    if missing:
-        raise RankerError(
-            "model",
-            "a trained sequence classifier",
-            f"{model}, which lacks {len(missing)} of its weights, {missing[0]} first",
-        )
-    return loaded.eval().requires_grad_(False)
+def _load_model(
+    folder: Path, model: str | Path, content: dict[str, Any], dtype: str, num_labels: int | None = None
+) -> tuple[Any, list[str]]:
+    """The model, and the names of the weights that its files lack. `num_labels`: for a head that may differ from the base's."""
+    from transformers import CONFIG_MAPPING, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
 
-
-def _load_model(folder: Path, model: str | Path, dtype: str, **changes: Any) -> tuple[Any, list[str]]:
-    """The model, and the names of the weights that its files lack. `changes`: further arguments of `from_pretrained`."""
-    from transformers import AutoModelForSequenceClassification
-
-    check_weights(folder, model)
-    with one_sentence(f"{model} to load as a sequence classifier"), _quiet(), bounded(folder, model):
-        loaded, report = AutoModelForSequenceClassification.from_pretrained(
-            str(folder),
+    name = content.get("model_type")
+    if name not in CONFIG_MAPPING or CONFIG_MAPPING[name] not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        wanted = f"transformers' name of a sequence classifier as model_type in the config.json of {model}"
+        raise RankerError("model", wanted, shown(repr(name)))
+    config_kind = CONFIG_MAPPING[name]
+    kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[config_kind]
+    with one_sentence(f"a well-formed config.json of {model}"), _quiet():
+        config = config_kind.from_dict(content, **({} if num_labels is None else {"num_labels": num_labels}))
+    with _quiet():
+        check_size(kind, config, folder, model)
+    weights = read_weights(folder, model)
+    with one_sentence(f"{model} to load as a sequence classifier"), _quiet():
+        loaded, report = kind.from_pretrained(
+            None,
+            config=config,
+            state_dict=weights,
             trust_remote_code=False,
             local_files_only=True,
             dtype=dtype,
-            use_safetensors=bool(matching(folder, SAFE_WEIGHTS)),
-            weights_only=True,  # a pickle may hold tensors and nothing that runs
+            ignore_mismatched_sizes=num_labels is not None,
             output_loading_info=True,
-            **changes,
         )
     return loaded, sorted(report["missing_keys"])
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
-import shutil
 import socket
 import subprocess
 import sys
@@ -40,11 +37,6 @@ QUERY = "task is search a flight"
 
 WORD = st.sampled_from([*WORDS, "unheard", "é"])
 TEXT = st.lists(WORD, max_size=20).map(" ".join)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def make_tokenizer(
@@ -103,19 +95,8 @@ def make_checkpoint(folder: Path, **settings: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint(tmp_path_factory.mktemp("deberta"))
-
-
-@pytest.fixture(scope="module")
 def ranker(folder: Path) -> CrossEncoderRanker:
     return CrossEncoderRanker(folder, device="cpu")
-
-
-@pytest.fixture
-def copy(folder: Path, tmp_path: Path) -> Path:
-    """A copy of the checkpoint that a test may spoil."""
-    return Path(shutil.copytree(folder, tmp_path / "copy"))
 
 
 def edit_config(folder: Path, **settings: Any) -> Path:
@@ -470,24 +451,6 @@ def test_pickled_tensors_are_read(copy: Path, ranker: CrossEncoderRanker) -> Non
     assert CrossEncoderRanker(copy, device="cpu").score(QUERY, texts) == pytest.approx(
         ranker.score(QUERY, texts), abs=1e-5
     )
-
-
-class Hostile:
-    """Unpickled without care, it makes a folder."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (str(self.trace),)
-
-
-def test_a_pickle_that_would_run_something_is_refused(copy: Path) -> None:
-    torch.save({"classifier.bias": Hostile(copy / "ran")}, copy / "pytorch_model.bin", pickle_module=pickle)
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(RankerError, match=r"expected .* to load as a sequence classifier, got "):
-        CrossEncoderRanker(copy)
-    assert not (copy / "ran").exists()
 
 
 # Settings

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,11 +99,6 @@ def test_equal_texts_count_as_often_as_they_occur() -> None:
 
 
 # Through the ranker
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 TEXTS = [f"{first} {second}" for first in WORDS for second in WORDS[:6]]

@@ -39,11 +39,6 @@ KINDS: dict[str, dict[str, Any]] = {
 ROW = st.integers(1, LONGEST).flatmap(lambda n: st.lists(st.integers(1, 18), min_size=n, max_size=n))
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def make_model(**kind: Any) -> Any:
     torch.manual_seed(0)
     return DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
