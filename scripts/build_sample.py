@@ -26,6 +26,6 @@ if __name__ == "__main__":
     try:
         main()
     except ModuleNotFoundError as error:
-        from seeact_offline.cli import lacking
+        from seeact_offline.cli import report_missing_package
 
-        raise SystemExit(lacking(error)) from None
+        raise SystemExit(report_missing_package(error)) from None

@@ -28,18 +28,18 @@ VERBS = {
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
     "compare": "compare finished runs, paired by step and clustered by task",
-    "view": "look at finished runs in the browser, or ground by hand",
-    "cache": "list, prune or clear the replies that are kept so that no run pays for them again",
+    "view": "browse finished runs, or ground steps by hand",
+    "cache": "list, prune or clear stored replies",
     "ablate-markup": "compare ways of marking elements on the picture, as in the paper's Table 5",
-    "tables": "make the paper's tables and figures from finished runs, or check one that was made",
+    "tables": "draw the paper's tables and figures from finished runs, or check a drawn one",
     "stats": "count tasks, pages, elements and tokens, as in the paper's Table 1",
     "lint-data": "find faults in a data set",
-    "record": "carry out a task script in headless Chromium and write its steps as a data set",
-    "convert-raw-dump": "join Mind2Web's raw dump with its task files into the hub's layout",
-    "import-prompts": "make a prompt pack from a checkout of the authors' repository",
+    "record": "run a task script in headless Chromium and write its steps as a data set",
+    "convert-raw-dump": "convert Mind2Web's raw dump and task files to the hub's layout",
+    "import-prompts": "build a prompt pack from a checkout of the authors' repository",
 }
 MODULES = {"eval": "evaluate"}
-"""Where the module is not named like the verb."""
+"""Modules that are not named after their verb."""
 EXTRAS = {
     "datasets": "data",
     "matplotlib": "figures",
@@ -48,13 +48,13 @@ EXTRAS = {
     "torch": "hf",
     "transformers": "hf",
 }
-"""Packages that not every installation has, and the extra that brings each."""
+"""Optional packages, and the extra that installs each."""
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong usage is one sentence like any other error. Options go by their whole name, as `--config` is looked for by it."""
+    """Reports wrong usage in one sentence. Options have no abbreviations, because `--config` is looked up by its full name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
@@ -73,31 +73,31 @@ def _run_verb(words: Sequence[str]) -> int:
     try:
         parser = _parser(words)
     except ModuleNotFoundError as error:
-        return lacking(error)
+        return report_missing_package(error)
     args = parser.parse_args(words)
-    _hear_libraries(args.log_level)
+    _show_library_logs(args.log_level)
     try:
         return int(args.run(args))
     except SeeActError as error:
-        return failed(spoken(error, args.verb_parser), args.debug)
+        return report_error(format_error(error, args.verb_parser), args.debug)
     except ModuleNotFoundError as error:
-        return lacking(error)
+        return report_missing_package(error)
     except KeyboardInterrupt:
-        note("interrupted: the same command goes on from here")
+        note("interrupted: the same command resumes")
         return INTERRUPTED
     except OSError as error:
-        return failed(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
+        return report_error(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
 
 
-def _hear_libraries(level: str) -> None:
-    """What they log goes to standard error, without secrets and without anything that could steer a terminal."""
+def _show_library_logs(level: str) -> None:
+    """Prints libraries' logs to standard error, without secrets and control characters."""
     root = logging.getLogger()
     root.handlers = [handler for handler in root.handlers if not isinstance(handler, _Notes)] + [_Notes()]
     root.setLevel(level.upper())
 
 
 class _Notes(logging.Handler):
-    """Log records as remarks."""
+    """Prints log records as remarks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,8 +107,8 @@ class _Notes(logging.Handler):
         note(self.format(record))
 
 
-def lacking(error: ModuleNotFoundError) -> int:
-    """Says what to run where a package is not there; returns the exit status 2.
+def report_missing_package(error: ModuleNotFoundError) -> int:
+    """Says how to install a missing package; returns the exit status 2.
 
     Raises the error for a module of this project.
     """
@@ -116,7 +116,7 @@ def lacking(error: ModuleNotFoundError) -> int:
     if package in ("seeact_offline", "ranker", ""):
         raise error
     if package in EXTRAS:
-        # in a checkout as from a wheel: pip finds what is installed, and adds to it what the extra names
+        # in a checkout and from a wheel alike, pip adds the extra's packages to the installed project
         wanted = shlex.join([sys.executable, "-m", "pip", "install", f"seeact-offline[{EXTRAS[package]}]"])
         return fail(f"this needs the package {package}: run {wanted}")
     root = Path(__file__).resolve().parents[2]
@@ -125,16 +125,16 @@ def lacking(error: ModuleNotFoundError) -> int:
     return fail(f"the package {error.name} is not installed for {sys.executable}: run {steps}")
 
 
-def failed(sentence: str, debug: bool) -> int:
-    """Says what went wrong, with the traceback where it is asked for. Returns the exit status 2."""
+def report_error(sentence: str, debug: bool) -> int:
+    """Prints an error, after its traceback with --debug. Returns the exit status 2."""
     if debug:
-        # not Python's own way of printing it, which knows no secrets
+        # Python's own printing would not redact secrets
         note(traceback.format_exc())
     return fail(sentence)
 
 
-def spoken(error: SeeActError, verb: argparse.ArgumentParser) -> str:
-    """The error's sentence; what the library calls an argument is an option here, where the verb has one of that name."""
+def format_error(error: SeeActError, verb: argparse.ArgumentParser) -> str:
+    """Returns the error's sentence; an argument of the library is named as the option of that name, if the verb has one."""
     if not isinstance(error, InputError):
         return str(error)
     option = f"--{error.argument.replace('_', '-')}"
@@ -166,9 +166,12 @@ def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> N
         except InputError as error:
             parser.exit(fail(f"--{error}"))
     module.add_arguments(parser)
-    parser.add_argument("--debug", action="store_true", help="show a traceback with an error")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="warning", help="what libraries may say (default: %(default)s)"
+        "--log-level",
+        choices=LOG_LEVELS,
+        default="warning",
+        help="level of libraries' log messages (default: %(default)s)",
     )
     parser.set_defaults(run=module.run, verb_parser=parser, command=f"{parser.prog} {shlex.join(words)}")
     if any(word == "--config" or word.startswith("--config=") for word in words):
@@ -177,7 +180,7 @@ def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> N
         try:
             apply_config(parser, words)
         except SeeActError as error:
-            parser.exit(fail(spoken(error, parser)))
+            parser.exit(fail(format_error(error, parser)))
 
 
 if __name__ == "__main__":

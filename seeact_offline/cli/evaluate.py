@@ -1,4 +1,4 @@
-"""`eval`: a split through ranking, grounding and scoring, into a run directory."""
+"""`eval`: ranks, grounds and scores a split into a run folder."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_engine_arguments(parser)
     add_model_arguments(parser, several=True)
     runs = add_run_arguments(parser)
-    again = parser.add_argument_group("asking again")
+    again = parser.add_argument_group("resuming")
     again.add_argument("--retry-failed", action="store_true", help="ask only the steps that failed to run before")
     again.add_argument(
         "--step",
         metavar="ID[,ID]|@FILE",
-        help="ask only these steps, answered before or not (annotation_id_action_uid)",
+        help="ask only these steps (annotation_id_action_uid), even if answered before",
     )
     runs.add_argument(
         "--dry-run",
         action="store_true",
-        help="send nothing: say what the run would ask, take and cost, and could detect",
+        help="estimate calls, tokens, cost and statistical power; send nothing",
     )
     runs.add_argument(
         "--batch", nargs=2, metavar=("ACTION", "DIR"),
-        help=f"ask by files instead of calls: {', '.join(BATCH_ACTIONS)} batches of requests in DIR",
+        help=f"ask through batch files instead of calls: {', '.join(BATCH_ACTIONS)} batches of requests in DIR",
     )  # fmt: skip
-    runs.add_argument("--predict-only", action="store_true", help="score nothing; `score` does so later")
     runs.add_argument(
-        "--tags", type=_listed, default=(), metavar="WORD[,WORD]", help="words of your own for the manifest"
+        "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
     )
+    runs.add_argument("--tags", type=_listed, default=(), metavar="WORD[,WORD]", help="tags for the manifest")
     runs.add_argument(
         "--metadata", type=_named_text, action="append", default=[], dest="named_texts", metavar="NAME=TEXT",
-        help="names and texts of your own for the manifest, as often as needed",
+        help="named text for the manifest; repeatable",
     )  # fmt: skip
     runs.add_argument(
         "--exclude-flagged",
         type=Path,
         metavar="FILE",
-        help="findings of lint-data: report the figures without these rows too",
+        help="findings of lint-data: also report the figures without these rows",
     )
     runs.add_argument(
         "--repeats",
@@ -75,78 +75,89 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.count,
         default=0,
         metavar="N",
-        help="choice, annotation, mindact: N more runs with groups and choices in a random order, and how far the figures vary",
+        help="choice, annotation, mindact: repeat the run N times with groups and choices in random order, and report the spread",
     )
     runs.add_argument(
         "--baseline",
         type=Path,
         metavar="RUN",
-        help="a finished run of the same steps: compare it with this one at the end",
+        help="finished run of the same steps to compare with at the end",
     )
     runs.add_argument(
         "--report-to",
         type=lambda text: text.split(","),
         default=[],
         metavar="NAME[,NAME]",
-        help=f"give figures and settings to a tracker at the end: {', '.join(REPORTERS)} (an extra each)",
+        help=f"send figures and settings to a tracker at the end: {', '.join(REPORTERS)} (each an extra)",
     )
     runs.add_argument(
-        "--out", type=Path, metavar="DIR", help="run directory; a killed run goes on from it (default: runs/...)"
+        "--out", type=Path, metavar="DIR", help="run folder; an interrupted run resumes from it (default: runs/...)"
     )
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """`several`: more than one model may be named."""
+    """Adds the options of the model. `several`: allow more than one model."""
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model", action=options.Several if several else "store", default=DEFAULT_MODEL, metavar="PROVIDER/NAME",
-        help=f"{usage()} (default: %(default)s)" + ("; given several times: a grid" if several else ""),
+        help=f"{usage()} (default: %(default)s)" + ("; repeat the option for a grid" if several else ""),
     )  # fmt: skip
     model.add_argument(
-        "--base-url", metavar="URL", help="an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
+        "--base-url", metavar="URL", help="URL of an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
     )
     model.add_argument(
-        "--temperature", type=options.non_negative_float, default=argparse.SUPPRESS, metavar="T", help="(default: 0)"
+        "--temperature",
+        type=options.non_negative_float,
+        default=argparse.SUPPRESS,
+        metavar="T",
+        help="sampling temperature (default: 0)",
     )
     model.add_argument(
         "--max-tokens",
         type=options.positive_int,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="of a reply (default: 4096)",
+        help="maximum number of tokens a reply (default: 4096)",
     )
     model.add_argument(
         "--model-arg", "-M", action="append", default=[], dest="named_values", metavar="NAME=VALUE",
-        help="any other parameter of the request, as often as needed; -M api=responses asks OpenAI's Responses API",
+        help="any other parameter of the request; repeatable; -M api=responses selects OpenAI's Responses API",
     )  # fmt: skip
     add_picture_arguments(model)
     model.add_argument(
-        "--timeout", type=options.positive_float, default=120.0, metavar="S", help="of a call (default: %(default)s)"
+        "--timeout",
+        type=options.positive_float,
+        default=120.0,
+        metavar="S",
+        help="timeout of a call in seconds (default: %(default)s)",
     )
     model.add_argument(
-        "--max-retries", type=options.count, metavar="N", help="of a failed call (default: as --max-wait has room for)"
+        "--max-retries",
+        type=options.count,
+        metavar="N",
+        help="number of retries of a failed call (default: as many as --max-wait allows)",
     )
     model.add_argument(
         "--max-wait", type=options.positive_float, default=600.0, metavar="S",
-        help="how long a call may take with all its attempts and pauses (default: %(default)s)",
+        help="seconds that a call may take with all its attempts and pauses (default: %(default)s)",
     )  # fmt: skip
     model.add_argument(
         "--fail-on-error", type=options.non_negative_float, metavar="SHARE",
-        help="stop once more than this share (0 to 1) of the calls, or of the steps, has failed (default: only when nothing gets through)",
+        help="stop once more than this share (0 to 1) of the calls or of the steps has failed (default: stop only if every call fails)",
     )  # fmt: skip
-    model.add_argument("--rpm", type=options.positive_float, metavar="N", help="most requests a minute")
-    model.add_argument("--tpm", type=options.positive_float, metavar="N", help="most tokens a minute")
+    model.add_argument("--rpm", type=options.positive_float, metavar="N", help="maximum number of requests a minute")
+    model.add_argument("--tpm", type=options.positive_float, metavar="N", help="maximum number of tokens a minute")
     model.add_argument(
         "--cache", metavar="DIR|off",
-        help="where paid replies are kept for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",
+        help="folder that stores paid replies for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",
     )  # fmt: skip
     model.add_argument(
         "--ask-equal", action="store_true",
-        help="ask equal requests again, as the released code does (default: at temperature 0 each is asked once)",
+        help="send equal requests again, as the released code does (default: at temperature 0 each is sent once)",
     )  # fmt: skip
     model.add_argument(
         "--model-version", metavar="TEXT",
-        help="your name for the weights behind the model's name; kept replies of other versions are not used",
+        help="your name for the model's weights; stored replies of other versions are not used",
     )  # fmt: skip
     model.add_argument(
         "--price", metavar="IN,OUT|FILE",
@@ -155,19 +166,19 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
 
 
 def add_picture_arguments(model: argparse._ActionsContainer) -> None:
-    """How pictures are sent."""
+    """Adds the options of the pictures sent."""
     model.add_argument(
         "--image-format", default=str(JPEG_95), metavar="FORMAT",
-        help="of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1 to 100 (default: %(default)s)",
+        help="format of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1 to 100 (default: %(default)s)",
     )  # fmt: skip
     model.add_argument(
         "--image-detail", choices=IMAGE_DETAILS, default=argparse.SUPPRESS,
-        help="how closely the server is to look at pictures (default: high)",
+        help="detail at which the server reads pictures (default: high)",
     )  # fmt: skip
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """What every verb that asks a model has; returns the group for what is its own."""
+    """Adds the options of every verb that asks a model; returns their group for further ones."""
     runs = parser.add_argument_group("run")
     runs.add_argument(
         "--protocol",
@@ -176,23 +187,27 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: %(default)s)",
     )
     runs.add_argument(
-        "--seed", type=int, default=argparse.SUPPRESS, metavar="N", help="of the bootstrap and the model (default: 0)"
+        "--seed",
+        type=int,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="seed of the bootstrap and the model (default: 0)",
     )
     runs.add_argument(
         "--concurrency", "--max-connections", type=options.positive_int, default=4, metavar="N",
-        help="calls in flight (default: %(default)s)",
+        help="maximum number of simultaneous calls (default: %(default)s)",
     )  # fmt: skip
     runs.add_argument(
         "--max-cost",
         type=options.positive_float,
         metavar="USD",
-        help="stop before an attempt that could exceed this; needs a price, or a model that reports what calls cost",
+        help="stop before an attempt that could exceed this cost; needs a price, or a model that reports the cost of calls",
     )
     return runs
 
 
 def run(args: argparse.Namespace) -> int:
-    """One run, or a grid of them."""
+    """Evaluates one run, or a grid of runs."""
     models = args.model if isinstance(args.model, list) else [args.model]
     if len(models) > 1 or len(args.grounding) > 1:
         return _run_grid(args, models)
@@ -201,7 +216,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
-    """Every model with every grounding, split by split, and the paper's Table 2 of them."""
+    """Runs every model with every grounding, split by split, and prints the paper's Table 2."""
     refused = [
         name for name in ("baseline", "step", "predict_only", "ungrounded", "dry_run", "batch") if getattr(args, name)
     ]
@@ -211,7 +226,7 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     config = config_of(args, model=models[0], grounding=groundings[0])
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=TerminalWatch())
     say(build_table(2, [grid.path]).body())
-    say(f"\nA folder a run in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
+    say(f"\nEach run has a folder in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
     for done in grid.runs:
         if lost := done.results.get("unanswered"):
             note(f"{done.path.name}: {none_answered(lost, done.results['n_steps'])}")
@@ -241,7 +256,7 @@ def _run_one(args: argparse.Namespace) -> int:
 
 
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
-    """Says what came of a run; returns the exit status."""
+    """Prints the outcome of a run; returns the exit status."""
     predictions = run.predictions()
     lost = unanswered(predictions)
     if lost is not None:
@@ -263,7 +278,7 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
 
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
-    """The options that are fields of a run's configuration; a verb that lacks some leaves them at their defaults."""
+    """Returns the configuration of a run from the arguments; options that a verb lacks keep their defaults."""
     known = [*(field.name for field in fields(EvalConfig)), *own_options()]
     given = {name: getattr(args, name) for name in known if hasattr(args, name)}
     if hasattr(args, "named_values"):
@@ -277,28 +292,28 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     failed, reached = run.n_failed, len(run.predictions())
     if run.n_left or not (run.results["complete"] or "unanswered" in run.results):
         what = (
-            f"{run.n_left} of {counted(reached + run.n_left, 'step was', 'steps were')} not begun"
+            f"{run.n_left} of {counted(reached + run.n_left, 'step was', 'steps were')} not started"
             if run.n_left
-            else "the other orders are not all done"
+            else "some repeats are unfinished"
         )
         note(f"stopped at --max-cost {max_cost}: {what}" if max_cost is not None else what)
     if failed:
         note(f"\n{failed_steps(run).markdown()}\n")
         note(
-            f"{failed} of {counted(reached, 'step')} failed to run; the same command tries them again, with --retry-failed nothing else"
+            f"{failed} of {counted(reached, 'step')} failed to run; the same command retries them, --retry-failed only them"
         )
     if run.failed_repeats:
-        note(f"{counted(run.failed_repeats, 'step')} failed to run in another order; the same command tries them again")
+        note(f"{counted(run.failed_repeats, 'step')} failed to run in a repeat; the same command retries them")
 
 
 def failed_steps(run: Run) -> Table:
-    """What kept steps from being asked, each in the words of the first that it befell."""
+    """Tabulates the failures that kept steps from running, each with its first step and message."""
     failed: dict[str, list[Prediction]] = {}
     for prediction in run.predictions():
         if not prediction.ran:
             failed.setdefault(prediction.failure or "", []).append(prediction)
     rows = [(name, len(ones), str(ones[0].key), ones[0].detail) for name, ones in sorted(failed.items())]
-    return Table(header=("failure", "steps", "the first", "in the words of the server, or ours"), rows=rows)
+    return Table(header=("failure", "steps", "first step", "its message"), rows=rows)
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The options of the grounding strategies."""
+"""Options of the grounding strategies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from seeact_offline.runs.config import BATCHINGS
 
 
 def add_arguments(asked: argparse._ActionsContainer) -> None:
-    """An option that only some groundings have is None unless it is given."""
+    """Adds the options of all groundings; one that only some use is None unless given."""
     asked.add_argument(
-        "--turns", type=int, choices=(1, 2), default=2, help="1: both turns in one message (default: %(default)s)"
+        "--turns", type=int, choices=(1, 2), default=2, help="1 sends both turns in one message (default: %(default)s)"
     )
-    asked.add_argument("--no-image", action="store_true", help="pruned HTML in the picture's place")
+    asked.add_argument("--no-image", action="store_true", help="send pruned HTML instead of the picture")
     add_picture_argument(asked)
     asked.add_argument(
         "--batching", choices=BATCHINGS, default=BATCHINGS[0],
-        help="choice, annotation: turn 1 for every group, or once a step on the whole page (default: %(default)s)",
+        help="choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: %(default)s)",
     )  # fmt: skip
     for option, owners in own_options().values():
         _add_own(asked, option, ", ".join(owners))
-    asked.add_argument("--ungrounded", action="store_true", help="turn 1 only: score its operation and value alone")
+    asked.add_argument("--ungrounded", action="store_true", help="ask turn 1 only, and score its operation and value")
 
 
 def _add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> None:
@@ -51,7 +51,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
 def add_picture_argument(asked: argparse._ActionsContainer) -> None:
     asked.add_argument(
         "--max-image-side", type=_side, default=MAX_SIDE, metavar="N",
-        help="longest side of a picture sent, in pixels; larger ones are made smaller (default: %(default)s)",
+        help="longest side of a picture sent, in pixels; larger pictures are reduced (default: %(default)s)",
     )  # fmt: skip
 
 

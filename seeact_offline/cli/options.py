@@ -46,7 +46,7 @@ def _number(text: str, kind: Callable[[str], N], least: float, expected: str) ->
 
 
 class Several(argparse.Action):
-    """An option that may be given several times; what was its default goes with the first of them."""
+    """An option that may be repeated; its first value replaces the default."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -63,29 +63,29 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         "--dataset",
         default="sample",
         metavar="DIR|FILE|HUB_ID",
-        help="folder of parquet or JSONL, one such file, or a hub id",
+        help="a folder of parquet or JSONL files, one such file, or a hub id (default: %(default)s)",
     )
     data.add_argument(
         "--split",
         default="cross_task",
         help="train, cross_task, cross_website, cross_domain, or all: the three test splits (default: %(default)s)",
     )
-    data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="only the first so many tasks")
+    data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks")
 
 
 def each_split(parser: argparse.ArgumentParser) -> None:
-    """Without --split a verb that looks at data takes every split that is there, train too."""
+    """Makes a verb without --split use every split that exists, train included."""
     parser.set_defaults(split=None)
     for action in parser._actions:
         if action.dest == "split":
             action.help = (
                 "train, cross_task, cross_website, cross_domain, or all: the three test splits"
-                " (default: every split that is there)"
+                " (default: every split that exists)"
             )
 
 
 def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
-    """The splits that `split` names, one by one; None: those that are there. Raises DatasetError for none."""
+    """Returns the splits that `split` names; None means all that exist. Raises DatasetError if there are none."""
     if split is not None:
         name = canonical_split(split)
         return TEST_SPLITS if name == ALL and not Path(dataset).is_file() else (name,)
@@ -106,7 +106,7 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
 
 
 def _split_of_file(path: Path) -> str:
-    """The split that a file's name says, or else all."""
+    """Returns the split that a file is named after, else `all`."""
     try:
         return canonical_split(path.stem.split("-")[0])
     except DatasetError:
@@ -115,25 +115,25 @@ def _split_of_file(path: Path) -> str:
 
 def add_tasks_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tasks", type=Path, metavar="FILE", help="only these tasks: a file with one annotation_id a line"
+        "--tasks", type=Path, metavar="FILE", help="use only the tasks in this file, one annotation_id a line"
     )
 
 
 def add_question_arguments(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """What decides which questions a model is asked. `several`: more than one grounding may be named."""
+    """Adds the options that determine a model's questions. `several`: allow more than one grounding."""
     asked = parser.add_argument_group("ranking, grounding and prompts")
     add_group_arguments(asked)
     if several:
         asked.add_argument(
             "--grounding", type=_groundings, default=("choice",), metavar="NAME[,NAME]",
-            help=f"how the plan becomes an element: {_NAMES} (default: choice); several make a grid",
+            help=f"method that turns the plan into an element: {_NAMES} (default: choice); several names make a grid",
         )  # fmt: skip
     else:
         asked.add_argument(
             "--grounding", type=_grounding, default="choice", metavar="NAME",
-            help=f"how the plan becomes an element: {_NAMES} (default: %(default)s)",
+            help=f"method that turns the plan into an element: {_NAMES} (default: %(default)s)",
         )  # fmt: skip
-    grounding_options.add_arguments(parser.add_argument_group("how questions are put"))
+    grounding_options.add_arguments(parser.add_argument_group("questions"))
 
 
 def _groundings(text: str) -> tuple[str, ...]:
@@ -151,28 +151,34 @@ def _grounding(text: str) -> str:
 
 
 def add_group_arguments(asked: argparse._ActionsContainer) -> None:
-    """Which candidates are offered together, and in which words."""
+    """Adds the options that determine the candidates of a question and its wording."""
     add_ranker_argument(asked)
-    asked.add_argument("--scores", type=Path, metavar="FILE", help="a score file instead of --ranker, .parquet or .pkl")
     asked.add_argument(
-        "--top-k", type=positive_int, default=50, metavar="K", help="candidates offered (default: %(default)s)"
+        "--scores", type=Path, metavar="FILE", help="score file to use instead of --ranker: .parquet or .pkl"
+    )
+    asked.add_argument(
+        "--top-k",
+        type=positive_int,
+        default=50,
+        metavar="K",
+        help="number of candidates offered (default: %(default)s)",
     )
     asked.add_argument(
         "--group-size",
         type=positive_int,
         default=17,
         metavar="N",
-        help="candidates in a question (default: %(default)s, with a first group of 16 as released)",
+        help="number of candidates a question (default: %(default)s, with 16 in the first, as in the released code)",
     )
     asked.add_argument(
         "--merge",
         choices=MERGE_RULES,
         default="final-round",
-        help="how the groups' answers become one (default: %(default)s)",
+        help="rule that merges the groups' answers (default: %(default)s)",
     )
     asked.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
     asked.add_argument(
-        "--config", type=Path, metavar="FILE.yaml", help="read options from a file; the command line wins"
+        "--config", type=Path, metavar="FILE.yaml", help="read options from this file; the command line overrides them"
     )
 
 
@@ -183,44 +189,47 @@ def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
         "--ranker",
         default=default_ranker(),
         metavar="NAME|DIR|HUB_ID",
-        help="ranks the candidates: bundled, bm25, or a sequence-classification checkpoint (default: %(default)s)",
+        help="ranker of the candidates: bundled, bm25, or a sequence-classification checkpoint (default: %(default)s)",
     )
     parser.add_argument(
         "--dtype",
         choices=DTYPES,
         default="auto",
-        help="of a checkpoint's numbers: auto is float32 on a CPU and bfloat16 on a GPU; "
-        "mixed is bfloat16, and float32 near the cut: nearly always the best 50 of float32 (default: %(default)s)",
+        help="number format of a checkpoint: auto is float32 on a CPU and bfloat16 on a GPU; mixed is bfloat16 with float32 "
+        "near the cut, which nearly always gives the best 50 of float32 (default: %(default)s)",
     )
     parser.add_argument(
-        "--backend", choices=BACKENDS, default="auto", help="a checkpoint's forward pass (default: %(default)s)"
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="implementation of a checkpoint's forward pass (default: %(default)s)",
     )
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of ranking and asking."""
-    engine = parser.add_argument_group("where the work runs")
+    """Adds the options of the engine that ranks and asks."""
+    engine = parser.add_argument_group("execution")
     engine.add_argument(
         "--engine",
         choices=ENGINES,
         default="local",
-        help="this process, or Ray's workers, which rank and ask: the same files (default: %(default)s)",
+        help="run in this process or on Ray workers, with the same output files (default: %(default)s)",
     )
     engine.add_argument(
-        "--address", metavar="HOST:PORT", help="of a Ray cluster, or auto (default: a Ray of its own on this machine)"
+        "--address", metavar="HOST:PORT", help="address of a Ray cluster, or auto (default: a new Ray on this machine)"
     )
     engine.add_argument(
         "--score-workers",
         type=positive_int,
         metavar="N",
-        help="workers with a model each: the ranker, then the model that is asked",
+        help="number of workers that hold a model: first the ranker, then the evaluated model",
     )
     engine.add_argument(
-        "--describe-workers", type=positive_int, metavar="N", help="workers that read pages for the ranker"
+        "--describe-workers", type=positive_int, metavar="N", help="number of workers that read pages for the ranker"
     )
     engine.add_argument(
         "--gpus-per-worker",
         type=non_negative_float,
         metavar="X",
-        help="GPUs of each worker with a model, or a share of one (default: 1 for a checkpoint or hf/ where there are any)",
+        help="GPUs, or share of one, for each worker with a model (default: 1 for a checkpoint or hf/, if there are GPUs)",
     )

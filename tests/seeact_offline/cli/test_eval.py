@@ -413,7 +413,7 @@ def test_beyond_the_cost_limit_no_step_is_begun(cli: Cli, tall_sample: Sample, t
     results = read_json(tmp_path / "run" / "results.json")
     assert outcome.status == 1
     assert 0 < results["n_steps"] < 4
-    assert f"{4 - results['n_steps']} of 4 steps were not begun" in outcome.err
+    assert f"{4 - results['n_steps']} of 4 steps were not started" in outcome.err
     assert not results["complete"]
 
 
