@@ -1,4 +1,4 @@
-"""Finished run folders against each other. Reads `steps.jsonl`, `results.json` and, where it is there, `manifest.json`."""
+"""Compares finished run folders. Reads `steps.jsonl`, `results.json` and, where it is there, `manifest.json`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from seeact_offline.files.formats import FormatError, read_json
-from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
-from seeact_offline.runs.folder import read_results, read_steps
+from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import ScoredRun, compare_runs
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
 """Outcomes of steps that were never answered."""
-_ORDER_ALONE = frozenset({"seed", "shuffled"})
+_VARIED_BY_REPEATS = frozenset({"seed", "shuffled"})
 """Entries of a run's identity in which repeats may differ."""
 
 
@@ -28,33 +26,25 @@ def compare(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """The first run against each other: differences, what is tied with the best, and what could have been found.
+    """Compares the first run with each other: differences, runs tied with the best, and the smallest detectable differences.
 
     `runs`: finished runs, or their folders. `by`: break down by website, domain, operation, difficulty, history or candidates.
-    `intersect`: compare the steps that all have, where some run lacks some. `detect`: points of a difference for which the
-    number of tasks is asked. Raises InputError, for runs of other steps or other protocols among others.
+    `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the
+    number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
     """
-    return compare_runs(
-        [read_scored(Path(run), name) for run, name in zip(runs, _names(runs), strict=True)],
-        by=by,
-        intersect=intersect,
-        detect=detect,
-        seed=seed,
-    )
-
-
-def _names(runs: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Each folder's name, or its whole path where two have the same. Raises InputError for one folder twice."""
     paths = [Path(run).resolve() for run in runs]
     twice = [os.fspath(run) for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
     if twice:
         raise InputError("runs", "different runs", f"{twice[0]} twice")
     names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [os.fspath(run) for run in runs]
+    if len(set(names)) < len(names):
+        names = [os.fspath(run) for run in runs]
+    scored = [read_scored(Path(run), name) for run, name in zip(runs, names, strict=True)]
+    return compare_runs(scored, by=by, intersect=intersect, detect=detect, seed=seed)
 
 
 def read_scored(run: Path, name: str = "") -> ScoredRun:
-    """A finished run, as far as it is compared. Raises InputError."""
+    """The fields of a finished run that a comparison uses. Raises InputError."""
     results = read_results(run)
     counted = {key: step for key, step in read_steps(run).items() if step.outcome != LEFT_OUT}
     if len(counted) != results.n_steps:
@@ -67,16 +57,14 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         n_not_run=sum(step.outcome in NOT_RUN for step in counted.values()),
         complete=results.complete,
         headline=results.headlines,
-        identity=_identity(run / "manifest.json"),
+        identity=_identity(run),
     )
 
 
-def _identity(path: Path) -> str:
-    """What the run's predictions depend on, seed and order aside; empty where no manifest says so."""
-    if not path.is_file():
-        return ""
+def _identity(run: Path) -> str:
+    """The settings that the run's predictions depend on, without seed and order; empty where no manifest names them."""
     try:
-        identity = dict(read_json(read_regular(path))["identity"])
-    except (FormatError, OSError, KeyError, TypeError, ValueError):
+        identity = read_manifest(run).identity
+    except InputError:
         return ""
-    return json.dumps({name: value for name, value in identity.items() if name not in _ORDER_ALONE}, sort_keys=True)
+    return json.dumps({name: one for name, one in identity.items() if name not in _VARIED_BY_REPEATS}, sort_keys=True)

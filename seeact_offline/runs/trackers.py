@@ -1,8 +1,8 @@
-"""A finished run's figures, settings and hash for experiment trackers: `--report-to wandb,mlflow,trackio`.
+"""Gives a finished run's figures, settings and hash to experiment trackers: `--report-to wandb,mlflow,trackio`.
 
 Each tracker is an extra, is imported only when it is asked for, and is left to its own environment variables (WANDB_MODE,
-WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_SPACE_ID, ...). What a tracker is given comes from `results.json` and `manifest.json`
-alone: no page, prompt, reply, task or typed value leaves this machine.
+WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_SPACE_ID, ...). It is given values of `results.json` and
+`manifest.json` alone: no page, prompt, reply, task or typed value leaves this machine.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.run import Run
 
 PROJECT = "seeact-offline"
-"""Where runs are filed unless the tracker's own variables say otherwise."""
-_NO_FIGURES = frozenset({"schema", "complete"})
-_NO_SETTINGS = frozenset({"tasks"})
-Reporter = Callable[[Any, Run], None]
-"""Gives a run to a tracker; the first argument is the tracker's module."""
+"""The project of runs unless the tracker's own variables name another."""
 
 
 def open_reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
-    """What gives a run to each of these trackers. Raises InputError for an unknown one, and for one that is not installed."""
+    """Functions that give a run to each of these trackers. Raises InputError for an unknown one, and for one that is not installed."""
     unknown = [name for name in names if name not in REPORTERS]
     if unknown:
         raise InputError("report_to", f"some of {', '.join(REPORTERS)}", unknown[0] or "an empty name")
@@ -52,8 +48,8 @@ def _reporter(name: str) -> Callable[[Run], None]:
     return report
 
 
-def _in_wandbs_way(tracker: Any, run: Run) -> None:
-    """W&B, and Trackio, which has the same functions."""
+def _report_to_wandb(tracker: Any, run: Run) -> None:
+    """Reports to W&B, or to Trackio, which has the same functions."""
     project = os.environ.get(f"{tracker.__name__.upper()}_PROJECT", PROJECT)
     tracker.init(project=project, name=run.path.resolve().name, config=settings(run))
     try:
@@ -62,7 +58,7 @@ def _in_wandbs_way(tracker: Any, run: Run) -> None:
         tracker.finish()
 
 
-def _in_mlflow(mlflow: Any, run: Run) -> None:
+def _report_to_mlflow(mlflow: Any, run: Run) -> None:
     if not {"MLFLOW_EXPERIMENT_NAME", "MLFLOW_EXPERIMENT_ID"} & set(os.environ):
         mlflow.set_experiment(PROJECT)
     with mlflow.start_run(run_name=run.path.resolve().name):
@@ -70,21 +66,25 @@ def _in_mlflow(mlflow: Any, run: Run) -> None:
         mlflow.log_metrics({name: float(value) for name, value in figures(run).items()})
 
 
-REPORTERS: dict[str, Reporter] = {"wandb": _in_wandbs_way, "mlflow": _in_mlflow, "trackio": _in_wandbs_way}
-"""Each is named like its package and the extra that installs it."""
+REPORTERS: dict[str, Callable[[Any, Run], None]] = {
+    "wandb": _report_to_wandb,
+    "mlflow": _report_to_mlflow,
+    "trackio": _report_to_wandb,
+}
+"""Each is named like its package and the extra that installs it; its first argument is the package."""
 
 
 def figures(run: Run) -> dict[str, float]:
     """Every number of `results.json` that is no setting, by its path, such as `element_accuracy/macro`.
 
-    An interval's two ends are named low and high. What is not known (null), and other lists, are left out.
+    An interval's two ends are named low and high. Unknown values (null) and other lists are left out.
     """
-    known = {*run.manifest["settings"], *_NO_FIGURES}
-    return dict(_numbers({name: held for name, held in run.results.items() if name not in known}))
+    settings = {*run.manifest["settings"], "schema", "complete"}
+    return dict(_numbers({name: value for name, value in run.results.items() if name not in settings}))
 
 
-def _numbers(held: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in held.items():
+def _numbers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _numbers(value, f"{path}{name}/")
         elif isinstance(value, list) and name.endswith("ci95"):
@@ -94,18 +94,12 @@ def _numbers(held: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, flo
 
 
 def settings(run: Run) -> dict[str, str | int | float | bool]:
-    """What the run was asked to do and the run's hash (`results_sha256`); secrets of this process are blotted out.
+    """The run's settings and hash (`results_sha256`), without secrets of this process.
 
     Nested settings are JSON; those that were not set, and the list of tasks, are left out.
     """
-    named = {"results_sha256": file_digest(run.path / "results.json")}
-    asked = {**run.manifest["settings"], **named, "git_commit": run.manifest.get("git_commit")}
-    return {
-        name: _plain(redact_values(value))
-        for name, value in asked.items()
-        if value is not None and name not in _NO_SETTINGS
-    }
-
-
-def _plain(value: Any) -> str | int | float | bool:
-    return value if isinstance(value, str | int | float | bool) else json.dumps(value, ensure_ascii=False)
+    digest, commit = file_digest(run.path / "results.json"), run.manifest.get("git_commit")
+    named = {**run.manifest["settings"], "results_sha256": digest, "git_commit": commit}
+    known = {name: redact_values(value) for name, value in named.items() if value is not None and name != "tasks"}
+    plain = str | int | float | bool
+    return {n: v if isinstance(v, plain) else json.dumps(v, ensure_ascii=False) for n, v in known.items()}
