@@ -27,8 +27,8 @@ SETTINGS = (
 )  # fmt: skip
 """In the report's order; any others come after them. A setting that is None does not apply to the run."""
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
-"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and
-the last is a digest beside `prompts`, meant for the manifest."""
+"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and the
+last is a digest for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
@@ -51,7 +51,7 @@ METHODS = {
     "korn-graubard": "Korn and Graubard's on the effective number of steps",
     "logit-t": "Student's t on the logit of the mean",
 }
-"""How intervals are made, in words."""
+"""Methods for intervals, in words."""
 AVERAGES = {"macro": "mean over tasks of the task's mean", "micro": "mean over steps"}
 AVERAGED = {
     "length": "Tasks",
@@ -60,12 +60,12 @@ AVERAGED = {
     "headline": "Element Accuracy and Step SR",
     "headline_of_f1": "Operation F1",
 }
-"""Rules of averaging, by the field of a protocol, and what each is of."""
+"""Rules of averaging, by the field of a protocol, with the figures that each concerns."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
     "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
 }
-"""Of `annotation_errors`."""
+"""The populations of `annotation_errors`."""
 UNKNOWN: Mapping[str, str] = {}
 """No meanings: each note is printed by its name alone."""
 LISTED = 50
@@ -75,6 +75,7 @@ NOT_THE_PAPERS = (
     "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
 )
 NOT_REPORTED = "not reported"
+TOKENS = ("prompt", "completion", "image")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -83,7 +84,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def first_tasks(limit: int) -> str:
-    """What a limit counts."""
+    """The tasks that a limit leaves."""
     return "the first task" if limit == 1 else f"the first {limit:,} tasks"
 
 
@@ -94,7 +95,9 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
 
 
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: what each note means."""
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
+    failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
+    rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
     tables = [
         _settings(results),
         _figures(results),
@@ -114,11 +117,11 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _orders(results),
         _batching(results),
         _usage(results["usage"]),
-        _failed_steps(steps),
+        _failed_steps(failed),
     ]
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
     remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
-    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *_not_listed(steps)]
+    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -153,7 +156,7 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
 
 
 def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str:
-    """What `eval` and `score` print: the figures, where steps are lost, and failures. `notes`: what each note means."""
+    """The output of `eval` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each note."""
     size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
     head = f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}"
     tables = [
@@ -173,16 +176,14 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
 
 
 def _settings(results: Mapping[str, Any]) -> Table:
-    others = [name for name in results if name not in {*SETTINGS, *NOT_LISTED, *NO_SETTINGS}]
     rows = [(name, results[name]) for name in SETTINGS if results.get(name) is not None]
-    rows += [(name, _in_passing(results[name])) for name in others if results[name] is not None]
+    for name, value in results.items():
+        if value is not None and name not in {*SETTINGS, *NOT_LISTED, *NO_SETTINGS}:
+            is_nested = isinstance(value, Mapping | list | tuple)
+            text = json.dumps(value, ensure_ascii=False) if is_nested else str(value)
+            rows.append((name, text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."))
     rows += [("tasks", results["n_tasks"]), ("steps", results["n_steps"])]
     return Table(header=("setting", "value"), rows=rows)
-
-
-def _in_passing(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _figures(results: Mapping[str, Any]) -> Table:
@@ -198,19 +199,14 @@ def _figures(results: Mapping[str, Any]) -> Table:
             note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
-    lost = results.get("unanswered")
-    unanswered = [f"Caution: {none_answered(lost, results['n_steps'])}"] if lost else []
-    notes = [*unanswered, *_caution(results["n_tasks"]), note, *_ceiling(results)]
+    notes = []
+    if lost := results.get("unanswered"):
+        notes.append(f"Caution: {none_answered(lost, results['n_steps'])}")
+    if results["n_tasks"] < VERY_FEW_TASKS:
+        few = counted(results["n_tasks"], "task")
+        notes.append(f"Caution: {few} only. Too few to tell methods apart: another draw may well give other figures.")
     header = ("metric", "macro", "95 % interval", "micro", "95 % interval", "quoted")
-    return Table(header=header, rows=rows, notes=notes)
-
-
-def _caution(n_tasks: int) -> list[str]:
-    if n_tasks >= VERY_FEW_TASKS:
-        return []
-    return [
-        f"Caution: {counted(n_tasks, 'task')} only. Too few to tell methods apart: another draw may well give other figures."
-    ]
+    return Table(header=header, rows=rows, notes=[*notes, note, *_ceiling(results)])
 
 
 def _by_split(results: Mapping[str, Any]) -> Table | None:
@@ -219,15 +215,11 @@ def _by_split(results: Mapping[str, Any]) -> Table | None:
     if not parts:
         return None
     named = [(name, title) for name, title in METRICS if results[name] is not None]
-    rows = [
-        (
-            split,
-            part["n_tasks"],
-            part["n_steps"],
-            *(_quoted(results, name, part[name]) for name, _ in named),
-        )
-        for split, part in parts.items()
-    ]
+    rows = []
+    for split, part in parts.items():
+        quoted = [headline(results["protocol"], name, part[name]) for name, _ in named]
+        cells = [f"{percent(one['value'])} {one['average']} ({_interval(one['ci95'])})" for one in quoted]
+        rows.append((split, part["n_tasks"], part["n_steps"], *cells))
     header = ("split", "tasks", "steps", *(title for _, title in named))
     note = "Percent. The averages that the protocol quotes, with their 95 % intervals."
     return Table(title="Each split", header=header, rows=rows, notes=[note])
@@ -238,21 +230,16 @@ def _average(results: Mapping[str, Any], name: str) -> str:
     return "-" if results[name] is None else str(headline(results["protocol"], name, results[name])["average"])
 
 
-def _quoted(results: Mapping[str, Any], name: str, figure: Mapping[str, Any]) -> str:
-    found = headline(results["protocol"], name, figure)
-    return f"{percent(found['value'])} {found['average']} ({_interval(found['ci95'])})"
-
-
 def averaging(name: str) -> str:
-    """What the protocol averages otherwise than the usual one, in its rules' words."""
-    usual, protocol = PROTOCOLS["seeact"], PROTOCOLS.get(name, PROTOCOLS["seeact"])
-    rules = [(title, getattr(protocol, field), getattr(usual, field)) for field, title in AVERAGED.items()]
-    said = [(title, sentence(rule)) for title, rule, other in rules if rule is not other]
-    return "".join(f" {title}: {words[:1].lower()}{words[1:]}." for title, words in said)
+    """The averages that the protocol takes in another way than the default one, in its rules' words."""
+    default, protocol = PROTOCOLS["seeact"], PROTOCOLS.get(name, PROTOCOLS["seeact"])
+    rules = [(title, getattr(protocol, field), getattr(default, field)) for field, title in AVERAGED.items()]
+    texts = [(title, sentence(rule)) for title, rule, other in rules if rule is not other]
+    return "".join(f" {title}: {words[:1].lower()}{words[1:]}." for title, words in texts)
 
 
 def _intervals(results: Mapping[str, Any], named: Sequence[tuple[str, str]]) -> str:
-    """How the intervals were made."""
+    """The methods of the intervals."""
     if results["n_tasks"] < 2:
         return " One task says nothing of how tasks vary, so the interval is everything."
     methods: dict[str, list[str]] = {}
@@ -280,7 +267,7 @@ def _interval(bounds: Sequence[float] | None) -> str:
 
 
 def _ceiling(results: Mapping[str, Any]) -> list[str]:
-    """How much of the gap to a perfect score is due to the grounding itself, if that is known."""
+    """The part of the gap to a perfect score that is due to the grounding itself, if that is known."""
     ceiling = results.get("ceiling")
     if ceiling is None or results["element_accuracy"] is None:
         return []
@@ -316,7 +303,7 @@ def _recall(results: Mapping[str, Any]) -> Table | None:
     recall = results["recall_at_k"]
     if all(value is None for value in recall.values()):
         return None
-    note = f"Recall is over {counted(results['n_steps'], 'step')}: where no right element was ranked, it counts as not found."
+    note = f"Recall over all {counted(results['n_steps'], 'step')}; steps without a right candidate count as misses."
     return Table(
         header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]], notes=[note]
     )
@@ -346,7 +333,7 @@ def _waterfall(results: Mapping[str, Any]) -> Table | None:
 
 
 def _by_person(results: Mapping[str, Any]) -> list[str]:
-    """How many of the causes a person gave."""
+    """The numbers of causes that a person gave."""
     said = results.get("causes_by_person")
     if said is None:
         return []
@@ -363,14 +350,14 @@ def _what_if(results: Mapping[str, Any]) -> Table | None:
     if not supposed:
         return None
     rows = [
-        (name, supposed[name]["steps"], percent(supposed[name]["macro"]), percent(supposed[name]["micro"]), meaning)
+        (meaning, supposed[name]["steps"], percent(supposed[name]["macro"]), percent(supposed[name]["micro"]), name)
         for name, meaning in WHAT_IF.items()
         if name in supposed
     ]
-    note = "Step SR if all else stayed as it is; steps: those that it concerns."
+    note = "Step SR, all else as it was; steps: those that the supposition concerns."
     if results["step_success_rate"] is None:
         note = note.replace("Step SR", "Share of steps with the right operation")
-    header = ("if", "steps", "macro", "micro", "that is, if")
+    header = ("what if", "steps", "macro", "micro", "name")
     return Table(title="What if", header=header, rows=rows, notes=[note])
 
 
@@ -454,10 +441,11 @@ def _batching(results: Mapping[str, Any]) -> Table | None:
     price = results.get("batching_price")
     if price is None:
         return None
-    rows = [
-        (title, _amount(price[name]["calls"]), _amount(price[name]["estimated_prompt_tokens"]))
-        for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group"))
-    ]
+    rows = []
+    for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group")):
+        tokens = price[name]["estimated_prompt_tokens"]
+        known = "not known" if tokens is None else f"{tokens:,.1f}"
+        rows.append((title, f"{price[name]['calls']:,.1f}", known))
     note = (
         f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
         " the pictures), with the shared reply in the place of each group's own."
@@ -466,49 +454,30 @@ def _batching(results: Mapping[str, Any]) -> Table | None:
     return Table(title="What a shared turn 1 saves", header=header, rows=rows, notes=[note])
 
 
-def _amount(value: float | None) -> str:
-    return "not known" if value is None else f"{value:,.1f}"
-
-
 def _usage(usage: Mapping[str, Any]) -> Table:
-    rows = [
-        ("calls", usage["calls"]),
-        *((f"{kind} tokens", _tokens(usage, f"{kind}_tokens")) for kind in ("prompt", "completion", "image")),
-        ("cost, USD", _usd(usage["cost_usd"])),
-    ]
+    # no call is without tokens: a sum of 0 is one that no server reported
+    tokens = {kind: usage[f"{kind}_tokens"] or (NOT_REPORTED if usage["calls"] else 0) for kind in TOKENS}
+    rows = [("calls", usage["calls"]), *((f"{kind} tokens", amount) for kind, amount in tokens.items())]
     unreported = usage.get("unreported", 0)
-    silent = f"Of {counted(unreported, 'call')} the server did not say what was used."
-    return Table(title="Usage", header=("what", "amount"), rows=rows, notes=[silent] if unreported else [])
+    note = f"Of {counted(unreported, 'call')} the server did not say what was used."
+    rows.append(("cost, USD", _usd(usage["cost_usd"])))
+    return Table(title="Usage", header=("what", "amount"), rows=rows, notes=[note] if unreported else [])
 
 
-def _tokens(usage: Mapping[str, Any], name: str) -> object:
-    """No call is without tokens: a sum of 0 is one that nobody told."""
-    return usage[name] if usage[name] or not usage["calls"] else NOT_REPORTED
-
-
-def _failed_steps(steps: Sequence[Mapping[str, Any]]) -> Table | None:
+def _failed_steps(failed: Sequence[Mapping[str, Any]]) -> Table | None:
     """The first LISTED of them."""
     rows = [
         (
-            f"{s['annotation_id']}_{s['action_uid']}",
-            f"{s['outcome']}; a person: {s['person_cause']}" if "person_cause" in s else s["outcome"],
-            s["failure"] or "-",
-            _element(s["predicted"], [s["predicted"]["element_id"] or "none"]),
-            _element(s["target"], s["target"]["element_ids"][:3] or ["none"]),
+            f"{step['annotation_id']}_{step['action_uid']}",
+            f"{step['outcome']}; a person: {step['person_cause']}" if "person_cause" in step else step["outcome"],
+            step["failure"] or "-",
+            _element(step["predicted"], [step["predicted"]["element_id"] or "none"]),
+            _element(step["target"], step["target"]["element_ids"][:3] or ["none"]),
         )
-        for s in _failed(steps)[:LISTED]
+        for step in failed[:LISTED]
     ]
     header = ("step", "outcome", "failure", "predicted", "right")
     return Table(title="Steps that failed", header=header, rows=rows) if rows else None
-
-
-def _not_listed(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    left = len(_failed(steps)) - LISTED
-    return [f"{left} more in `steps.jsonl`."] if left > 0 else []
-
-
-def _failed(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
 
 
 def _element(answer: Mapping[str, Any], ids: Sequence[str]) -> str:

@@ -124,13 +124,13 @@ OF_OFFERING = frozenset({"not_offered"})
 OF_GROUNDING = frozenset({"unreadable_reply", "no_element", "wrong_element"})
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
-    "ranker_perfect_bound": "the ranker missed nothing, and every step that it lost succeeded",
-    "ranker_perfect": "the ranker missed nothing, and the steps that it lost succeeded as often as those whose target was offered",
-    "offering_perfect": "every ranked element had been offered, and the steps lost to that succeeded as often as those whose target was",
-    "grounding_perfect": "every answer that was unreadable, none or another element named the right one, with its operation as it is",
-    "values_perfect": "every value that is missing or wrong were right",
+    "ranker_perfect_bound": "the ranker had missed nothing, and every step that it lost had succeeded",
+    "ranker_perfect": "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered",
+    "offering_perfect": "every ranked element had been offered, and the steps lost to that had succeeded as often as those whose target was",
+    "grounding_perfect": "every answer that was unreadable, none or another element had named the right one, with its operation as it is",
+    "values_perfect": "every value that is missing or wrong had been right",
 }
-"""What `what_if` supposes, by name, in order."""
+"""The suppositions of `what_if`, by name, in order."""
 
 
 def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str, Any]]:
