@@ -31,7 +31,14 @@ from seeact_offline.finetune.training import arguments, lora_config, telling
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_generation import Loading, Turn, control_tokens, harmless, running_dtype, system_merged
+from seeact_offline.models.hf_generation import (
+    LoadingOptions,
+    Turn,
+    control_tokens,
+    harmless,
+    running_dtype,
+    system_merged,
+)
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -208,7 +215,7 @@ class VlmTuning:
         # a picture's tokens must not be cut, and an answer comes last
         more = {"max_length": None, "completion_only_loss": True}
         trainer = SFTTrainer(
-            model=loaded_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(Loading())),
+            model=loaded_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(LoadingOptions())),
             args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
             train_dataset=train,
             eval_dataset=held_out if len(held_out) else None,

@@ -1,7 +1,7 @@
 """Models without a network: `builtin/lexical`, a baseline by word overlap, and `builtin/oracle`, the upper bound.
 
-`LexicalModel` sees what any model sees, the messages' text, and answers in text: it exercises the same rendering and
-the same parsing. `OracleModel` says what each strategy expects of one who knows the truth.
+`LexicalModel` sees the messages' text, as any model does, and answers in text: it exercises the same rendering and the same parsing.
+`OracleModel` repeats the ideal answer that each strategy names.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from seeact_offline.records import Completion, Message, ModelSpecError, Operatio
 _FREE = Usage(calls=1)
 
 
-def open_builtin(name: str) -> LexicalModel | OracleModel:
-    """Raises ModelSpecError for a name that is not one of MODELS."""
+def open_builtin(name: str, options: ModelOptions | None = None) -> LexicalModel | OracleModel:
+    """The model of this name, which uses no options. Raises ModelSpecError for a name that is not one of MODELS."""
     model = MODELS.get(name)
     if model is None:
         known = ", ".join(f"builtin/{known}" for known in MODELS)
@@ -29,10 +29,10 @@ def open_builtin(name: str) -> LexicalModel | OracleModel:
 
 
 class OracleModel:
-    """Says what one who knows the truth would: what is lost is lost before the model."""
+    """Gives the ideal answer: what is lost with it is lost before the model."""
 
     async def complete(self, request: Request) -> Completion:
-        """Where nobody tells it the truth."""
+        """The answer to a question for which there is no ideal one."""
         return Completion("There is nothing to be said here.", _FREE)
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
@@ -47,23 +47,23 @@ class LexicalModel:
 
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
     the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them", or the first where it
-    begins with `None of`. A last message with a line `Task: ...` and options says it all: others are examples. It looks at no
+    begins with `None of`. A last message with a line `Task: ...` and options is all that counts: others are examples. It looks at no
     picture: asked for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and
     text it guesses them from the task.
     """
 
     async def complete(self, request: Request) -> Completion:
         """The final lines when the last message asks for them, else one sentence."""
-        page = Page.read(request.messages)
+        prompt = Prompt.read(request.messages)
         asked = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
-        if page.options:
-            place, operation = choose(page)
-            return Completion(_chosen(page, place, operation, asked), _FREE)
+        if prompt.options:
+            place, operation = choose(prompt)
+            return Completion(_chosen(prompt, place, operation, asked), _FREE)
         if _ASKS_ATTRIBUTES.search(asked):
-            return Completion(_described(page), _FREE)
+            return Completion(_described(prompt), _FREE)
         if _ASKS_FINAL.search(asked):
             return Completion(_final(_middle(asked), Operation("CLICK")), _FREE)
-        left = ", ".join(sorted(page.wanted)) or "nothing in particular"
+        left = ", ".join(sorted(prompt.wanted)) or "nothing in particular"
         return Completion(f"The next target should have to do with: {left}.", _FREE)
 
     async def aclose(self) -> None:
@@ -73,10 +73,10 @@ class LexicalModel:
 MODELS: dict[str, Callable[[], LexicalModel | OracleModel]] = {"lexical": LexicalModel, "oracle": OracleModel}
 
 
-def _chosen(page: Page, place: int, operation: Operation, asked: str) -> str:
+def _chosen(prompt: Prompt, place: int, operation: Operation, asked: str) -> str:
     """The choice in the lines that are asked for: final ones, or `Answer:` where the message speaks of that."""
-    is_none = place == len(page.options) - 1
-    named = letter(place) if not page.none_first else "A" if is_none else letter(place + 1)
+    is_none = place == len(prompt.options) - 1
+    named = letter(place) if not prompt.none_first else "A" if is_none else letter(place + 1)
     if not _ASKS_ANSWER.search(asked):
         return _final(named, operation)
     lines = [f"Answer: {named}.", f"Action: {operation.op}", f"Value: {' '.join(operation.value.splitlines())}"]
@@ -113,22 +113,20 @@ def _middle(asked: str) -> str:
     return f"<point>{int(size[1]) // 2} {int(size[2]) // 2}</point>" if size else "NA"
 
 
-def _described(page: Page) -> str:
+def _described(prompt: Prompt) -> str:
     """A guess at an element: after typing the button that sends the form, else the first name that the task still has."""
-    if page.history and page.history[-1].op == "TYPE":
+    if prompt.history and prompt.history[-1].op == "TYPE":
         kind, text = "BUTTON", "Search"
     else:
-        fresh = [span for span in _spans(page.task) if not words(span.text) <= page.used]
+        fresh = [span for span in _spans(prompt.task) if not words(span.text) <= prompt.used]
         name = _SMALL_WORD.sub("", fresh[0].text) if fresh else ""
-        text = name or " ".join(_in_order(page.task, page.wanted))
+        text = name or " ".join(
+            [word for word in _WORD.findall(prompt.task) if _stem(word.lower()) in prompt.wanted][:3]
+        )
         kind = "LINK"
     if not text:
         return "ELEMENT: None\nELEMENT TYPE: None\nELEMENT TEXT: None\nACTION: CLICK\nVALUE: None"
     return f"ELEMENT: {text}\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}\nACTION: CLICK\nVALUE: None"
-
-
-def _in_order(task: str, wanted: frozenset[str]) -> list[str]:
-    return [word for word in _WORD.findall(task) if _stem(word.lower()) in wanted][:3]
 
 
 # --- reading the prompt ---
@@ -159,7 +157,7 @@ _NOT_TYPED = frozenset(("checkbox", "radio", "submit", "button", "reset", "image
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PastAction:
     """One action of the history."""
 
     words: frozenset[str]
@@ -189,18 +187,18 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Page:
-    """What can be read from the messages."""
+class Prompt:
+    """The parts of a prompt, as far as they can be read from its messages."""
 
     task: str
-    history: tuple[Done, ...]
+    history: tuple[PastAction, ...]
     options: tuple[Option, ...]
     """The last is "none of them"; empty where nothing is to be chosen."""
     none_first: bool = False
     """Whether "none of them" was the first where they stood."""
 
     @classmethod
-    def read(cls, messages: Sequence[Message]) -> Page:
+    def read(cls, messages: Sequence[Message]) -> Prompt:
         shown = [m.text for m in messages if m.role == "user"]
         told = [m.text for m in messages if m.role == "system"]
         options = _options(shown[-1] if shown else "")
@@ -209,7 +207,14 @@ class Page:
         none_first = bool(options) and _NONE_OF.match(options[0].text) is not None
         if none_first:
             options = (*options[1:], options[0])
-        return cls(_task([*shown, *told]), tuple(_history(shown)), options, none_first)
+        task = next((match for text in [*shown, *told] if (match := _TASK.search(text))), None)
+        history = [
+            PastAction(words(match["text"]), match["op"].upper(), (match["value"] or "").strip())
+            for text in shown
+            for match in _DONE.finditer(text)
+        ]
+        named = "" if task is None else str(task["rest"] or task["below"] or "").strip()
+        return cls(named, tuple(history), options, none_first)
 
     @cached_property
     def used(self) -> frozenset[str]:
@@ -232,19 +237,6 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _task(texts: Sequence[str]) -> str:
-    found = next((match for text in texts if (match := _TASK.search(text))), None)
-    if found is None:
-        return ""
-    return str(found["rest"] or found["below"] or "").strip()
-
-
-def _history(texts: Sequence[str]) -> Iterator[Done]:
-    for text in texts:
-        for match in _DONE.finditer(text):
-            yield Done(words(match["text"]), match["op"].upper(), (match["value"] or "").strip())
-
-
 def _options(text: str) -> tuple[Option, ...]:
     """The longest run of lines lettered A, B, C and so on; empty lines do not end a run."""
     longest: list[Option] = []
@@ -254,74 +246,53 @@ def _options(text: str) -> tuple[Option, ...]:
         if match is None or match["letter"] != letter(len(run)):
             run = []
         if match is not None and match["letter"] == letter(len(run)):
-            run.append(_option(match["text"] or ""))
+            text = match["text"] or ""
+            tag = _TAG.match(text)
+            run.append(Option(tag[1].lower() if tag else "", text.strip()))
         if len(run) > len(longest):
             longest = list(run)
     return tuple(longest)
 
 
-def _option(text: str) -> Option:
-    tag = _TAG.match(text)
-    return Option(tag[1].lower() if tag else "", text.strip())
-
-
 # --- choosing ---
 
 
-def choose(page: Page) -> tuple[int, Operation]:
+def choose(prompt: Prompt) -> tuple[int, Operation]:
     """The place of the option with the highest score above 0, the first of equals, and what to do with it."""
-    none = len(page.options) - 1
-    elements = page.options[:none]
-    weights = _weights(elements)
-    scores = [score(page, option, weights) for option in elements]
+    none = len(prompt.options) - 1
+    elements = prompt.options[:none]
+    # inverse document frequency over the options: what all of them say distinguishes none
+    counts = Counter(word for option in elements for word in option.words)
+    weights = {word: math.log(1 + none / count) for word, count in counts.items()}
+    scores = [score(prompt, option, weights) for option in elements]
     best = max(range(none), key=scores.__getitem__, default=none)
     if best == none or scores[best] <= 0:
         return none, Operation("CLICK")
-    return best, act(page, page.options[best])
+    return best, act(prompt, prompt.options[best])
 
 
-def _weights(options: Sequence[Option]) -> dict[str, float]:
-    """Inverse document frequency over the options: what all of them say distinguishes none."""
-    counts = Counter(word for option in options for word in option.words)
-    return {word: math.log(1 + len(options) / count) for word, count in counts.items()}
-
-
-def score(page: Page, option: Option, weights: dict[str, float]) -> float:
+def score(prompt: Prompt, option: Option, weights: dict[str, float]) -> float:
     """Shared words by weight, less for elements already dealt with, more for those that people operate."""
     # fsum: sets have no order, and a rounding error must not decide between equals
-    shared = math.fsum(weights[word] for word in option.words & page.wanted)
-    if _submits(page, option):
+    shared = math.fsum(weights[word] for word in option.words & prompt.wanted)
+    # after typing, people press the button that sends the form; it says little else
+    is_pressed = option.tag in ("button", "a") or "submit" in option.raw_words
+    has_typed = bool(prompt.history) and prompt.history[-1].op == "TYPE"
+    if has_typed and is_pressed and option.words and option.words <= _SUBMITTING:
         shared += 2 * max(weights.values())
     if shared == 0:
         return 0.0
-    dealt_with = any(_same(done, option) for done in page.history)
+    dealt_with = any(done.words and done.words <= option.words for done in prompt.history)
     focus = 1 / math.sqrt(len(option.words))
     return shared * focus * (0.2 if dealt_with else 1.0) * (3.0 if option.tag in _INTERACTIVE else 1.0)
 
 
-def _submits(page: Page, option: Option) -> bool:
-    """After typing, people press the button that sends the form; it says little else."""
-    pressed = option.tag in ("button", "a") or "submit" in option.raw_words
-    typed = bool(page.history) and page.history[-1].op == "TYPE"
-    return typed and pressed and bool(option.words) and option.words <= _SUBMITTING
-
-
-def _same(done: Done, option: Option) -> bool:
-    return bool(done.words) and done.words <= option.words
-
-
-def act(page: Page, option: Option) -> Operation:
+def act(prompt: Prompt, option: Option) -> Operation:
     """What people do with such an element; a click where a value would be needed and the task names none."""
-    op = _operation(option)
-    value = "" if op == "CLICK" else _value(page, option)
-    return Operation(op, value) if value else Operation("CLICK")
-
-
-def _operation(option: Option) -> str:
-    if option.tag == "select" or option.raw_words & {"combobox", "listbox"}:
-        return "SELECT"
-    typed = option.tag == "textarea" or (option.tag == "input" and not option.raw_words & _NOT_TYPED)
-    return "TYPE" if typed else "CLICK"
+    is_typed = option.tag == "textarea" or (option.tag == "input" and not option.raw_words & _NOT_TYPED)
+    is_list = option.tag == "select" or option.raw_words & {"combobox", "listbox"}
+    value = _value(prompt, option) if is_list or is_typed else ""
+    return Operation("SELECT" if is_list else "TYPE", value) if value else Operation("CLICK")
 
 
 # --- values ---
@@ -344,14 +315,19 @@ class Span:
     quoted: bool
 
 
-def _value(page: Page, option: Option) -> str:
+def _value(prompt: Prompt, option: Option) -> str:
     """A quoted text, else the name or number that stands nearest to a word of the option; those not yet used first."""
-    spans = list(_spans(page.task))
-    fresh = [span for span in spans if not words(span.text) <= page.used]
+    spans = list(_spans(prompt.task))
+    fresh = [span for span in spans if not words(span.text) <= prompt.used]
     if not fresh:
         return max((span.text for span in spans), key=len, default="")
-    places = [match.start() for match in _WORD.finditer(page.task.lower()) if _stem(match[0]) in option.words]
-    return min(fresh, key=lambda span: (not span.quoted, _distance(span, places), -len(span.text))).text
+    places = [match.start() for match in _WORD.finditer(prompt.task.lower()) if _stem(match[0]) in option.words]
+
+    def distance(span: Span) -> int:
+        """Characters between the span and the nearest of the places; 0 inside of it."""
+        return min((max(span.start - place, place - span.end, 0) for place in places), default=0)
+
+    return min(fresh, key=lambda span: (not span.quoted, distance(span), -len(span.text))).text
 
 
 def _spans(task: str) -> Iterator[Span]:
@@ -365,17 +341,6 @@ def _spans(task: str) -> Iterator[Span]:
             yield Span(text, start, match.end(), match.lastgroup != "plain")
 
 
-def _distance(span: Span, places: Sequence[int]) -> int:
-    """Characters between the span and the nearest of the places; 0 inside of it."""
-    return min((max(span.start - place, place - span.end, 0) for place in places), default=0)
-
-
-def _open(name: str, options: ModelOptions) -> LexicalModel | OracleModel:
-    return open_builtin(name)
-
-
-def _identity(name: str, options: ModelOptions) -> dict[str, str]:
-    return {"model": f"builtin/{name}"}
-
-
-PROVIDER = Provider(usage=tuple(MODELS), open=_open, identity=_identity, is_free=True)
+PROVIDER = Provider(
+    usage=tuple(MODELS), open=open_builtin, identity=lambda name, options: {"model": f"builtin/{name}"}, is_free=True
+)

@@ -19,37 +19,33 @@ class DataUrls:
     """
 
     def __init__(self, image_format: ImageFormat, budget: int = BUDGET) -> None:
-        """Of the URLs asked for last as many are kept as `budget` characters hold."""
-        self._format = image_format
-        self._budget = budget
-        self._kept: OrderedDict[str, str] = OrderedDict()
-        self._under_way: dict[str, asyncio.Task[str]] = {}
+        """Keeps as many of the URLs asked for last as `budget` characters hold."""
+        self._format, self._budget = image_format, budget
+        self._urls: OrderedDict[str, asyncio.Task[str]] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        """Of those that are encoded."""
 
     async def get(self, picture: Picture) -> str:
         """Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""
         key = picture.key
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        task = self._under_way.get(key) or self._begin(key, picture)
+        if key not in self._urls:
+            self._urls[key] = task = asyncio.create_task(asyncio.to_thread(self._encode, picture))
+            task.add_done_callback(lambda done: self._encoded(key, done))
+        self._urls.move_to_end(key)
         # shielded: a step that is given up must not fail another that waits for the same picture
-        return await asyncio.shield(task)
+        return await asyncio.shield(self._urls[key])
 
-    def _begin(self, key: str, picture: Picture) -> asyncio.Task[str]:
-        task = asyncio.create_task(asyncio.to_thread(self._url, picture))
-        self._under_way[key] = task
-        task.add_done_callback(lambda done: self._finished(key, done))
-        return task
-
-    def _url(self, picture: Picture) -> str:
+    def _encode(self, picture: Picture) -> str:
         content = base64.b64encode(picture.encoded(self._format)).decode("ascii")
         return f"data:{self._format.mime};base64,{content}"
 
-    def _finished(self, key: str, task: asyncio.Task[str]) -> None:
-        del self._under_way[key]
+    def _encoded(self, key: str, task: asyncio.Task[str]) -> None:
         # looking at the error marks it as seen: when every caller has given up, nobody else does
         if task.cancelled() or task.exception() is not None:
+            del self._urls[key]
             return
-        self._kept[key] = task.result()
-        while sum(map(len, self._kept.values())) > self._budget:
-            self._kept.popitem(last=False)
+        self._sizes[key] = len(task.result())
+        for oldest in [key for key in self._urls if key in self._sizes]:
+            if sum(self._sizes.values()) <= self._budget:
+                break
+            del self._urls[oldest], self._sizes[oldest]

@@ -29,16 +29,13 @@ def variable(name: str) -> str:
 
 
 def from_file(name: str) -> str:
-    """What `.env` says of it; empty where it says nothing, or where the process has it already."""
-    return "" if os.environ.get(name, "").strip() else _read(Path(".env")).get(name, "")
-
-
-def _read(path: Path) -> dict[str, str]:
-    """The NAMES that the file sets; none where there is no file that can be read."""
+    """The value in `.env`; empty where that file has none, or where the process has one already."""
+    if name not in NAMES or os.environ.get(name, "").strip():
+        return ""
     try:
-        lines = read_named(".env", path, largest=LONGEST_FILE).decode("utf-8", "replace").splitlines()
+        lines = read_named(".env", Path(".env"), largest=LONGEST_FILE).decode("utf-8", "replace").splitlines()
     except InputError:
-        return {}
+        return ""
     matches = [_LINE.fullmatch(line) for line in lines if len(line) <= LONGEST_LINE]
-    found = [match for match in matches if match is not None and match["name"] in NAMES]
-    return {match["name"]: (match["double"] or match["single"] or match["bare"] or "").strip() for match in found}
+    found = [match for match in matches if match is not None and match["name"] == name]
+    return (found[-1]["double"] or found[-1]["single"] or found[-1]["bare"] or "").strip() if found else ""

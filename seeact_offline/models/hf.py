@@ -20,7 +20,7 @@ from seeact_offline.models.hf_generation import (
     DTYPES,
     Answer,
     Generator,
-    Loading,
+    LoadingOptions,
     Prompt,
     Turn,
     check_packages,
@@ -38,7 +38,7 @@ class HFModel:
     """One model, loaded when it is first asked. Belongs to the event loop that asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for what is neither a model's folder nor a hub id that can be had, and for model_args."""
+        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, and for model_args."""
         self._name, self._options = name, options
         self._loading = loading(options)
         check_packages(self._loading)
@@ -58,16 +58,20 @@ class HFModel:
         return Completion(answer.text, answer.usage, CallRecord(seconds=time.monotonic() - began))
 
     async def aclose(self) -> None:
+        """Ends what is being generated with its next token. Safe to call twice."""
         self._stop.set()
         await self._batches.aclose()
         self._generator = None
 
     def _prompt(self, request: Request) -> Prompt:
-        turns = tuple(Turn(one.role, one.text, self._decoded(one.picture)) for one in request.messages)
-        return Prompt(turns, _seed(self._options.seed, request))
+        def decoded(picture: Picture | None) -> Image.Image | None:
+            return None if picture is None else open_picture(picture.encoded(self._options.image_format)).convert("RGB")
 
-    def _decoded(self, picture: Picture | None) -> Image.Image | None:
-        return None if picture is None else open_picture(picture.encoded(self._options.image_format)).convert("RGB")
+        turns = tuple(Turn(one.role, one.text, decoded(one.picture)) for one in request.messages)
+        # a seed of the call's place, so that neither order nor company matters
+        place = "\0".join([str(self._options.seed), *request.key, str(request.group), str(request.turn)])
+        digest = hashlib.sha256(place.encode("utf-8", "surrogatepass")).digest()
+        return Prompt(turns, int.from_bytes(digest[:7], "big"))
 
     def _answer(self, prompts: Sequence[Prompt]) -> list[Answer]:
         """In the thread of the batches."""
@@ -82,17 +86,17 @@ class HFModel:
         return min(size, self._options.concurrency)
 
 
-def loading(options: ModelOptions) -> Loading:
-    """What `model_args` say. Raises ModelSpecError for a name or a value that there is not."""
+def loading(options: ModelOptions) -> LoadingOptions:
+    """The loading options among `model_args`. Raises ModelSpecError for another name, or a value that cannot be."""
     given = options.model_args
-    known = [field.name for field in fields(Loading)]
+    known = [field.name for field in fields(LoadingOptions)]
     for name, value in given.items():
         if name not in known:
             raise ModelSpecError("model_args", f"for hf/ one of {', '.join(known)}", repr(name))
         wanted, fits = _VALUES[name]
         if not fits(value):
             raise ModelSpecError("model_args", f"{wanted} as {name}", repr(value))
-    return Loading(**given)
+    return LoadingOptions(**given)
 
 
 def _at_least(least: int) -> Any:
@@ -106,23 +110,16 @@ _VALUES: dict[str, tuple[str, Any]] = {
     "load_in_4bit": ("true or false", lambda value: isinstance(value, bool)),
     "max_pixels": ("a whole number of at least 1", _at_least(1)),
 }
-"""What each of `Loading` may be, for people and as a test."""
-
-
-def _seed(seed: int, request: Request) -> int:
-    """Of a call's place, so that neither order nor company matters."""
-    place = "\0".join([str(seed), *request.key, str(request.group), str(request.turn)])
-    return int.from_bytes(hashlib.sha256(place.encode("utf-8", "surrogatepass")).digest()[:7], "big")
+"""The values that each of `LoadingOptions` may have, for people and as a test."""
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
-    """A model counts by its content, wherever it lies. The batch size does not count: see docs/local-models.md.
+    """A model is known by its content, wherever it lies. The batch size does not count: see docs/local-models.md.
 
     Raises ModelSpecError as opening does.
     """
     how = asdict(loading(options))
-    how.pop("batch_size")
-    how.pop("device_map")
+    del how["batch_size"], how["device_map"]
     return {
         "model": "hf",
         "checkpoint_digest": digest(find_folder(name)),

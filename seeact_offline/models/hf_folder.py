@@ -28,6 +28,7 @@ SAMPLE_BYTES = 4096
 """How much of each tensor counts for the digest."""
 MAX_JSON_BYTES = 64 * 2**20
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_HTTP_CLIENTS = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 _ELSEWHERE = ("configuration_files", "transformers_weights")
 
 
@@ -102,7 +103,7 @@ def _check(folder: Path, name: str) -> None:
 
 
 def _missing_weights(folder: Path, name: str) -> str:
-    """What is lacking, for people; empty where nothing is."""
+    """The file that is lacking, for people; empty where none is."""
     if (folder / "model.safetensors").is_file():
         return ""
     if not (folder / INDEX).is_file():
@@ -136,26 +137,16 @@ def _snapshot(name: str) -> Path:
         found = HfApi().model_info(name, timeout=ANSWER_S)
         return Path(snapshot_download(name, revision=found.sha, **chosen))
     except Exception as error:
-        # beside the hub's own errors those of the HTTP client that it happens to use
-        if not isinstance(error, OSError | ValueError | RuntimeError) and not _of_network(error):
+        # besides the hub's own errors those of the HTTP client that it happens to use
+        package = type(error).__module__.partition(".")[0]
+        if not isinstance(error, OSError | ValueError | RuntimeError) and package not in _HTTP_CLIENTS:
             raise
         got = f"{name}, which is no folder here and could not be had from the hub ({first_line(error)})"
         raise ModelSpecError("model", "hf/ with a model's folder or a hub id", got) from None
 
 
-def _of_network(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in (
-        "httpx",
-        "httpx2",
-        "httpcore",
-        "httpcore2",
-        "requests",
-        "urllib3",
-    )
-
-
 def first_line(error: BaseException) -> str:
-    """Whose it is and what it says, on one line that a terminal can show."""
+    """The error's type and first line, as a terminal can show them."""
     text = next(iter(str(error).strip().splitlines()), "no reason given").rstrip(".:")[:300]
     return f"{type(error).__name__}: " + "".join(sign if sign.isprintable() else " " for sign in text)
 

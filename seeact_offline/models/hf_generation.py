@@ -27,7 +27,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
+class LoadingOptions:
     """How a model is loaded and run: what `model_args` of `hf/` may hold."""
 
     batch_size: int = 8
@@ -70,7 +70,7 @@ class Prompt:
 
 
 Answer = Completion | CallError
-"""What came of a prompt: a text, or why there is none."""
+"""The outcome of a prompt: a text, or the reason for none."""
 
 
 class Generator:
@@ -80,7 +80,7 @@ class Generator:
         self,
         name: str,
         folder: Path,
-        loading: Loading,
+        loading: LoadingOptions,
         max_tokens: int,
         temperature: float,
         stop: threading.Event,
@@ -157,18 +157,26 @@ class Generator:
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         rooms = [self._room(length) for length in lengths]
         if min(rooms) < 1:
-            return [self._too_long(length) if room < 1 else None for length, room in zip(lengths, rooms, strict=True)]
+            said = f"tokens, the model takes {self._context}: nothing is cut off"
+            too_long = [CallError("too_long", f"the prompt has {length} {said}") for length in lengths]
+            return [error if room < 1 else None for error, room in zip(too_long, rooms, strict=True)]
         images = [int(n) for n in (inputs["input_ids"] == self._image_token).sum(dim=1)]
         answers: list[Answer | None] = []
         rows = self._generated(inputs, min(rooms), prompts)
         for row, length, room, image in zip(rows, lengths, rooms, images, strict=True):
-            text, ended = self._cut(row)
+            end = next((place for place, token in enumerate(row) if token in self._ends), None)
+            text, ended = row[:end], end is not None
             usage = Usage(1, length, len(text) + ended, image, 0.0)
             answers.append(self._read(text, ended, room, usage) if ended or room == min(rooms) else None)
         return answers
 
     def _generated(self, inputs: Any, most: int, prompts: Sequence[Prompt]) -> list[list[int]]:
         """The new tokens of each prompt, at most so many; after its end a row is filled up."""
+        import torch
+
+        def is_stopped(ids: Any, scores: Any, **_: Any) -> Any:
+            return torch.full((len(ids),), self._stop.is_set(), device=ids.device)
+
         inputs = inputs.to(self._model.device)
         if self._kind == "image-text":
             inputs = inputs.to(self._model.dtype)
@@ -176,19 +184,14 @@ class Generator:
         config.max_new_tokens = most
         if config.min_new_tokens is not None:
             config.min_new_tokens = min(config.min_new_tokens, most)
-        draws = [Draws([prompt.seed for prompt in prompts], self._temperature)] if self._temperature else []
+        draws = [GumbelNoise([prompt.seed for prompt in prompts], self._temperature)] if self._temperature else []
         out = self._model.generate(
-            **inputs, generation_config=config, logits_processor=draws, stopping_criteria=[self._stopping]
+            **inputs, generation_config=config, logits_processor=draws, stopping_criteria=[is_stopped]
         )
         # an encoder's prompt is not repeated, the decoder's first token is
         start = 1 if self._model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
         rows: list[list[int]] = out[:, start:].tolist()
         return rows
-
-    def _cut(self, row: list[int]) -> tuple[list[int], bool]:
-        """The tokens before the first that ends a text, and whether there was one."""
-        end = next((place for place, token in enumerate(row) if token in self._ends), None)
-        return (row, False) if end is None else (row[:end], True)
 
     def _read(self, tokens: list[int], ended: bool, room: int, usage: Usage) -> Answer:
         text = self._tokenizer.decode(tokens, skip_special_tokens=True)
@@ -198,11 +201,6 @@ class Generator:
         if not text.strip():
             return CallError("empty_reply", "the model ended its reply before it said anything", usage)
         return Completion(text, usage)
-
-    def _too_long(self, length: int) -> CallError:
-        return CallError(
-            "too_long", f"the prompt has {length} tokens, the model takes {self._context}: nothing is cut off"
-        )
 
     def _room(self, length: int) -> int:
         """Tokens that a reply may have; below 1 for a prompt that is too long."""
@@ -234,11 +232,6 @@ class Generator:
             typical_p=None, pad_token_id=self._tokenizer.pad_token_id, eos_token_id=sorted(self._ends) or None
         )
         return config
-
-    def _stopping(self, ids: Any, scores: Any, **_: Any) -> Any:
-        import torch
-
-        return torch.full((len(ids),), self._stop.is_set(), device=ids.device)
 
     # --- prompts ---
 
@@ -367,7 +360,7 @@ def limit_pixels(processor: Any, max_pixels: int) -> bool:
 # --- drawing ---
 
 
-class Draws:
+class GumbelNoise:
     """Adds Gumbel noise to scores at a temperature: the most likely token afterwards is one drawn at that temperature.
 
     Each row has a generator of its own, on the CPU, so that it draws the same in every batch and on every device.
@@ -389,8 +382,8 @@ class Draws:
 # --- loading ---
 
 
-def running_dtype(loading: Loading) -> str:
-    """The number format that `auto` means here."""
+def running_dtype(loading: LoadingOptions) -> str:
+    """The number format that `auto` stands for here."""
     import torch
 
     if loading.dtype != "auto":
@@ -399,7 +392,7 @@ def running_dtype(loading: Loading) -> str:
     return "bfloat16" if on_gpu else "float32"
 
 
-def _load_model(name: str, folder: Path, loading: Loading) -> tuple[str, Any]:
+def _load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, Any]:
     """Its kind (image-text, causal or seq2seq) and the model, on its device."""
     import torch
     import transformers
@@ -452,8 +445,8 @@ def _kind(config: Any, name: str) -> str:
     return kinds[0]
 
 
-def _placed(loading: Loading, has_gpu: bool) -> tuple[Any, str]:
-    """What accelerate is told (None: it is not needed), and else the one device. Raises ModelSpecError."""
+def _placed(loading: LoadingOptions, has_gpu: bool) -> tuple[Any, str]:
+    """The `device_map` for accelerate (None: it is not needed), or else the one device. Raises ModelSpecError."""
     import torch
 
     if loading.device_map is None:
@@ -471,7 +464,7 @@ def _placed(loading: Loading, has_gpu: bool) -> tuple[Any, str]:
     return None, str(device)
 
 
-def check_packages(loading: Loading) -> None:
+def check_packages(loading: LoadingOptions) -> None:
     """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
     for package in ("torch", "transformers"):
         if find_spec(package) is None:
@@ -525,7 +518,7 @@ def _out_of_memory(prompts: Sequence[Prompt]) -> list[Answer]:
 
 @contextmanager
 def _in_one_sentence(expected: str) -> Iterator[None]:
-    """Whatever transformers raises inside becomes a ModelSpecError."""
+    """Turns everything that transformers raises inside into a ModelSpecError."""
     try:
         yield
     except ModelSpecError:
@@ -537,7 +530,7 @@ def _in_one_sentence(expected: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' progress bars and remarks."""
+    """Switches off transformers' progress bars and remarks inside."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -1,4 +1,4 @@
-"""What models charge: a table that names each price's day and source, and the user's own in its place.
+"""Prices of models: a table that names each price's day and source, and the user's own in its place.
 
 A model is found by its exact name, or by the name that is left without a day at its end (`gpt-4o-2024-08-06` is `gpt-4o`).
 Nothing is guessed: a model that is not listed has no price. Fields of the file, one entry a price::
@@ -13,12 +13,11 @@ Prices are USD per million tokens. `date` is the day of which the source says so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date as Date
 from functools import cache
 from importlib.resources import files
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 
 import msgspec
@@ -75,10 +74,13 @@ def undated(name: str) -> str:
 
 
 def read_given(text: str) -> Price | PriceTable:
-    """What `IN,OUT` or the name of a file says. Raises InputError."""
-    numbers = [_number(part) for part in text.split(",")]
-    if len(numbers) == 2 and None not in numbers:
-        return Price(*(number for number in numbers if number is not None))
+    """The price that `IN,OUT` gives, or the table of a file. Raises InputError."""
+    try:
+        prompt, completion = map(float, text.split(","))
+    except ValueError:
+        prompt = completion = nan
+    if _usable(prompt, completion):
+        return Price(prompt, completion)
     try:
         return _table(read_named("price", Path(text), _WANTED))
     except FormatError as error:
@@ -87,7 +89,7 @@ def read_given(text: str) -> Price | PriceTable:
 
 @cache
 def bundled_prices() -> PriceTable:
-    """Those that come with the program."""
+    """The prices that come with the program."""
     return _table((files("seeact_offline") / "models" / "prices.json").read_bytes())
 
 
@@ -110,7 +112,7 @@ def _table(content: bytes) -> PriceTable:
 
 
 def _quote(entry: _Entry) -> Quote:
-    if not _usable((entry.prompt, entry.completion, *([] if entry.cached is None else [entry.cached]))):
+    if not _usable(entry.prompt, entry.completion, entry.cached or 0.0):
         raise FormatError("prices of at least 0", f"another one for {entry.model}")
     try:
         Date.fromisoformat(entry.date)
@@ -119,14 +121,5 @@ def _quote(entry: _Entry) -> Quote:
     return Quote(entry.model, Price(entry.prompt, entry.completion), entry.date, entry.source, entry.cached)
 
 
-def _usable(prices: Iterable[float]) -> bool:
+def _usable(*prices: float) -> bool:
     return all(isfinite(price) and price >= 0 for price in prices)
-
-
-def _number(text: str) -> float | None:
-    """None for a text that is no price."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if _usable([number]) else None

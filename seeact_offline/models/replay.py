@@ -36,7 +36,7 @@ class Recording(msgspec.Struct, frozen=True):
     offered: tuple[str, ...] | None = None
     """None where the recording does not say."""
     failure: str | None = None
-    """What was wrong with the last reply, or how the model declined; None: nothing, or the recording does not say."""
+    """The fault of the last reply, or how the model declined; None: none, or the recording does not say."""
 
 
 class _StepLine(msgspec.Struct):
@@ -71,7 +71,14 @@ class ReplayModel:
             where = f"step {request.key}, group {request.group}, turn {request.turn}"
             raise CallError("no_recorded_reply", f"{self._path} holds no reply for {where}")
         if recording.offered is not None and recording.offered != request.offered:
-            raise CallError("recording_mismatch", _difference(recording.offered, request))
+            then, now = recording.offered, request.offered
+            pairs = enumerate(zip_longest(then, now, fillvalue="nothing"))
+            place, (was, is_now) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
+            raise CallError(
+                "recording_mismatch",
+                f"group {request.group} of step {request.key} was recorded with {len(then)} choices, now {len(now)} are offered;"
+                f" the first difference is choice {place}: {was} then, {is_now} now",
+            )
         return Completion(recording.replies[request.turn - 1], Usage(calls=1))
 
     async def aclose(self) -> None:
@@ -90,54 +97,37 @@ def read_recordings(path: Path) -> dict[StepKey, dict[int, Recording]]:
     return steps
 
 
-def _difference(recorded: tuple[str, ...], request: Request) -> str:
-    pairs = enumerate(zip_longest(recorded, request.offered, fillvalue="nothing"))
-    place, (then, now) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
-    return (
-        f"group {request.group} of step {request.key} was recorded with {len(recorded)} choices, now "
-        f"{len(request.offered)} are offered; the first difference is choice {place}: {then} then, {now} now"
-    )
-
-
 def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
-                if line.strip() and not _is_torn(line):
-                    yield _parsed(line, f"line {number} of {path}")
+                if line.strip() and (row := _parsed(line, f"line {number} of {path}")) is not None:
+                    yield row
     except OSError as error:
         raise ModelSpecError("model", "a readable file", f"{path}: {error.strerror or error}") from error
 
 
-def _is_torn(line: bytes) -> bool:
-    """Whether it is the last line of a run that was killed while it wrote. One that lacks nothing but its end is not."""
-    if line.endswith(b"\n"):
-        return False
-    try:
-        read_json(line)
-    except FormatError:
-        return True
-    return False
-
-
-def _parsed(line: bytes, where: str) -> _StepLine | _GroupLine:
+def _parsed(line: bytes, where: str) -> _StepLine | _GroupLine | None:
+    """None for the last line of a run that was killed while it wrote; one that lacks nothing but its end counts."""
+    is_json = False
     try:
         row = read_json(line)
+        is_json = True
         return typed(row, _StepLine) if isinstance(row, dict) and "groups" in row else typed(row, _GroupLine)
     except FormatError as error:
+        if not is_json and not line.endswith(b"\n"):
+            return None
         raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", f"{error.got} in {where}") from None
 
 
-def _open_replay(name: str, options: ModelOptions) -> ReplayModel:
-    return ReplayModel(Path(name))
-
-
 def _identity(name: str, options: ModelOptions) -> dict[str, str]:
-    """A recording counts by its content."""
+    """A recording is known by its content."""
     digest = ""
     with suppress(OSError), open_regular(Path(name)) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"model": "replay", "recording_digest": digest}
 
 
-PROVIDER = Provider(usage=("FILE",), open=_open_replay, identity=_identity, is_free=True, is_file=True)
+PROVIDER = Provider(
+    usage=("FILE",), open=lambda name, options: ReplayModel(Path(name)), identity=_identity, is_free=True, is_file=True
+)

@@ -20,7 +20,7 @@ from seeact_offline.finetune.pictures import Pictures, kept_pictures
 from seeact_offline.finetune.recipe import Recipe, Running
 from seeact_offline.finetune.tuning import FineTuned, fine_tune
 from seeact_offline.finetune.vlm import Choices, shown
-from seeact_offline.models.hf_generation import Generator, Loading, Prompt, Turn
+from seeact_offline.models.hf_generation import Generator, LoadingOptions, Prompt, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions
@@ -141,7 +141,7 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
     )
-    generator = Generator("base", base, Loading(), 8, 0.0, threading.Event())
+    generator = Generator("base", base, LoadingOptions(), 8, 0.0, threading.Event())
     asked = generator._encoded([Prompt((Turn("system", row["system"]), Turn("user", row["question"], picture)))])
     n = asked["input_ids"].shape[1]
     assert torch.equal(batch["input_ids"][:, :n], asked["input_ids"])

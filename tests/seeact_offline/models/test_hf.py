@@ -22,7 +22,7 @@ from seeact_offline.models import PROVIDERS, ModelOptions, ignored_options, open
 from seeact_offline.models.hf import HFModel, loading
 from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder
-from seeact_offline.models.hf_generation import Draws, Turn, fitted, limit_pixels, plain, system_merged
+from seeact_offline.models.hf_generation import GumbelNoise, Turn, fitted, limit_pixels, plain, system_merged
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import (
     PNG,
@@ -313,7 +313,7 @@ def test_a_token_is_drawn_as_often_as_its_temperature_says() -> None:
     import torch
 
     scores, temperature, n = torch.tensor([2.0, 1.0, 0.0, -1.0]), 0.7, 4000
-    drawn = Draws(range(n), temperature)(None, scores.expand(n, -1)).argmax(dim=1)
+    drawn = GumbelNoise(range(n), temperature)(None, scores.expand(n, -1)).argmax(dim=1)
     expected = torch.softmax(scores / temperature, dim=0)
     assert (torch.bincount(drawn, minlength=4) / n - expected).abs().max() < 0.03
 
