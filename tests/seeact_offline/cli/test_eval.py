@@ -525,7 +525,7 @@ def test_where_no_step_is_answered_there_is_no_table_of_zeros(cli: Cli, sample: 
     assert outcome.status == 1
     assert "Element Accuracy" not in outcome.out
     assert "the picture is too large" in outcome.err
-    assert "with --retry-failed nothing else" in outcome.err
+    assert "--retry-failed only them" in outcome.err
 
 
 # --- what is kept of how it was asked --------------------------------------------------------------------------------
