@@ -13,14 +13,13 @@ Notes of a step: `found_TIER`, `found_unseen` (nothing that can be seen fits), `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.conversation import (
-    Conversation,
     Question,
     Session,
     build_reply,
@@ -38,7 +37,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_types import TYPES
 from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, PageSearch, SearchResult, descriptions
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import Box, Candidate, GroundingReply, Model, Reply, Step, StepError
+from seeact_offline.records import Box, Candidate, GroundingReply, Model, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
 MAX_CHOICES = 50
@@ -47,24 +46,24 @@ MAX_CHOICES = 50
 
 @dataclass(frozen=True, slots=True)
 class _FirstQuestion:
-    """A step's first question, and what it takes to answer it."""
+    """A step's first question, with the search for its answer."""
 
     question: Question
     search: PageSearch
     reachable: bool
     notes: dict[str, int]
-    """Of the target."""
+    """Counts about the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What the conversations came to."""
+    """Result of a step's conversations."""
 
     decision: Decision
     questions: tuple[Question, ...]
     """All that were asked."""
     notes: dict[str, int]
-    """Of the matches."""
+    """Counts about the matches."""
 
 
 class AttributesGrounding:
@@ -87,12 +86,12 @@ class AttributesGrounding:
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The one that is always asked. Raises RowError `bad_screenshot`."""
-        return [self._asked(prepared).question]
+        return [self._first_question(prepared).question]
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         try:
-            asked = await in_thread(self._asked, prepared)
+            asked = await in_thread(self._first_question, prepared)
             outcome = await self._answer(prepared, asked, session)
         except StepError as error:
             return session.failed(error)
@@ -101,13 +100,15 @@ class AttributesGrounding:
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Whether what a target says of itself leads to it."""
-        return self._asked(prepared).reachable
+        return self._first_question(prepared).reachable
 
     async def _answer(self, prepared: PreparedStep, asked: _FirstQuestion, session: Session) -> _Outcome:
         """Raises StepError."""
         question = asked.question
         talk = await session.converse(question)
-        read = _read(talk)
+        read = GroundingReply(None, failure=talk.failure)
+        if talk.failure is None:
+            read = parse_grounding_reply(talk.texts[-1], "attributes", 0)
         # without a type any will do; without a text there is nothing to look for
         found = await in_thread(asked.search.find, read.element_type, read.element_text)
         alone = found.ids[0] if len(found.ids) == 1 else None
@@ -118,10 +119,12 @@ class AttributesGrounding:
             return _Outcome(decision(first), (question,), notes)
         again = await in_thread(self._among, prepared, question, found.ids[:MAX_CHOICES])
         said = talk.texts[:1] if len(again.turns) > 1 else ()
-        last = await session.ask(again, lambda text: _choice(text, len(again.offered)), said)
-        return _Outcome(_last_word(first, last), (question, again), notes)
+        last = await session.ask(again, lambda text: parse_grounding_reply(text, "choice", len(again.offered)), said)
+        # the first reply's operation stands where the choice names none
+        op, value = (last.op, last.value) if last.op else (first.op, first.value)
+        return _Outcome(replace(decision(last), op=op, value=value), (question, again), notes)
 
-    def _asked(self, prepared: PreparedStep) -> _FirstQuestion:
+    def _first_question(self, prepared: PreparedStep) -> _FirstQuestion:
         step, pack = prepared.step, self._pack
         search = page_search(prepared.page, step.candidates, self._page_size(prepared), self._threshold)
         named = descriptions(search, step.truth.positives, MAX_CHOICES)
@@ -145,7 +148,8 @@ class AttributesGrounding:
     def _among(self, prepared: PreparedStep, first: Question, ids: Sequence[str]) -> Question:
         """The matches as options. After the two turns on the whole page only a further one is asked."""
         form = replace(self.form, shared_turn1=False)
-        boxes = _boxes(prepared.step, ids, self._page_size(prepared))
+        known = {c.backend_node_id: c.box for c in prepared.step.candidates}
+        boxes = {node: known[node] or Box(0, 0, *self._page_size(prepared)) for node in ids}
         question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1)
         question = replace(question, is_final_round=True)
         if len(question.turns) < 2:
@@ -166,28 +170,26 @@ class AttributesGrounding:
 def page_search(
     page: Page, candidates: Sequence[Candidate], size: tuple[float, float] | None, threshold: float = FUZZY_THRESHOLD
 ) -> PageSearch:
-    """The search of a page. `size`: width and height of its picture in pixels; None: not known, so that no box lies beyond."""
+    """The search of a page. `size`: width and height of its picture in pixels; None where they are not known.
+
+    An element can be seen if a pixel of its box is on the page, or if it has no box and may be anywhere.
+    """
+    width, height = size or (inf, inf)
+    seen = frozenset(
+        c.backend_node_id
+        for c in candidates
+        if c.box is None
+        or (
+            c.box.w > 0
+            and c.box.h > 0
+            and c.box.right > 0
+            and c.box.bottom > 0
+            and c.box.x < width
+            and c.box.y < height
+        )
+    )
     ids = (candidate.backend_node_id for candidate in candidates)
-    return PageSearch(page.nodes(), ids, threshold, _seen(candidates, size or (inf, inf)))
-
-
-def _seen(candidates: Iterable[Candidate], page: tuple[float, float]) -> frozenset[str]:
-    """Those of which some pixel is on the page, and those of which nobody knows."""
-    return frozenset(c.backend_node_id for c in candidates if c.box is None or _is_on(page, c.box))
-
-
-def _is_on(page: tuple[float, float], box: Box) -> bool:
-    return box.w > 0 and box.h > 0 and box.right > 0 and box.bottom > 0 and box.x < page[0] and box.y < page[1]
-
-
-def _read(talk: Conversation) -> GroundingReply:
-    if talk.failure is not None:
-        return GroundingReply(None, failure=talk.failure)
-    return parse_grounding_reply(talk.texts[-1], "attributes", 0)
-
-
-def _choice(text: str, n_choices: int) -> GroundingReply:
-    return parse_grounding_reply(text, "choice", n_choices)
+    return PageSearch(page.nodes(), ids, threshold, seen)
 
 
 def match_notes(read: GroundingReply, found: SearchResult) -> dict[str, int]:
@@ -200,12 +202,6 @@ def match_notes(read: GroundingReply, found: SearchResult) -> dict[str, int]:
         "several_matches": int(len(found.ids) > 1),
         "matches_left_out": max(0, len(found.ids) - MAX_CHOICES),
     }
-
-
-def _last_word(first: Reply, last: Reply) -> Decision:
-    """The choice among the matches; its operation, or the first reply's where it names none."""
-    op, value = (last.op, last.value) if last.op else (first.op, first.value)
-    return replace(decision(last), op=op, value=value)
 
 
 def _ideal(step: Step, description: Description | None) -> str:
@@ -222,15 +218,10 @@ def _survives(step: Step, description: Description) -> bool:
     return (read.element_type, read.element_text) == (description.type, description.text)
 
 
-def _boxes(step: Step, ids: Sequence[str], page: tuple[float, float]) -> dict[str, Box]:
-    boxes = {c.backend_node_id: c.box for c in step.candidates}
-    return {i: boxes[i] or Box(0, 0, *page) for i in ids}
-
-
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    choices = asked.pack_of("choice")
-    grounding = AttributesGrounding(asked.pack, choices, asked.form, asked.own["fuzzy_threshold"])
-    return StrategyInstance(grounding, {**asked.own, "choice_prompts_digest": choices.digest})
+def _open(inputs: StrategyInputs) -> StrategyInstance:
+    choices = inputs.pack_of("choice")
+    grounding = AttributesGrounding(inputs.pack, choices, inputs.form, inputs.own["fuzzy_threshold"])
+    return StrategyInstance(grounding, {**inputs.own, "choice_prompts_digest": choices.digest})
 
 
 STRATEGY = Strategy(

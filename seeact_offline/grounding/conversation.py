@@ -157,6 +157,11 @@ class Session:
 
 def build_reply(question: Question, texts: Sequence[str], read: GroundingReply, detail: str = "") -> Reply:
     """A question's conversation as it is recorded; the index chosen becomes the element that was offered there."""
+    place = f"group {question.index}, options A to {letter(len(question.offered))}"
+    if not question.offered:
+        place = f"question {question.index}"
+    elif question.labels:
+        place = f"group {question.index}, labels {question.labels[0]} to {question.labels[-1]}"
     return Reply(
         group=question.index,
         offered=question.offered,
@@ -165,7 +170,7 @@ def build_reply(question: Question, texts: Sequence[str], read: GroundingReply, 
         op=read.op,
         value=read.value,
         failure=read.failure,
-        detail=(detail or _place(question)) if read.failure else "",
+        detail=(detail or place) if read.failure else "",
         is_final_round=question.is_final_round,
     )
 
@@ -180,14 +185,6 @@ def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...
             Message("user", question.turns[turn], question.pictures[turn]),
         ]
     return tuple(out)
-
-
-def _place(question: Question) -> str:
-    if not question.offered:
-        return f"question {question.index}"
-    if question.labels:
-        return f"group {question.index}, labels {question.labels[0]} to {question.labels[-1]}"
-    return f"group {question.index}, options A to {letter(len(question.offered))}"
 
 
 # --- what one who knows the truth would say ---

@@ -330,18 +330,18 @@ def layout_of(model: object) -> Layout:
     return "seq2seq" if is_text_to_text(model) else "chat"
 
 
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    own = asked.own
-    if asked.form.shared_turn1:
+def _open(inputs: StrategyInputs) -> StrategyInstance:
+    own = inputs.own
+    if inputs.form.shared_turn1:
         raise InputError("batching", "per-group with grounding mindact, which asks one turn a group", "shared-turn1")
-    if asked.group_size < 2:
-        raise InputError("group_size", "at least 2 with grounding mindact", str(asked.group_size))
+    if inputs.group_size < 2:
+        raise InputError("group_size", "at least 2 with grounding mindact", str(inputs.group_size))
     # answers are read up to F
-    size = min(asked.group_size, GROUP_SIZE)
+    size = min(inputs.group_size, GROUP_SIZE)
     options = EliminationOptions(
         own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"]
     )
-    if options.picture and not asked.form.image:
+    if options.picture and not inputs.form.image:
         raise InputError("no_image", "nothing beside group_picture, which shows one", "both")
     if options.layout == "seq2seq" and own["demonstrations"] is not None:
         raise InputError("demonstrations", "layout chat", "seq2seq, which shows none")
@@ -355,7 +355,7 @@ def _open(asked: StrategyInputs) -> StrategyInstance:
         "group_picture": options.picture,
         "demonstrations_digest": digest,
     }
-    return StrategyInstance(MindactGrounding(asked.pack, shown, options, asked.form), identity)
+    return StrategyInstance(MindactGrounding(inputs.pack, shown, options, inputs.form), identity)
 
 
 STRATEGY = Strategy(

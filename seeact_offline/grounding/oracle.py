@@ -107,23 +107,25 @@ class OracleGrounding:
         answers: Mapping[StepKey, PersonAnswer],
         turn1: Mapping[StepKey, Conversation] | None = None,
     ) -> None:
-        """`turn1`: what a finished run's model said; None: the model is asked."""
+        """`turn1`: what a finished run's model said; None: the model is inputs."""
         self._plan = UngroundedGrounding(pack, form)
         self.form = self._plan.form if turn1 is None else replace(self._plan.form, image=False)
         self._answers = answers
         self._turn1 = turn1
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """The only one, of one turn; none where no model is asked. Raises RowError `bad_screenshot`."""
+        """The only one, of one turn; none where no model is inputs. Raises RowError `bad_screenshot`."""
         return self._plan.questions(prepared) if self._turn1 is None else []
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        """A step without a usable answer is not asked."""
+        """A step without a usable answer is not inputs."""
         session = Session(model, prepared.step.key)
         question = NOTHING_ASKED
         try:
-            talk = None if self._turn1 is None else _recorded(self._turn1, prepared.step.key)
-            # what the model declined to say nobody was asked about
+            talk = None if self._turn1 is None else self._turn1.get(prepared.step.key)
+            if talk is None and self._turn1 is not None:
+                raise CallError("no_recorded_reply", "the run that is replayed holds no reply to turn 1 of this step")
+            # nobody was asked about a text that the model declined to write
             answer = NO_ANSWER if talk is not None and talk.failure is not None else self._answer(prepared.step)
             if talk is None:
                 (question,) = await in_thread(self.questions, prepared)
@@ -168,14 +170,14 @@ def turn1_sha256(text: str) -> str:
     return hashlib.sha256(redact(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    path, run = asked.own["oracle_file"], asked.own["replay_turn1"]
+def _open(inputs: StrategyInputs) -> StrategyInstance:
+    path, run = inputs.own["oracle_file"], inputs.own["replay_turn1"]
     if path is None:
         raise InputError("oracle_file", "a file of answers with grounding oracle", "none")
     answers, identity = read_answers(path), {"oracle_digest": file_digest(path)}
     if run is None:
-        return StrategyInstance(OracleGrounding(asked.pack, asked.form, answers), identity)
-    grounding = OracleGrounding(asked.pack, asked.form, answers, read_turn1(run))
+        return StrategyInstance(OracleGrounding(inputs.pack, inputs.form, answers), identity)
+    grounding = OracleGrounding(inputs.pack, inputs.form, answers, read_turn1(run))
     return StrategyInstance(grounding, identity | {"turn1_digest": file_digest(run / PREDICTIONS)}, replayed=run)
 
 
@@ -221,12 +223,6 @@ def _one_turn1(groups: Sequence[Recording], where: str) -> Conversation | None:
         return Conversation((texts.pop(),))
     declined = next((group.failure for group in groups if group.failure in CallError.ANSWERED), None)
     return None if declined is None else Conversation((), declined)
-
-
-def _recorded(turn1: Mapping[StepKey, Conversation], key: StepKey) -> Conversation:
-    if key not in turn1:
-        raise CallError("no_recorded_reply", "the run that is replayed holds no reply to turn 1 of this step")
-    return turn1[key]
 
 
 # --- the file ---

@@ -21,7 +21,7 @@ from seeact_offline.grounding.conversation import (
     nonzero_notes,
 )
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInstance
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError
@@ -39,12 +39,12 @@ from seeact_offline.replies.points import (
 )
 
 MAX_DECIMALS = 6
-"""Beyond which a place is not written more finely."""
+"""Most decimals with which a place is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPoint:
-    """What one who knows the truth would answer."""
+    """The ideal answer."""
 
     text: str
     """The place as the prompt asks for it; NA where there is none."""
@@ -67,8 +67,8 @@ class PixelGrounding:
             raise InputError("no_image", "a picture for grounding pixel, which asks for a place on it", "none")
         self._pack = pack
         self._coordinates = coordinates
-        self._decimals = 3 if coordinates == "fraction" else 0
         # with which a place is usually written
+        self._decimals = 3 if coordinates == "fraction" else 0
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The only one. Raises RowError `bad_screenshot`."""
@@ -150,16 +150,13 @@ class PixelGrounding:
         """With as few decimals as leave it on the element that lies at the centre, no fewer than are usual."""
         there = element_at(centre, boxes)
         for decimals in range(self._decimals, MAX_DECIMALS + 1):
-            written = self._written(centre, picture, decimals)
+            place = write_point(picture.from_page(*centre), self._coordinates, picture.size, decimals)
+            written = f"<point>{place}</point>"
             back = shown_point(read_point(written).numbers, self._coordinates, picture.size)
             if element_at(picture.to_page(*back), boxes) == there:
                 return TargetPoint(written, hits, is_fine=hits and decimals > self._decimals)
         # no place is that fine: the element is as good as out of reach
         return TargetPoint(written, hits=False, is_fine=hits)
-
-    def _written(self, centre: tuple[float, float], picture: Crop, decimals: int) -> str:
-        shown = picture.from_page(*centre)
-        return f"<point>{write_point(shown, self._coordinates, picture.size, decimals)}</point>"
 
 
 def _picture(prepared: PreparedStep, form: QuestionOptions) -> Crop:
@@ -184,13 +181,11 @@ def read_operation(text: str) -> tuple[str, str, str | None]:
     return read.op, read.value, "missing_value" if read.op != "CLICK" and not read.value else None
 
 
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    return StrategyInstance(PixelGrounding(asked.pack, asked.form, asked.own["coordinates"]), asked.own)
-
-
 STRATEGY = Strategy(
     name="pixel",
-    open=_open,
+    open=lambda inputs: StrategyInstance(
+        PixelGrounding(inputs.pack, inputs.form, inputs.own["coordinates"]), inputs.own
+    ),
     turn2=Placeholders(("coordinates", "width", "height"), required=(("coordinates",),)),
     options=(Option("coordinates", "how a place is written (default: absolute)", COORDINATES[0], choices=COORDINATES),),
     needs_picture=True,

@@ -15,7 +15,7 @@ from seeact_offline.grounding.conversation import (
     whole_page,
 )
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.strategy import Strategy, StrategyInputs, StrategyInstance
+from seeact_offline.grounding.strategy import Strategy, StrategyInstance
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model, StepError
 from seeact_offline.replies.next_action import parse_next_action
@@ -47,16 +47,14 @@ class UngroundedGrounding:
             return session.failed(error)
         read, detail = GroundingReply(None, failure=talk.failure), talk.detail
         if talk.failure is None:
-            plan = parse_next_action(talk.texts[-1])
-            read = GroundingReply(None, plan.op, plan.value, plan.failure)
+            action = parse_next_action(talk.texts[-1])
+            read = GroundingReply(None, action.op, action.value, action.failure)
         answer = build_reply(question, talk.texts, read, detail)
         notes = nonzero_notes(picture_resized=count_resized([question]))
         session.replies.append(answer)
         return session.ended(decision(answer), notes=notes)
 
 
-def _open(asked: StrategyInputs) -> StrategyInstance:
-    return StrategyInstance(UngroundedGrounding(asked.pack, asked.form))
-
-
-STRATEGY = Strategy(name="ungrounded", open=_open, turn2=None)
+STRATEGY = Strategy(
+    name="ungrounded", open=lambda inputs: StrategyInstance(UngroundedGrounding(inputs.pack, inputs.form)), turn2=None
+)
