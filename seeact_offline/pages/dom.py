@@ -109,17 +109,17 @@ class Page:
     def __init__(self, cleaned_html: str) -> None:
         """Raises RowError: `bad_html` when the text is not well-formed XML, `page_too_large` beyond a limit."""
         self._elements = _elements(_parse(cleaned_html))
-        self._tags = _local_names(self._elements)
+        self._tags = [str(element.tag).rpartition("}")[2] for element in self._elements]
         self._ids = [element.get(ID, "") for element in self._elements]
-        self._parents = _parents(self._elements)
         # -1 for the root
-        self._ends = _ends(self._parents)
+        self._parents = _parents(self._elements)
         # one past the last node of the subtree
+        self._ends = _ends(self._parents)
+        # these four are filled when a node is first asked for: most nodes of a page are never written
         self._children: dict[int, list[int]] = {}
         self._texts: dict[int, list[int]] = {}
         self._elements_in: dict[int, list[int]] = {}
         self._content: dict[int, _Content] = {}
-        # all found when first asked for: most nodes of a page are never written
         self._nodes, self._twins = self._indexed()
 
     @property
@@ -171,8 +171,8 @@ class Page:
         first, begin, end = spans[0]
         target = " ".join(_first_words(pieces[begin:end], TARGET_WORDS, style))
         around = "" if first == 0 else _finish("".join(pruned.pieces(style, without=first)[0]), style)
-        ancestors = _ancestor_text(around)
-        return f"ancestors: {ancestors}\ntarget: {target}"
+        ancestors = _CLOSING.sub("", _OPENING.sub("/", around)).split()
+        return f"ancestors: {' '.join(ancestors[-ANCESTOR_WORDS:])}\ntarget: {target}"
 
     def _node(self, backend_node_id: str) -> int:
         node = self._nodes.get(backend_node_id)
@@ -260,31 +260,28 @@ class _Pruned:
     def __init__(self, page: Page, candidates: Sequence[int]) -> None:
         self._page = page
         self._candidate_ids = {page._ids[node] for node in candidates}
-        kept = self._kept(candidates)
-        self._order = self._with_texts(kept)
+        tags, parents = page._tags, page._parents
+        elements = {node for node in self._kept(candidates) if tags[node] != TEXT or parents[node] < 0}
+        texts = [child for node in elements for child in page._texts_of(node)]
+        # all nodes to write, in document order
+        self._order = sorted(elements.union(texts))
         self._spliced, self._n_children = self._splice()
 
     def _kept(self, candidates: Sequence[int]) -> set[int]:
         kept: set[int] = set()
-        for node in candidates:
-            kept.add(node)
-            kept.update(self._siblings(node))
-            kept.update(self._descendants(node))
         lineage = {0}
         for node in candidates:
+            kept.add(node)
+            kept.update(self._descendants(node))
+            if (parent := self._page._parents[node]) >= 0:
+                siblings = self._page._elements_of(parent)
+                at = bisect_left(siblings, node)
+                kept.update(siblings[max(0, at - MAX_SIBLINGS) : at + MAX_SIBLINGS + 1])
             while node not in lineage:
                 lineage.add(node)
                 node = self._page._parents[node]
         kept |= lineage
         return self._with_twins(kept) if self._page._twins else kept
-
-    def _siblings(self, node: int) -> list[int]:
-        parent = self._page._parents[node]
-        if parent < 0:
-            return []
-        siblings = self._page._elements_of(parent)
-        at = bisect_left(siblings, node)
-        return siblings[max(0, at - MAX_SIBLINGS) : at + MAX_SIBLINGS + 1]
 
     def _descendants(self, node: int) -> Iterator[int]:
         """The first in document order, not deeper than allowed. Text nodes count, but are kept by their parents."""
@@ -309,13 +306,6 @@ class _Pruned:
                 connected.add(node)
         return connected
 
-    def _with_texts(self, kept: set[int]) -> list[int]:
-        """All nodes to write, in document order."""
-        tags, parents, texts_of = self._page._tags, self._page._parents, self._page._texts_of
-        elements = {node for node in kept if tags[node] != TEXT or parents[node] < 0}
-        texts = [child for node in elements for child in texts_of(node)]
-        return sorted(elements.union(texts))
-
     def _splice(self) -> tuple[set[int], dict[int, int]]:
         """Which nodes give their place to their children, and how many children each other node is left with."""
         page = self._page
@@ -326,16 +316,19 @@ class _Pruned:
             parent = page._parents[node]
             if page._tags[node] == TEXT:
                 has_text.add(parent)
-            elif n_children[node] <= 1 and node not in has_text and parent >= 0 and self._is_bare(node):
+            elif (
+                n_children[node] <= 1
+                and node not in has_text
+                and parent >= 0
+                and page._content_of(node).is_bare
+                and page._ids[node] not in self._candidate_ids
+            ):
                 spliced.add(node)
                 n_children[parent] += n_children[node]
                 continue
             if parent >= 0:
                 n_children[parent] += 1
         return spliced, n_children
-
-    def _is_bare(self, node: int) -> bool:
-        return self._page._content_of(node).is_bare and self._page._ids[node] not in self._candidate_ids
 
     def pieces(self, style: Style, without: int | None = None) -> tuple[list[str], list[tuple[int, int, int]]]:
         """The markup as pieces to be joined, and (node, first piece, one past the last) of each candidate.
@@ -385,8 +378,8 @@ class _Pieces:
 
     def __init__(self, style: Style) -> None:
         self.parts: list[str] = []
-        self.closed_at: dict[int, int] = {}
         # node -> one past its last piece, the tail included as upstream's serialiser does
+        self.closed_at: dict[int, int] = {}
         self._open: list[_Open] = []
         self._parentheses = style == "parentheses"
 
@@ -433,8 +426,11 @@ def _parse(cleaned_html: str) -> etree._Element:
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=True
     )
+    # the declaration may name an encoding, which text that is decoded already no longer has
+    declaration = _DECLARATION.match(cleaned_html)
+    html = cleaned_html[declaration.end() :] if declaration else cleaned_html
     try:
-        root = etree.fromstring(_without_declaration(cleaned_html).encode(), parser)
+        root = etree.fromstring(html.encode(), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         reason = " ".join(str(error).split())[:200] or "no element in it"
         raise RowError("bad_html", f"cleaned_html is not well-formed: {reason}") from None
@@ -448,25 +444,12 @@ def _too_large(found: str, limit: int) -> RowError:
     return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
 
 
-def _without_declaration(html: str) -> str:
-    """The declaration may name an encoding, which text that is decoded already no longer has."""
-    found = _DECLARATION.match(html)
-    return html[found.end() :] if found else html
-
-
 def _elements(root: etree._Element) -> list[etree._Element]:
     """All elements in document order, without those inside a `<text>` node."""
     for text in list(root.iter("{*}" + TEXT)):
         if len(text):
             del text[:]
     return list(root.iter())
-
-
-def _local_names(elements: Sequence[etree._Element]) -> list[str]:
-    tags = [str(element.tag) for element in elements]
-    if any("{" in tag for tag in set(tags)):
-        return [tag.rpartition("}")[2] for tag in tags]
-    return tags
 
 
 def _parents(elements: Sequence[etree._Element]) -> list[int]:
@@ -584,8 +567,3 @@ def _first_words(pieces: Sequence[str], n: int, style: Style) -> list[str]:
         if len(words) > n:
             break
     return words[:n]
-
-
-def _ancestor_text(markup: str) -> str:
-    text = _CLOSING.sub("", _OPENING.sub("/", markup))
-    return " ".join(text.split()[-ANCESTOR_WORDS:])

@@ -1,4 +1,4 @@
-"""What an element can be called by: the texts on it, in it and beside it.
+"""Collects the texts that an element can be called by: on it, in it and beside it.
 
 In this order (`TEXT_SOURCES`): the words directly in it; all words in it; these with what its icons say (`alt`, `aria_label`,
 `title` of `img` and `svg`, and of any element without a type that has nothing in it); its own `alt`, `aria_label`, `placeholder`,
@@ -60,7 +60,7 @@ class ElementTexts:
         return _shown(found) or (_shown(self._names(node)) if page.says_nothing(node) else ())
 
     def _written_on(self, node: int) -> list[str]:
-        """Its own attributes."""
+        """Texts of its own attributes."""
         attributes = self._page.attributes[node]
         if len(attributes) < 2 and self._nodes[node].tag != "select":
             # the id alone, as most elements
@@ -69,7 +69,7 @@ class ElementTexts:
         return [*before, *self._held(node), attributes.get("title", ""), attributes.get("label", "")]
 
     def _held(self, node: int) -> list[str]:
-        """What a field holds, as far as it can be seen."""
+        """The visible content of a field."""
         attributes = self._page.attributes[node]
         if self._nodes[node].tag == "select":
             options = self._options_of(node)
@@ -82,7 +82,7 @@ class ElementTexts:
         return held if any(held) else [BROWSER_WORDS.get(kind, "")]
 
     def _names(self, node: int) -> list[str]:
-        """What code calls an element of which nothing is said."""
+        """Names in code of an element that has no text."""
         attributes, kind = self._page.attributes[node], self._input_type(node)
         value = _name(attributes.get("value", "")) if kind in PRESSED else ""
         name = value or (_name(attributes.get("name", "")) if self._page.types[node] else "")

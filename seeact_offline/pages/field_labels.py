@@ -1,4 +1,4 @@
-"""What stands on a page for each of its form fields: its label, or the words beside it.
+"""Finds the words that stand on a page for each of its form fields: its label, or the words beside it.
 
 **A label** is what `aria_labelledby` names, else the `<label>` whose `for` names the field, else the `<label>` around it, less
 the field's own words. Cleaned pages keep neither `id` nor `for`, so most fields have none of these.
@@ -29,7 +29,7 @@ _UNLABELLED_INPUTS = frozenset({"hidden", "button", "submit", "reset", "image"})
 
 
 class _Side(Enum):
-    """What there is on a side of a field that has no words for it."""
+    """Content of a side of a field that has no words for it."""
 
     SILENT = "nothing at all"
     FOREIGN = "something else"
@@ -43,12 +43,16 @@ class FieldLabels:
         self._nodes = page.nodes
         self._fields = [n for n in range(len(page.nodes)) if self._is_field(n)]
         self._by_id = {a["id"]: n for n, a in reversed(list(enumerate(page.attributes))) if a.get("id")}
-        self._before = self._siblings_before()
-        self._taken: list[int] = []
+        # the sibling right before each node, or -1
+        self._before = [-1] * len(self._nodes)
+        for number, node in enumerate(self._nodes):
+            if node.parent >= 0 and node.end < self._nodes[node.parent].end:
+                self._before[node.end] = number
         # labels of fields, in document order
+        self._taken: list[int] = []
 
     def texts(self) -> dict[int, list[str]]:
-        """Field -> what its label says; the label's own words and all its words."""
+        """Field -> texts of its label: the label's own words, and all its words."""
         found = self._labelled()
         for field in self._fields:
             beside = None if field in found else self._beside(field)
@@ -108,7 +112,13 @@ class FieldLabels:
             if wrapper < 0:
                 return None
             is_only = self._is_only_field(wrapper, field)
-            sides = self._pressed_sides(inner, is_only) if is_pressed else self._written_sides(inner, is_only)
+            before, after = self._previous(inner), self._after(inner)
+            if is_pressed:
+                sides = [self._nearest(after), *([self._nearest(before)] if is_only else [])]
+            else:
+                # a label right behind a text field floats over it
+                floating = [n for n in islice(after, 1) if is_only and self._is_free_label(n)]
+                sides = [self._nearest(before), *floating]
             found = next((side for side in sides if isinstance(side, int)), None)
             if found is not None:
                 return found
@@ -117,14 +127,7 @@ class FieldLabels:
             inner = wrapper
         return None
 
-    def _pressed_sides(self, inner: int, is_only: bool) -> list[int | _Side]:
-        return [self._nearest(self._after(inner)), *([self._nearest(self._previous(inner))] if is_only else [])]
-
-    def _written_sides(self, inner: int, is_only: bool) -> list[int | _Side]:
-        behind = [sibling for sibling in islice(self._after(inner), 1) if is_only and self._floats(sibling)]
-        return [self._nearest(self._previous(inner)), *behind]
-
-    def _floats(self, node: int) -> bool:
+    def _is_free_label(self, node: int) -> bool:
         return self._nodes[node].tag == "label" and not self._page.says_nothing(node) and not self._is_taken(node)
 
     def _nearest(self, siblings: Iterable[int]) -> int | _Side:
@@ -186,12 +189,3 @@ class FieldLabels:
         parent_end = self._nodes[self._nodes[node].parent].end
         while (node := self._nodes[node].end) < parent_end:
             yield node
-
-    def _siblings_before(self) -> list[int]:
-        """The sibling right before each node, or -1."""
-        before = [-1] * len(self._nodes)
-        for number, node in enumerate(self._nodes):
-            parent_end = self._nodes[node.parent].end if node.parent >= 0 else number
-            if node.end < parent_end:
-                before[node.end] = number
-        return before

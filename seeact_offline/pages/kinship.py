@@ -1,9 +1,9 @@
-"""Which other elements of a page are like the right one, so that a wrong pick can be told apart: see `records.Kinship`."""
+"""Finds the elements of a page that are like the right one, so that wrong picks can be told apart: see `records.Kinship`."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from seeact_offline.pages.dom import TEXT, Page, PageNode
@@ -29,7 +29,14 @@ def find_kin(
     boxes = [c.box for c in positives if c.box is not None]
     first = positives[0].box if positives else None
     nodes = list(page.nodes())
-    words, near = _Words(page, nodes), _near(nodes, {page.position(c.backend_node_id) for c in positives})
+    words, own = _Words(page, nodes), {page.position(c.backend_node_id) for c in positives}
+    above = {nodes[number].parent for number in own} - {-1}
+    # parents, children and siblings
+    near = {
+        node.backend_node_id
+        for number, node in enumerate(nodes)
+        if number in above or node.parent in above or node.parent in own
+    }
     wanted = {text for c in positives if (text := words.of(c.backend_node_id))}
     found: dict[Kinship, Iterable[Candidate]] = {
         "same_text": (c for c in others if wanted and words.of(c.backend_node_id) in wanted),
@@ -54,12 +61,21 @@ def clicks(point: tuple[float, float], box: Box, size: tuple[int, int]) -> bool:
 
 
 class _Words:
-    """What each element of a page reads like: the first words in it, else those of labels in it, without upper case."""
+    """Words that each element of a page reads like: the first in it, else those of labels in it, in lower case."""
 
     def __init__(self, page: Page, nodes: Sequence[PageNode]) -> None:
         self._page = page
         self._texts = {n: node.text.lower().split() for n, node in enumerate(nodes) if node.tag == TEXT}
-        self._labels = {n: words for n, node in enumerate(nodes) if (words := _spoken(node))}
+        spoken = (
+            [
+                word
+                for name, value in node.attributes.items()
+                if name.replace("-", "_") in SPOKEN
+                for word in value.lower().split()
+            ]
+            for node in nodes
+        )
+        self._labels = {n: words for n, words in enumerate(spoken) if words}
         self._places = [list(self._texts), list(self._labels)]
 
     def of(self, backend_node_id: str) -> tuple[str, ...]:
@@ -69,22 +85,6 @@ class _Words:
             if words := tuple(islice((word for place in inside for word in said[places[place]]), WORDS)):
                 return words
         return ()
-
-
-def _spoken(node: PageNode) -> list[str]:
-    """The words that its attributes say."""
-    spoken = [value for name, value in node.attributes.items() if name.replace("-", "_") in SPOKEN]
-    return [word for value in spoken for word in value.lower().split()]
-
-
-def _near(nodes: Sequence[PageNode], own: Collection[int]) -> set[str]:
-    """Ids of the parents, children and siblings of the nodes of these numbers."""
-    above = {nodes[number].parent for number in own} - {-1}
-    return {
-        node.backend_node_id
-        for number, node in enumerate(nodes)
-        if number in above or node.parent in above or node.parent in own
-    }
 
 
 def _overlap(one: Box, other: Box) -> bool:

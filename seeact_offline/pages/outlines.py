@@ -47,7 +47,9 @@ def draw_outlines(image: Image.Image, outlines: Sequence[Outline]) -> Image.Imag
     for colour, width in _WIDTHS.items():
         for outline, rect in seen:
             if outline.colour == colour:
-                _frame(pen, rect, colour, width)
+                # around the box: its content stays visible
+                corners = (rect.x0 - width, rect.y0 - width, rect.x1 + width - 1, rect.y1 + width - 1)
+                pen.rectangle(corners, outline=colour, width=width)
     _write_ranks(pen, seen, image.size)
     return drawn
 
@@ -65,12 +67,6 @@ def _rect(box: Box, size: tuple[int, int]) -> Rect | None:
     if part is None:
         return None
     return Rect(math.floor(part.x), math.floor(part.y), math.ceil(part.right), math.ceil(part.bottom))
-
-
-def _frame(pen: ImageDraw.ImageDraw, rect: Rect, colour: tuple[int, int, int], width: int) -> None:
-    """Around the box: what is in it stays to be seen."""
-    corners = (rect.x0 - width, rect.y0 - width, rect.x1 + width - 1, rect.y1 + width - 1)
-    pen.rectangle(corners, outline=colour, width=width)
 
 
 def _write_ranks(pen: ImageDraw.ImageDraw, seen: Sequence[tuple[Outline, Rect]], size: tuple[int, int]) -> None:

@@ -14,20 +14,9 @@ MAX_ICON_NODES = 20
 PICTURES = frozenset({"img", "svg", "image"})
 _NO_ICONS = frozenset(
     {
-        "text",
-        "option",
-        "optgroup",
-        "input",
-        "select",
-        "textarea",
-        "iframe",
-        "frame",
-        "embed",
-        "object",
-        "source",
-        "param",
+        "text", "option", "optgroup", "input", "select", "textarea", "iframe", "frame", "embed", "object", "source", "param",
     }
-)
+)  # fmt: skip
 
 _ICON_WORDS = frozenset({"icon", "icons", "ico", "ic", "svg", "img", "image", "glyph"})
 """They say no more than that it is one."""
@@ -60,13 +49,19 @@ class PageWords:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
-        self.attributes = [_underscored(node.attributes) for node in nodes]
+        # cleaned pages write `aria_label`, others `aria-label`
+        self.attributes: list[Mapping[str, str]] = [
+            {name.replace("-", "_"): value for name, value in node.attributes.items()}
+            if any("-" in name for name in node.attributes)
+            else node.attributes
+            for node in nodes
+        ]
         """With underscores in their names."""
         self.types = [element_type(node.tag, self.attributes[n]) for n, node in enumerate(nodes)]
         self._own: dict[int, list[str]] = {}
         self._plain, self._spoken, self._options = _Flow(), _Flow(), _Flow()
-        self._speaking: list[int] = []
         # icons that say something, in document order
+        self._speaking: list[int] = []
         self._read()
 
     def own(self, node: int) -> str:
@@ -100,8 +95,8 @@ class PageWords:
         return " ".join(words or ()) or self.attributes[option].get("label", "")
 
     def _read(self) -> None:
-        in_option = -1
         # one past the option that the node is in
+        in_option = -1
         for number, node in enumerate(self.nodes):
             words = node.text.split() if node.text else []
             if node.tag == "option":
@@ -159,10 +154,3 @@ class _Flow:
 
     def _start(self, node: int) -> int:
         return self._starts[node] if node < len(self._starts) else len(self._words)
-
-
-def _underscored(attributes: Mapping[str, str]) -> Mapping[str, str]:
-    """Cleaned pages write `aria_label`, others `aria-label`."""
-    if not any("-" in name for name in attributes):
-        return attributes
-    return {name.replace("-", "_"): value for name, value in attributes.items()}

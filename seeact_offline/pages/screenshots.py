@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from seeact_offline.records import PNG, Box, CropBox, ImageFormat, RowError, Screenshot
 
@@ -97,7 +97,7 @@ class PagePicture:
 
     @property
     def bytes_per_pixel(self) -> float:
-        """How much file there is to a pixel: next to nothing for a picture of one colour."""
+        """Bytes of the file for each pixel: next to none for a picture of one colour."""
         return len(self._screenshot.read()) / max(self.size[0] * self.size[1], 1)
 
     def check_whole(self) -> None:
@@ -150,9 +150,8 @@ class Crop:
             raise ValueError(f"max_side must be 1 or more, got {max_side}")
         self._page = page
         self.box = box
-        longest = max(box.size)
-        self.scale = 1.0 if max_side is None else min(1.0, max_side / longest)
         # shown pixels per page pixel; each side is then rounded to whole pixels, at least one
+        self.scale = 1.0 if max_side is None else min(1.0, max_side / max(box.size))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -211,15 +210,11 @@ def encode(image: Image.Image, image_format: ImageFormat = PNG) -> bytes:
         # level 1 halves the time of the default for some 10 % more bytes
         image.save(out, image_format.kind, compress_level=1)
         return out.getvalue()
-    with _file_in_memory() as file:
+    # a file with a descriptor, where there is such: Pillow then encodes JPEG without holding up the other threads
+    with open(os.memfd_create("picture"), "w+b") if hasattr(os, "memfd_create") else io.BytesIO() as file:
         image.save(file, image_format.kind, quality=image_format.quality)
         file.seek(0)
         return file.read()
-
-
-def _file_in_memory() -> IO[bytes]:
-    """One with a descriptor where there is such: Pillow then encodes JPEG without holding up the other threads."""
-    return open(os.memfd_create("picture"), "w+b") if hasattr(os, "memfd_create") else io.BytesIO()
 
 
 def _in_rgb(image: Image.Image) -> Image.Image:

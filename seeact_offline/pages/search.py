@@ -58,7 +58,7 @@ class SearchResult:
     ids: tuple[str, ...]
     """In document order, nested ones reduced."""
     tier: Tier | None = None
-    # None when nothing was found
+    """None when nothing was found."""
     seen: bool = True
     """Whether they can be seen."""
 
@@ -118,7 +118,13 @@ class PageSearch:
         texts = ElementTexts(self._nodes)
         seen = [n for n, node in enumerate(self._nodes) if node.backend_node_id in self._seen and node.tag != "text"]
         return tuple(
-            Element(n, node.backend_node_id, texts.type_of(n), texts.of(n), _holds(seen, n, node.end))
+            Element(
+                n,
+                node.backend_node_id,
+                texts.type_of(n),
+                texts.of(n),
+                bisect_left(seen, n) < bisect_left(seen, node.end),
+            )
             for n, node in enumerate(self._nodes)
             if node.backend_node_id in self._candidates and node.tag not in _NEVER_FOUND
         )
@@ -169,7 +175,10 @@ class PageSearch:
             yield "contained", [(named, self._keys.get(named, []))]
             if " " in named:
                 yield "contained", [match for match in self._containing(named, sought) if match[0].startswith(named)]
-        yield "fuzzy", self._like(key)
+        from rapidfuzz import fuzz, process
+
+        alike = process.extract_iter(key, list(self._keys), scorer=fuzz.ratio, score_cutoff=self._threshold)
+        yield "fuzzy", [(text, self._keys[text]) for text, *_ in alike if differ_by_typos(key, text)]
 
     def _containing(self, key: str, sought: str, is_cut: bool = False) -> _Matches:
         """The texts that share words with `key`: the text sought, normalised, or what is left of it."""
@@ -178,12 +187,6 @@ class PageSearch:
             for written, text in self._normalised.items()
             if (words := _shared(text, key, is_cut)) and are_whole(words, written, sought)
         ]
-
-    def _like(self, key: str) -> _Matches:
-        from rapidfuzz import fuzz, process
-
-        found = process.extract_iter(key, list(self._keys), scorer=fuzz.ratio, score_cutoff=self._threshold)
-        return [(text, self._keys[text]) for text, *_ in found if differ_by_typos(key, text)]
 
     def _hits(self, matches: _Matches) -> list[_Hit]:
         """The elements whose texts match, in document order, each with its shortest text that does."""
@@ -217,12 +220,6 @@ class PageSearch:
         return around
 
 
-def _holds(places: Sequence[int], begin: int, end: int) -> bool:
-    """Whether one of the places, which are sorted, is from `begin` to before `end`."""
-    first = bisect_left(places, begin)
-    return first < len(places) and places[first] < end
-
-
 def _fitting(hits: Sequence[_Hit], wanted: str) -> list[_Hit]:
     """Those whose type fits best, among those that fit at all."""
     fits = [(_fit(hit.element.type, wanted), hit) for hit in hits]
@@ -254,7 +251,7 @@ def _shared(text: str, key: str, is_cut: bool) -> str:
     return text if 2 * len(text.split()) >= len(key.split()) and contains(key, text) else ""
 
 
-# --- what one who knows the answer would say ---
+# --- ideal descriptions ---
 
 
 class Description(NamedTuple):
@@ -268,21 +265,16 @@ class Description(NamedTuple):
 
 
 def descriptions(search: PageSearch, targets: Iterable[str], limit: int | None = None) -> list[Description]:
-    """Every way to name the targets by a type and a text of theirs, the surest first: a target found alone, among others, not.
+    """Every description of the targets by a type and a text of theirs, the surest first: a target found alone, among others, not.
 
     Equally sure ones stay in document order and in that of TEXT_SOURCES. An element without a type of its own is called a
     BUTTON. `limit`: how many of the elements found count. Empty when no target has a text.
     """
     wanted = frozenset(targets)
-    described = [
-        _described(search, wanted, element.type or BUTTON, text, limit)
-        for element in search.elements
-        if element.backend_node_id in wanted
-        for text in element.texts
-    ]
+    described = []
+    for element in search.elements:
+        for text in element.texts if element.backend_node_id in wanted else ():
+            found = search.find(element.type or BUTTON, text)
+            reaches = not wanted.isdisjoint(found.ids[:limit])
+            described.append(Description(element.type or BUTTON, text, found, reaches))
     return sorted(described, key=lambda d: (not d.reaches, len(d.found.ids) > 1))
-
-
-def _described(search: PageSearch, targets: frozenset[str], kind: str, text: str, limit: int | None) -> Description:
-    found = search.find(kind, text)
-    return Description(kind, text, found, not targets.isdisjoint(found.ids[:limit]))

@@ -50,13 +50,9 @@ def normalised(text: str) -> str:
     else:
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
         plain = _PREFIX.sub(r"\1", folded.translate(_JOINED))
-        words = " ".join("".join(c if _is_of_word(c) else " " for c in plain).split())
+        # marks belong to words: in Hindi or Thai they are the vowels
+        words = " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in plain).split())
     return words or " ".join(unicodedata.normalize("NFKC", text).translate(_ALIKE).split())
-
-
-def _is_of_word(char: str) -> bool:
-    """Marks belong to words: in Hindi or Thai they are the vowels."""
-    return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
 def spelt_out(name: str) -> str:
