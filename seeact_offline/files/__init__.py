@@ -1,1 +1,1 @@
-"""How files are written and read. Text is redacted before it is written."""
+"""Writing and reading of files. Text is redacted before it is written."""

@@ -13,20 +13,20 @@ from .whole import replace_text
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file in hex, read in pieces."""
+    """Returns the SHA-256 of a file in hex, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cached_file_digest(path: Path) -> str:
-    """`file_digest`, computed once as long as the file keeps its size, times and inode. Raises OSError."""
+    """Returns `file_digest`, computed once while the file keeps its size, times and inode. Raises OSError."""
     found = path.stat()
     stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino)
     return cached_digest(str(path.resolve()), stamp, lambda: file_digest(path))
 
 
 def cached_digest(name: str, stamp: Sequence[object], compute: Callable[[], str]) -> str:
-    """What `compute` returns, kept in the user's cache folder under `name` for as long as `stamp` stays the same."""
+    """Returns `compute()`, stored in the user's cache folder under `name` while `stamp` stays the same."""
     record = (
         cache_folder() / "digests" / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
     )

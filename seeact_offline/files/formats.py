@@ -1,4 +1,4 @@
-"""A file's JSON or YAML as values; what is wrong with it is one sentence that names the field, the expectation and the finding.
+"""JSON and YAML texts -> values; an error is one sentence that names the field, the expectation and the finding.
 
 Texts are parsed by `json` and checked by msgspec, because a model's reply may hold a lone surrogate, which msgspec cannot parse.
 """
@@ -23,15 +23,15 @@ WORDS = {
     "object": "an object",
     "null": "null",
 }
-"""What msgspec calls the types of JSON -> what people call them."""
+"""msgspec's names of JSON types -> names for people."""
 SHOWN_CHARS = 80
 """Characters of a value that an error shows."""
 DEEPEST = 100
-"""Lists and objects inside each other: a few hundred end Python's recursion, in us or in a library."""
+"""Deepest nesting of lists and objects: a few hundred levels end Python's recursion."""
 LONGEST_NUMBER = 1000
 """Characters of a number in YAML: Python writes none of more than 4,300 digits."""
 MOST_CHARS = 4_000_000
-"""Characters of a YAML text once its aliases are written out."""
+"""Characters of a YAML text after its aliases are expanded."""
 _CONTAINERS = (dict, list)
 _NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
@@ -48,7 +48,7 @@ class FormatError(ValueError):
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises FormatError, also for one that is nested more than DEEPEST times."""
+    """Parses a JSON text. Raises FormatError, also for more than DEEPEST levels."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -64,10 +64,10 @@ def read_json(text: str | bytes) -> Any:
 
 
 def read_yaml(text: str) -> Any:
-    """The value of a YAML text without tags. Raises FormatError, also for more than the limits above."""
+    """Parses a YAML text without tags. Raises FormatError, also beyond the limits above."""
     import yaml
 
-    # ten times as fast, where it was built
+    # the C loader, if available, is ten times as fast
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _check_yaml(yaml.parse(text, loader))
@@ -81,16 +81,16 @@ def read_yaml(text: str) -> Any:
 
 @dataclass(slots=True)
 class _Node:
-    """A value of a YAML text with all that it holds, its aliases written out."""
+    """A value of a YAML text with its content, aliases expanded."""
 
     anchor: str | None = None
     n_chars: int = 1
     height: int = 0
-    """Collections inside each other, this one included."""
+    """Depth of collections, this one included."""
 
 
 def _check_yaml(events: Iterable[Any]) -> None:
-    """Raises FormatError for a text whose value would take too long, too much memory or too deep a recursion to make."""
+    """Raises FormatError for a text that would take too much time, memory or recursion to load."""
     import yaml
 
     around: list[_Node] = [_Node()]
@@ -124,7 +124,7 @@ def _check_yaml(events: Iterable[Any]) -> None:
 
 
 def typed(value: object, kind: type[T]) -> T:
-    """The JSON value as this type. Raises FormatError."""
+    """Converts a JSON value to this type. Raises FormatError."""
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
@@ -137,21 +137,21 @@ def typed(value: object, kind: type[T]) -> T:
 
 
 def decoded(text: str | bytes, kind: type[T]) -> T:
-    """`typed(read_json(text), kind)`, quickly where the text is as it should be. Raises FormatError."""
+    """Decodes a JSON text as this type, quickly if it is valid. Raises FormatError."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        # a lone surrogate, or what is wrong with it in our words
+        # accepts lone surrogates, and words the error
         return typed(read_json(text), kind)
 
 
 def short(found: object) -> str:
-    """The beginning of a value, on one line."""
+    """Returns the beginning of a value, on one line."""
     return repr(found)[:SHOWN_CHARS]
 
 
 def _worded(message: str, value: Any, kind: type[msgspec.Struct]) -> FormatError:
-    """msgspec's message about a value in our words."""
+    """Words msgspec's message about a value."""
     place = _PLACE.search(message)
     problem, path = (message[: place.start()], place["path"]) if place else (message, "")
     if wrong := _WRONG_FIELDS.match(problem):
@@ -184,7 +184,7 @@ def _about_fields(wrong: re.Match[str], found: dict[str, Any], path: str, kind: 
 
 
 def _at(value: Any, path: str) -> Any:
-    """The value at a path such as `.groups[0].op`."""
+    """Returns the value at a path such as `.groups[0].op`."""
     for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         value = value[name] if name else value[int(number)]
     return value

@@ -1,7 +1,7 @@
-"""A journal: lines of JSON that are only ever appended, so that a killed program can go on from them.
+"""A journal: lines of JSON that are only appended, so that an interrupted program can resume from them.
 
 A crash may tear the last line: it has no newline at its end, or holds NUL bytes after a power cut. Readers skip such a line;
-only the writer may cut it off, because a reader may be looking at a line that a live program is still writing.
+only the writer cuts it off, because a reader may see a line that a live program is still writing.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Line(NamedTuple):
     number: int
     """From 1."""
     offset: int
-    """Byte at which it begins."""
+    """Position of its first byte."""
     text: str
     """Without its newline; bytes that are not UTF-8 are replaced."""
 
 
 class Journal:
-    """A context manager, open for appending inside. Reading needs no opening. OSErrors are for the caller to word."""
+    """A context manager, open for appending inside. Reading needs no opening. Callers handle OSErrors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +44,7 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """For appending."""
+        """Whether it is open for appending."""
         return self._file is not None
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +53,7 @@ class Journal:
             self._file = None
 
     def append(self, text: str) -> int:
-        """Appends this JSON text as one line and hands it to the operating system; returns the byte at which it begins."""
+        """Appends this JSON text as one line and flushes it; returns the position of its first byte."""
         if self._file is None:
             raise RuntimeError(f"expected a journal open for appending, got {self.path} closed")
         if "\n" in text:
@@ -64,14 +64,14 @@ class Journal:
         return offset
 
     def lines(self) -> Iterator[Line]:
-        """The whole lines in order, without a torn last one; none if there is no file."""
+        """Yields the whole lines in order, without a torn last one; none if there is no file."""
         offset = 0
         for number, line in enumerate(self._whole_lines(), 1):
             yield Line(number, offset, _text(line))
             offset += len(line)
 
     def at(self, offset: int) -> str:
-        """The text of the line that begins at this byte."""
+        """Returns the text of the line that begins at this byte."""
         with open_regular(self.path) as file:
             file.seek(offset)
             return _text(file.readline())
@@ -84,13 +84,8 @@ class Journal:
         with file:
             # only the last line, which nothing follows, can be torn
             for line, following in pairwise(chain(file, [b""])):
-                if following or not _is_torn(line):
+                if following or (line.endswith(b"\n") and b"\0" not in line):
                     yield line
-
-
-def _is_torn(line: bytes) -> bool:
-    """Whether a crash tore this line, the last one of a file."""
-    return not line.endswith(b"\n") or b"\0" in line
 
 
 def _text(line: bytes) -> str:

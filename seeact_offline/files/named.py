@@ -1,4 +1,4 @@
-"""One reader for every file that a user names: a regular file of a bounded size, so that no pipe or device can hang or fill a run."""
+"""One reader for all files that users name: regular and of bounded size, so that no pipe or device can hang or fill a run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from seeact_offline.files.formats import FormatError, read_json, read_yaml, shor
 from seeact_offline.records import InputError, StepKey
 
 SMALL = 16 << 20
-"""Bytes of a file that people write."""
+"""Largest file, in bytes, that people write."""
 LARGE = 4 << 30
-"""Bytes of a file that programs write."""
+"""Largest file, in bytes, that programs write."""
 LARGEST_SETTINGS = 1 << 20
-"""Bytes of a YAML file, which is read slowly."""
+"""Largest YAML file, in bytes; YAML is read slowly."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""Marks at the beginning of a file, in either order of bytes."""
+"""Byte order marks at the beginning of a file."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Without O_NONBLOCK, opening a pipe waits for its writer."""
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -46,16 +46,16 @@ def open_regular(path: Path, largest: int = LARGE) -> BufferedReader:
 
 
 def read_regular(path: Path, largest: int = LARGE) -> bytes:
-    """The bytes of a regular file. Raises OSError as `open_regular` does."""
+    """Reads a regular file. Raises OSError as `open_regular` does."""
     with open_regular(path, largest) as file:
-        # some files of the kernel's have neither size nor end
+        # some kernel files have neither size nor end
         return file.read(max(os.fstat(file.fileno()).st_size, SMALL))
 
 
 def read_named(
     argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
 ) -> bytes:  # fmt: skip
-    """The bytes of a file, without a UTF-8 mark at its beginning. Raises `kind` about `argument`, also for UTF-16."""
+    """Reads a file, without a UTF-8 mark at its beginning. Raises `kind` about `argument`, also for UTF-16."""
     try:
         content = read_regular(path, largest)
     except OSError as error:
@@ -68,7 +68,7 @@ def read_named(
 def read_text(
     argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
 ) -> str:  # fmt: skip
-    """The text of a file in UTF-8. Raises `kind` as `read_named` does."""
+    """Reads the text of a file in UTF-8. Raises `kind` as `read_named` does."""
     try:
         return read_named(argument, path, wanted, largest=largest, kind=kind).decode()
     except UnicodeDecodeError as error:
@@ -76,8 +76,8 @@ def read_text(
 
 
 def read_rows(argument: str, path: Path, kind: type[T]) -> Iterator[tuple[T, str]]:
-    """Each line of a JSONL file that is not empty, as this type, and where it stands. Raises InputError naming the line."""
-    # other characters that end a line for Python stand inside of texts
+    """Yields each non-empty line of a JSONL file as this type, with its place. Raises InputError naming the line."""
+    # other characters that end a line for Python occur inside texts
     for number, line in enumerate(read_text(argument, path, largest=LARGE).split("\n"), 1):
         if line.strip():
             where, row = f"line {number} of {path}", None
@@ -85,17 +85,13 @@ def read_rows(argument: str, path: Path, kind: type[T]) -> Iterator[tuple[T, str
                 row = read_json(line)
                 yield typed(row, kind), where
             except FormatError as error:
-                raise InputError(argument, error.expected, f"{error.got} in {where}{_step_named(row)}") from None
-
-
-def _step_named(row: Any) -> str:
-    """The step of a line that is at fault, as far as it names one."""
-    ids = [row.get(name) for name in StepKey._fields] if isinstance(row, dict) else [None]
-    return f", step {StepKey(*ids)}" if all(isinstance(name, str) and name for name in ids) else ""
+                ids = [row.get(name) for name in StepKey._fields] if isinstance(row, dict) else [None]
+                step = f", step {StepKey(*ids)}" if all(isinstance(name, str) and name for name in ids) else ""
+                raise InputError(argument, error.expected, f"{error.got} in {where}{step}") from None
 
 
 def read_settings(argument: str, path: Path) -> dict[Any, Any]:
-    """The names and values of a YAML file, or of a `.json` one. Raises InputError, also for texts that can be no name of a file."""
+    """Reads names and values from a YAML or `.json` file. Raises InputError, also for texts that cannot be file names."""
     text = read_text(argument, path, "a YAML or JSON file", largest=LARGEST_SETTINGS)
     try:
         values = read_json(text) if path.suffix == ".json" else read_yaml(text)
@@ -109,7 +105,7 @@ def read_settings(argument: str, path: Path) -> dict[Any, Any]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts inside of a value."""
+    """Yields all texts inside a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

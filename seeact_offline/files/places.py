@@ -1,4 +1,4 @@
-"""Where this program keeps what a user may want again, whatever the working folder."""
+"""The folder of data that outlives a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`$SEEACT_CACHE`, or `seeact-offline` in the user's cache folder. It may be deleted at any time."""
+    """Returns `$SEEACT_CACHE`, or `seeact-offline` in the user's cache folder; users may delete it at any time."""
     named = os.environ.get("SEEACT_CACHE")
     if named:
         return Path(named)

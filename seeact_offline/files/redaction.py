@@ -1,8 +1,8 @@
 """Removes the secrets of this process from everything that is written or printed.
 
-Whoever receives a secret (an API key, the user in a server's URL, the values of its query) hides it here before using it.
-`redact` then blots it out of any text, even where it is percent-encoded or escaped as in JSON. `redact_reported` is for what
-others report, above all a server's error: it also removes whatever looks like a secret.
+Code that receives a secret (an API key, the user in a server's URL, the values of its query) hides it here before using it.
+`redact` then replaces it in any text, even percent-encoded or escaped as in JSON. `redact_reported` is for others' reports,
+above all a server's errors: it also removes text that looks like a secret.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 BLOT = "***"
 SHORTEST = 8
-"""Characters of the shortest secret looked for: shorter keys are dummies for one's own server, or parts of ordinary words."""
+"""Characters of the shortest secret to replace: shorter keys are dummies for local servers, or parts of ordinary words."""
 REPORTED_CHARS = 4000
 
 _hidden: set[str] = set()
 _LIKELY = re.compile(
     r"\bsk-[\w*.-]+"  # OpenAI's keys, whole or masked by the server
-    r"|(?<=://)[^@\s\"'<>]{1,300}(?=@)"  # user:password@ in a URL; what else stands before the @ goes with it
+    r"|(?<=://)[^@\s\"'<>]{1,300}(?=@)"  # user:password@ in a URL, with anything else before the @
     r"|(?<=authorization)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?[^\s\"',}]+"
     r"|(?<=bearer)\s+[^\s\"',}]+"
     r"|(?<=[?&])[\w.-]{0,40}(?:key|token|secret|password|sig|auth|code)[\w.-]{0,40}=[^&\s\"'<>]+",
@@ -29,24 +29,24 @@ _LIKELY = re.compile(
 
 
 def hide(secret: str, shortest: int = SHORTEST) -> None:
-    """From now on `redact` removes this text, unless it has fewer characters than `shortest`."""
+    """Makes `redact` replace this text from now on, if it has at least `shortest` characters."""
     if len(secret) >= shortest:
         _hidden.add(secret)
 
 
 def redact(text: str) -> str:
-    """The text with BLOT in place of every hidden secret."""
+    """Returns the text with BLOT in place of every hidden secret."""
     return _pattern(frozenset(_hidden)).sub(BLOT, text) if _hidden else text
 
 
 def redact_reported(text: str) -> str:
-    """Like `redact`, also without what looks like a secret, on one line that is cut at REPORTED_CHARS."""
-    # cut in between: half of a hidden secret would not be recognised, and looking for likely ones takes long
+    """Like `redact`, also replacing likely secrets; on one line, cut at REPORTED_CHARS."""
+    # cut after the first search, which would miss half of a secret, and before the second, which is slow
     return _LIKELY.sub(BLOT, " ".join(redact(text).split())[:REPORTED_CHARS])
 
 
 def redact_values(value: Any) -> Any:
-    """Like `redact`, for every text inside lists and dictionaries that will become JSON; their keys are left alone."""
+    """Like `redact`, for every text inside lists and dictionaries that will become JSON; keys stay."""
     if not _hidden:
         return value
     if isinstance(value, str):
@@ -66,10 +66,10 @@ def _pattern(secrets: frozenset[str]) -> re.Pattern[str]:
 
 
 def _spelled(character: str) -> str:
-    """A pattern for the character as it is, percent-encoded once or more often, or escaped as in JSON."""
+    """Returns a pattern for the character: plain, percent-encoded once or more often, or escaped as in JSON."""
     encoded = "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     units = character.encode("utf-16-be", "surrogatepass").hex()
     escaped = "".join(rf"\\{{1,8}}u{units[i : i + 4]}" for i in range(0, len(units), 4))
-    # before the bare character, so that no part of an escaped backslash or percent sign is left over at a secret's end
+    # before the plain character, so that no part of an escaped backslash or percent sign remains at a secret's end
     quoted = rf"\\{{1,8}}{re.escape(character)}|" if character in "\"\\/'" else ""
     return f"(?:(?i:{encoded}|{escaped})|{quoted}{re.escape(character)})"

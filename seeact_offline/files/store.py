@@ -1,11 +1,11 @@
-"""The one SQLite store: texts by key, each kept the moment it is put there, with a checksum.
+"""The one SQLite store: texts by key, each committed at once, with a checksum.
 
-A bit that flips on disk could turn a text into another one: a text that does not match its checksum is removed, counted, and not
-given back. A file that SQLite cannot use any more is put aside, and what can be read of it is carried over.
+A text that does not match its checksum, because a bit flipped on disk, is removed, counted and not returned. A file that SQLite
+can no longer use is moved aside, and its readable rows are copied to a new one.
 
-Any number of programs may use one file. On this machine's disks it has a write-ahead log, whose shared memory does not reach
-other machines: on a network file system it has a rollback journal instead, which is slower and relies on that system's locks.
-A program claims a key before it does the costly work for its text; the claim is a locked file, and ends with the program.
+Any number of programs may use one file. On local disks it has a write-ahead log, whose shared memory does not reach other
+machines; on a network file system it has a rollback journal instead, which is slower and relies on that system's locks. A
+program claims a key before the costly work for its text; the claim is a locked file, and ends with the program.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _LOCK_WAIT_S = 30.0
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs"}
 )
-"""File systems that other machines may use at the same time."""
+"""File systems that several machines may share."""
 COLUMNS = {"checksum": "TEXT", "about": "TEXT", "made": "TEXT", "used": "TEXT"}
-"""Those that came later than the key and its text."""
+"""Columns that later versions added."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSummary:
-    """Texts of one kind that a store holds."""
+    """A summary of the texts of one kind in a store."""
 
     about: str
     texts: int
     characters: int
     first: str
-    """UTC day of the oldest, empty where it is not known."""
+    """UTC day of the oldest text; empty if unknown."""
     used: str
-    """UTC day on which one of them was last used."""
+    """UTC day of the last use of any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +52,28 @@ class StoredText:
 
     text: str
     made: str
-    """UTC day on which it was put there; empty where it is not known."""
+    """UTC day on which it was put there; empty if unknown."""
 
 
 class Store:
     """Texts by key in one SQLite file, open until `close`. A killed program loses none of the texts it put there."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """`name`: the argument that errors name. Makes the folder. Raises InputError for a file that cannot be opened or made."""
+        """Opens or makes the file and its folder. `name`: the argument that errors name. Raises InputError."""
         self._path, self._name = path, name
         self.damaged = 0
-        """Texts that were removed since it was opened, as they did not match their checksums."""
+        """Number of texts removed since opening because they did not match their checksums."""
         self.remark = ""
-        """What became of a file that could not be used."""
+        """A sentence about a damaged file that was replaced; empty if there was none."""
         self._claims: dict[str, FileLock] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._opened()
+            self._db = self._open()
         except (OSError, sqlite3.Error) as error:
             raise self.unusable(error) from error
 
     def get(self, key: str) -> StoredText | None:
-        """None for an unknown key, and for a damaged text, which is removed. Raises InputError when the file breaks."""
+        """Returns the text of a key; None if unknown or damaged (it is then removed). Raises InputError when the file breaks."""
         # as bytes, because a damaged value may not be text
         columns = "CAST(completion AS BLOB), CAST(checksum AS BLOB), made, used"
         row = self._do(f"SELECT {columns} FROM completions WHERE key = ?", (key,)).fetchone()
@@ -93,12 +93,12 @@ class Store:
         self.damaged += 1
 
     def put(self, key: str, text: str, about: str = "") -> None:
-        """Replaces an older text. `about`: what kind of text it is. Raises InputError if the file cannot be written."""
+        """Stores a text in place of an older one. `about`: its kind. Raises InputError if the file cannot be written."""
         row = key, text, _checksum(key, text.encode()).decode(), about, _day(), _day()
         self._do(f"INSERT OR REPLACE INTO completions ({', '.join(_ALL)}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def claim(self, key: str) -> bool:
-        """Whether the key is this store's now, until `release`: another program may have it. Where files cannot be locked all may."""
+        """Tries to claim the key until `release`; False if another program has it. Without file locks, every claim succeeds."""
         lock = FileLock(self._path.with_name(f"{self._path.name}-{key[:32]}.lock"), thread_local=False)
         try:
             lock.acquire(blocking=False)
@@ -116,7 +116,7 @@ class Store:
             lock.release()
 
     def summaries(self) -> list[StoreSummary]:
-        """What it holds, kind by kind. Raises InputError."""
+        """Summarises the texts, kind by kind. Raises InputError."""
         columns = "about, count(*), sum(length(completion)), min(made), max(coalesce(used, made))"
         rows = self._do(f"SELECT {columns} FROM completions GROUP BY about ORDER BY about", ()).fetchall()
         return [
@@ -124,8 +124,10 @@ class Store:
         ]
 
     def drop(self, before: str | None = None, about: str | None = None) -> int:
-        """Removes the texts that were last used before this UTC day (YYYY-MM-DD), or on any day, of this kind, or of all; returns
-        how many. Those of which the day is not known count as old. Raises InputError."""
+        """Removes the texts last used before this UTC day (None: any), of this kind (None: all); returns their number.
+
+        Texts of unknown day count as old. Raises InputError.
+        """
         unused = "(coalesce(used, made) IS NULL OR coalesce(used, made) < ?)"
         limits = {unused: before, "about = ?": about}
         given = tuple(value for value in limits.values() if value is not None)
@@ -135,13 +137,13 @@ class Store:
         return dropped
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Closes the file and gives up all claims; a second call does nothing."""
         for key in [*self._claims]:
             self.release(key)
         self._db.close()
 
     def unusable(self, error: Exception) -> InputError:
-        """The error for a file that cannot be used."""
+        """Returns the error for a file that cannot be used."""
         return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
 
     def _do(self, statement: str, given: tuple[str, ...]) -> sqlite3.Cursor:
@@ -150,17 +152,17 @@ class Store:
         except sqlite3.Error as error:
             raise self.unusable(error) from error
 
-    def _opened(self) -> sqlite3.Connection:
-        """The file's, or that of a new one in place of a damaged file."""
+    def _open(self) -> sqlite3.Connection:
+        """Opens the file, or a new one in place of a damaged file."""
         try:
             return _open_file(self._path)
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_ORDER:
                 raise
             with FileLock(self._path.with_name(f"{self._path.name}.lock")):
-                return self._mended()
+                return self._repair()
 
-    def _mended(self) -> sqlite3.Connection:
+    def _repair(self) -> sqlite3.Connection:
         with suppress(sqlite3.DatabaseError):
             # another program may have been faster
             return _open_file(self._path)
@@ -179,18 +181,18 @@ class Store:
 _ALL = ("key", "completion", *COLUMNS)
 """The columns, in the order in which rows are written."""
 _SCANS = ("rowid", "rowid DESC", "key", "key DESC")
-"""Orders in which rows are looked for: a damaged page ends a scan, and those behind it are met from the other end."""
+"""Orders of scanning: a damaged page ends a scan, and rows behind it are found from the other end."""
 _IN_ORDER = frozenset(
     {
         *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
         *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
     }
 )
-"""Errors that say nothing against the file."""
+"""Errors that do not mean a damaged file."""
 
 
 def _open_file(path: Path) -> sqlite3.Connection:
-    """Each statement commits by itself; a write-ahead log keeps the file whole when the process is killed."""
+    """Opens the file in autocommit mode. Raises sqlite3.Error, also for a damaged file."""
     # opened in one thread, used in another that runs the event loop
     db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
     db.text_factory = lambda value: value.decode(errors="replace")
@@ -205,14 +207,14 @@ def _open_file(path: Path) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(verdict)
         _add_columns(db)
     except BaseException:
-        # any error is passed on; only the file must not stay open
+        # any error is passed on, but the file must not stay open
         db.close()
         raise
     return db
 
 
 def _set_journal(db: sqlite3.Connection, mode: str) -> None:
-    """Waits for other programs that open the file at this moment: here alone SQLite does not wait by itself."""
+    """Sets the journal mode, waiting for programs that open the file too: SQLite itself does not wait here."""
     ends = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
@@ -225,7 +227,7 @@ def _set_journal(db: sqlite3.Connection, mode: str) -> None:
 
 
 def _salvaged(path: Path) -> Iterator[tuple[str | None, ...]]:
-    """The rows of a damaged file that match their checksums. Each is read by itself, so that one that cannot be hides no other."""
+    """Yields the rows of a damaged file that match their checksums, each read by itself so that none hides another."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.text_factory = bytes
         # lets SQLite read a file that is shorter than its header says
@@ -244,7 +246,7 @@ def _salvaged(path: Path) -> Iterator[tuple[str | None, ...]]:
 
 
 def _add_columns(db: sqlite3.Connection) -> None:
-    """To a file of an earlier version. What it holds gets its checksums now, so that from now on a text without is damaged."""
+    """Adds the columns, and checksums of all texts, that a file of an earlier version lacks."""
     known = {column[1] for column in db.execute("PRAGMA table_info(completions)")}
     for name in COLUMNS.keys() - known:
         db.execute(f"ALTER TABLE completions ADD COLUMN {name} {COLUMNS[name]}")
@@ -255,7 +257,7 @@ def _add_columns(db: sqlite3.Connection) -> None:
 
 
 def _file_system(path: Path) -> str:
-    """The kind of file system that holds the file; empty where the machine does not say."""
+    """Returns the type of the file system that holds the file; empty if unknown."""
     try:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The one atomic write: the file is there whole or not at all, whatever interrupts the writing."""
+"""The one atomic write: a file is complete or absent, whatever interrupts the writing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def write_whole(path: Path, write: Callable[[Path], T]) -> T:
-    """Replaces `path` by what `write` writes to the path it is given; returns what `write` returns.
+    """Replaces `path` by the draft that `write` writes to its argument; returns `write`'s result.
 
-    Until then it is a draft beside `path`. If writing fails, the draft is removed and the old file stays.
+    If writing fails, the draft is removed and the old file stays.
     """
     draft = path.with_name(path.name + ".tmp")
     try:
@@ -22,14 +22,14 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> T:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        # any error is passed on; only the draft must not stay behind
+        # any error is passed on, but the draft must not stay
         draft.unlink(missing_ok=True)
         raise
     return written
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Makes this the text of a file, in UTF-8, unless the file holds it already. Lone surrogates become their escapes."""
+    """Writes the text of a file in UTF-8, unless it is already there. Lone surrogates become their escapes."""
     data = text.encode("utf-8", errors="backslashreplace")
     if not path.exists() or path.read_bytes() != data:
         write_whole(path, lambda draft: draft.write_bytes(data))
