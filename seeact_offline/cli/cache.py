@@ -12,7 +12,7 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.files.places import cache_folder
 from seeact_offline.files.store import Store, StoreSummary
 from seeact_offline.files.table import Table
-from seeact_offline.runs.evaluation import REPLIES
+from seeact_offline.runs.model_settings import REPLIES
 
 DAYS = 90
 

@@ -18,8 +18,8 @@ from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import JPEG_95, InputError, Prediction
 from seeact_offline.runs.batches import BATCH_ACTIONS, run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.dry_run import dry_run
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.estimate import dry_run
+from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.finished import compare, read_scored
 from seeact_offline.runs.grid import evaluate_grid
 from seeact_offline.runs.run import Run

@@ -19,8 +19,8 @@ from seeact_offline.ranking import Scores, ranker_query, top_k
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import ranking_stage
-from seeact_offline.runs.runner import prepare
 from seeact_offline.scoring.report import counted
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any
 
-from seeact_offline.engines.asking import Answered, ask_step
 from seeact_offline.engines.ray import ATTEMPTS, Room, Workers, connected, first_line, in_our_words, room_of
-from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import ModelOptions, find_model, model_identity, open_model
 from seeact_offline.pages.dom import Page
@@ -40,8 +38,8 @@ class Asking:
     """As `open_model` takes it."""
     options: ModelOptions
     """For all workers together."""
-    grounding: Grounding
-    top_k: int
+    ask: Callable[[Step, Scores | None, Model], Awaitable[Any]]
+    """Asks one step; can be sent to another process."""
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -123,8 +121,8 @@ class RayAsking:
             for worker in filter(None, row):
                 self._places.put_nowait(worker)
 
-    async def ask(self, step: Step, scores: Scores | None) -> Answered:
-        """Raises what must stop the run, and InputError for a step whose workers die one after the other."""
+    async def ask(self, step: Step, scores: Scores | None) -> Any:
+        """Gives what `Asking.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
         known = None if scores is None else await in_thread(_looked_up, step, scores)
         problem = ""
         for _ in range(self._attempts):
@@ -133,9 +131,9 @@ class RayAsking:
             except _Lost as error:
                 problem = str(error)
             else:
-                if isinstance(found, Answered):
-                    return found
-                raise found
+                if isinstance(found, SeeActError):
+                    raise found
+                return found
         problem = (
             f"{self._attempts} that ended while step {step.key} was with them ({problem}); all that is answered is kept"
         )
@@ -152,13 +150,13 @@ class RayAsking:
         for worker in self._workers:
             worker.end()
 
-    async def _asked(self, step: Step, known: _LookedUp | None) -> Answered | SeeActError:
+    async def _asked(self, step: Step, known: _LookedUp | None) -> Any:
         """By the next worker with a place free. Raises _Lost, and InputError."""
         worker = await self._places.get()
         actor = worker.actor
         try:
             if await worker.starts():
-                return cast("Answered | SeeActError", await _result(actor.ask.remote(step, known)))
+                return await _result(actor.ask.remote(step, known))
             self._give_up(worker)
         except _Lost:
             worker.renew(actor)
@@ -257,11 +255,10 @@ class _Asker:
     async def ready(self) -> None:
         """Comes back when the worker runs."""
 
-    async def ask(self, step: Step, scores: Scores | None) -> Answered | SeeActError:
+    async def ask(self, step: Step, scores: Scores | None) -> Any:
         """An error is returned: one that is raised would come back as Ray's."""
-        asking = self._asking
         try:
-            return await ask_step(step, scores, asking.top_k, asking.grounding, self._model)
+            return await self._asking.ask(step, scores, self._model)
         except SeeActError as error:
             return error
 

@@ -8,7 +8,7 @@ from typing import Any
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 

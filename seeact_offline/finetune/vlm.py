@@ -42,8 +42,8 @@ from seeact_offline.models.hf_generation import (
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import RankConfig, rank
-from seeact_offline.runs.runner import prepare
 from seeact_offline.runs.watch import Watch
 
 TEXTS = (("system", pa.string()), ("question", pa.string()), ("answer", pa.string()))

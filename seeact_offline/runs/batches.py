@@ -1,77 +1,52 @@
 """`eval --batch`: a run whose calls are files. Each pass over the split answers what it can from the store of paid replies, and
 writes what is missing into the next wave: turn 1 of all groups of all steps, then turn 2, then the final rounds.
 
-A step that has all of its replies goes into the run directory as that of a live run does; a pass that finds nothing missing
+A step that has all of its replies goes into the run's folder as that of a live run does; a pass that finds nothing missing
 ends the run, and its files are those of a live run with the same replies.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 import uuid
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.grounding.conversation import in_thread
-from seeact_offline.models import model_name
 from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
-from seeact_offline.models.batch_api import BatchApi, BatchState
+from seeact_offline.models.batch_api import BatchApi
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
 from seeact_offline.models.reply_cache import CachedReply, ReplyStore
-from seeact_offline.pages.dom import Page
-from seeact_offline.ranking import Scores
-from seeact_offline.records import InputError, Prediction, RowError, Step, StepKey
+from seeact_offline.records import InputError, RowError, Step
+from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluation import (
-    Job,
-    State,
-    default_out,
-    done_before,
-    dropped_before,
-    model_options,
-    note_replies,
-    open_job,
-    reply_store,
-    run_coroutine,
-    run_id,
-    score,
-    spending,
-    with_dropped,
-    write_predictions,
-    write_results,
-)
+from seeact_offline.runs.evaluate import finish
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.groundings import name_of
+from seeact_offline.runs.model_settings import ModelSettings, model_settings, replies_of
+from seeact_offline.runs.open import OpenRun, open_run, run_folder
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.runner import answer, preparing
-from seeact_offline.runs.selection import asked_of
-from seeact_offline.runs.targets import target_of
-from seeact_offline.runs.watch import Steps, Watch
+from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import BatchFolder, Closing, Shard, ShardLimits, Wave, WaveWriter, result_lines
 
 BatchAction = Literal["export", "import", "submit"]
 BATCH_ACTIONS: tuple[BatchAction, ...] = get_args(BatchAction)
 MOST_PROBLEMS = 20
 """Lines that are described; all are counted."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one call came to."""
+    """The outcome of one call."""
 
     folder: Path
     wave: int | None = None
@@ -145,77 +120,76 @@ def run_batch(
 
     Raises InputError; ModelStopped where the server answers nothing.
     """
-    watch, folder = watch or Watch(), Path(folder)
+    watch, batches = watch or Watch(), BatchFolder(Path(folder))
     if action not in BATCH_ACTIONS:
         raise InputError("batch", f"one of {', '.join(BATCH_ACTIONS)}", repr(action))
     for name, usual in (("repeats", 0), ("max_cost", None), ("engine", "local")):
         if getattr(config, name) != usual:
             raise InputError(name, f"{usual or 'none'} with batch", str(getattr(config, name)))
-    batches = BatchFolder(folder)
+    out = run_folder(config)
+    model = model_settings(config, out)
     # before a folder is made: a mistyped model must not claim one
-    BatchCodec(config.model, model_options(config))
+    BatchCodec(model.spec, model.options)
     with batches.alone():
-        if action == "export":
-            return _export(config, batches, watch, limits or ShardLimits())
         if action == "import":
-            return _import(config, batches)
-        return _submit(config, batches, watch, limits or ShardLimits(), sleep)
+            return _import(model, out, batches)
+        run = open_run(config, watch)
+        # steps that wait for replies are no errors of the model
+        run = replace(run, asking=replace(run.asking, fail_on_error=None))
+        if action == "export":
+            return _export(run, batches, watch, limits or ShardLimits())
+        return _submit(run, batches, watch, limits or ShardLimits(), sleep)
 
 
-def _codec(config: EvalConfig, batches: BatchFolder) -> BatchCodec:
+def _codec(model: ModelSettings, batches: BatchFolder) -> BatchCodec:
     closings = batches.closings()
-    return BatchCodec(config.model, model_options(config), closings[-1].refusals if closings else ())
+    return BatchCodec(model.spec, model.options, closings[-1].refusals if closings else ())
 
 
-def _out(config: EvalConfig) -> RunFolder:
-    return RunFolder(config.out or default_out(config, name_of(config), model_name(config.model)))
+def _store(model: ModelSettings, codec: BatchCodec, run: str) -> ReplyStore:
+    """The store of paid replies, which live runs share."""
+    assert model.options.cache is not None
+    return ReplyStore(model.options.cache, str(codec.identity["model"]), run)
 
 
 # --- export ---
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One step of a pass."""
+class _PendingAnswer(StepAnswer):
+    """An answer that waits for replies, if it has lines."""
 
-    step: Step
-    prediction: Prediction
-    lines: tuple[tuple[PendingRequest, bytes], ...]
+    lines: tuple[tuple[PendingRequest, bytes], ...] = ()
     """Its requests without a reply."""
 
 
-def _export(config: EvalConfig, batches: BatchFolder, watch: Watch, limits: ShardLimits) -> BatchReport:
-    job = open_job(config, watch)
-    out = RunFolder(config.out or default_out(config, name_of(config), job.settings["model"]))
-    out.check(job.identity)
-    codec = _codec(config, batches)
-    with out.alone():
-        # as a live run names them, and those that a live run has named in this folder
-        job = with_dropped(job, [*dropped_before(out), *codec.dropped])
-        out.claim(job.manifest)
-        replies = ReplyStore(reply_store(config, out), str(codec.identity["model"]), run_id(job, out))
+def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits) -> BatchReport:
+    run.folder.check(run.manifest.identity)
+    codec = _codec(run.model, batches)
+    with run.folder.alone(), rare_collections():
+        run = run.with_dropped(codec.dropped)
+        run.folder.claim(run.manifest)
+        replies = _store(run.model, codec, run.id)
         for remark in replies.remarks:
             watch.note(remark)
         writer = batches.writer(_next(batches), limits)
         try:
-            state, waiting = _pass(config, job, out, codec, replies, _given_up(batches), writer, watch)
+            state = RunState.of(run)
+            watch.begun(run.manifest.settings["dataset"])
+            given_up = {key: said for closing in batches.closings() for key, said in closing.failed.items()}
+            waiting = _ask(run, state, BatchModel(codec, replies, given_up), codec, writer, watch)
             wave = writer.finish(codec.url, codec.identity)
         finally:
             writer.close()
             replies.close()
         if wave is None:
-            return BatchReport(batches.path, run=_ended(config, job, out, state))
+            with run.model.spending(run.folder) as budget:
+                replies_used = replies_of(state.done.values(), budget.known)
+            run.folder.claim(run.manifest.with_replies(replies_used))
+            reached = finish(run, state, state.is_complete(run))
+            return BatchReport(batches.path, run=Run(run.folder.path, n_left=len(run.split.keys) - reached))
     files = tuple(wave.path / shard.file for shard in wave.file.shards)
     return BatchReport(batches.path, wave.number, files, writer.requests, dict(writer.turns), steps_waiting=waiting)
-
-
-def _ended(config: EvalConfig, job: Job, out: RunFolder, state: State) -> Run:
-    """The run, none of whose replies is missing."""
-    complete = state.done.keys() >= frozenset(job.split.keys)
-    with spending(config, out) as budget:
-        note_replies(job, out, state.done.values(), budget)
-    reached = write_predictions(job, out, state) if config.predict_only else write_results(job, out, state, complete)
-    return Run(out.path, n_left=len(job.split.keys) - reached)
 
 
 def _next(batches: BatchFolder) -> int:
@@ -225,120 +199,40 @@ def _next(batches: BatchFolder) -> int:
         return waves[-1].number + 1 if waves else 1
     last = waves[-1]
     if last.submitted.exists():
-        raise InputError(
-            "batch", "no wave under way", f"{last.path}, which is submitted; submit again to go on with it"
-        )
+        got = f"{last.path}, which is submitted; submit again to go on with it"
+        raise InputError("batch", "no wave under way", got)
     came = next((path for path in batches.results([last]) if path.parent == last.path), None)
     if came is not None:
         raise InputError("batch", "replies that are imported", f"{came}, which is not; import it first")
     return last.number
 
 
-def _given_up(batches: BatchFolder) -> dict[str, tuple[str, str]]:
-    return {key: said for closing in batches.closings() for key, said in closing.failed.items()}
+def _ask(run: OpenRun, state: RunState, model: BatchModel, codec: BatchCodec, writer: WaveWriter, watch: Watch) -> int:
+    """Asks in data set order, so that a wave is the same bytes whatever the concurrency. Returns how many steps wait."""
+    scores, waiting = run.scores(), 0
 
+    async def ask(step: Step) -> _PendingAnswer:
+        found = await ask_step(step, scores, model, grounding=run.grounding, top_k=run.asking.top_k)
+        prediction, lines, fault = found.prediction, [], None
+        for one in model.missing(step.key):
+            # a picture that cannot be encoded is in no wave: the step fails as in a live run, once the others are answered
+            try:
+                lines.append((one, await codec.line(one.key, one.request)))
+            except RowError as error:
+                fault = fault or error
+        if fault is not None:
+            prediction = replace(prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage)
+        return _PendingAnswer(prediction, found.truth, lines=tuple(lines))
 
-def _pass(
-    config: EvalConfig,
-    job: Job,
-    out: RunFolder,
-    codec: BatchCodec,
-    replies: ReplyStore,
-    given_up: Mapping[str, tuple[str, str]],
-    writer: WaveWriter,
-    watch: Watch,
-) -> tuple[State, int]:
-    """The steps that are to be asked: what is known of all now, and how many wait for replies."""
-    state = State(done=done_before(job, out, config))
-    asked = asked_of(config, job.split, state.done)
-    state.done = {key: prediction for key, prediction in state.done.items() if key not in asked}
-    watch.begun(config.dataset)
-    model = BatchModel(codec, replies, given_up)
-    scores = None if job.ranking is None else job.ranking.scores()
-    with rare_collections():
-        waiting = run_coroutine(_ask(config, job, scores, model, codec, out, state, asked, writer, watch))
-    return state, waiting
+    def accept(answer: _PendingAnswer) -> bool:
+        nonlocal waiting
+        for missing, line in answer.lines:
+            writer.add(missing, line)
+        waiting += bool(answer.lines)
+        return not answer.lines
 
-
-async def _ask(
-    config: EvalConfig,
-    job: Job,
-    scores: Scores | None,
-    model: BatchModel,
-    codec: BatchCodec,
-    out: RunFolder,
-    state: State,
-    asked_for: Collection[StepKey],
-    writer: WaveWriter,
-    watch: Watch,
-) -> int:
-    """In data set order, so that a wave is the same bytes whatever the concurrency. How many steps wait."""
-
-    async def work(step: Step) -> _Asked:
-        ready = preparing(step, scores, config.top_k, job.grounding)
-        prediction = await answer(step, ready, job.grounding, model)
-        state.truths[step.key] = await in_thread(target_of, step, lambda: ready().page)
-        return await _with_lines(step, prediction, model.missing(step.key), codec)
-
-    waiting = 0
-    with out, watch.steps(len(job.split.keys), str(job.settings["split"])) as progress:
-        async for asked in in_order(_left(job, out, state, asked_for, progress), work, config.concurrency):
-            for missing, line in asked.lines:
-                await in_thread(writer.add, missing, line)
-            if asked.lines:
-                waiting += 1
-                continue
-            out.append(asked.prediction, state.truths[asked.step.key])
-            state.done[asked.step.key] = asked.prediction
-            progress.add(asked.prediction, score(job, state, asked.prediction))
+    run_coroutine(ask_steps(run, state, ask, watch, accept=accept, in_order=True))
     return waiting
-
-
-async def _with_lines(
-    step: Step, prediction: Prediction, missing: Iterable[PendingRequest], codec: BatchCodec
-) -> _Asked:
-    """The step with its requests. One whose picture cannot be encoded is in no wave: the step fails as in a live run, once the
-    others are answered."""
-    lines, fault = [], None
-    for one in missing:
-        try:
-            lines.append((one, await codec.line(one.key, one.request)))
-        except RowError as error:
-            fault = fault or error
-    if fault is not None:
-        prediction = replace(prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage)
-    return _Asked(step, prediction, tuple(lines))
-
-
-def _left(job: Job, out: RunFolder, state: State, asked: Collection[StepKey], progress: Steps) -> Iterable[Step]:
-    """Streams the split, notes what was right, and gives the steps to be asked."""
-    known = out.load_targets()
-    for step in job.split.steps():
-        state.truths[step.key] = step.truth
-        if step.key in asked:
-            yield step
-        elif step.key in state.done:
-            state.truths[step.key] = known.get(step.key) or target_of(step, partial(Page, step.cleaned_html))
-            progress.add(state.done[step.key], score(job, state, state.done[step.key]), resumed=True)
-
-
-async def in_order(
-    given: Iterable[Step], work: Callable[[Step], Coroutine[Any, Any, T]], at_once: int
-) -> AsyncIterator[T]:
-    """What `work` makes of each, in their order, at most so many at once."""
-    tasks: deque[asyncio.Task[T]] = deque()
-    source = iter(given)
-    try:
-        while (step := await in_thread(next, source, None)) is not None:
-            tasks.append(asyncio.ensure_future(work(step)))
-            if len(tasks) >= at_once:
-                yield await tasks.popleft()
-        while tasks:
-            yield await tasks.popleft()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 # --- import ---
@@ -424,21 +318,17 @@ class _Reader:
             self.problems.append(scrubbed(text))
 
 
-def _import(config: EvalConfig, batches: BatchFolder) -> BatchReport:
+def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> BatchReport:
     """Reads every file that came back, those of earlier waves too: what is known already is counted, and left as it is."""
-    waves, codec = batches.waves(), _codec(config, batches)
+    waves, codec = batches.waves(), _codec(model, batches)
     if not waves:
         raise InputError("batch", "a folder with an exported wave", str(batches.path))
     last, dropped_before = waves[-1], codec.dropped
     _check_identity(codec, last)
-    keys, out = frozenset(key for wave in waves for key in wave.request_keys()), _out(config)
-    replies = ReplyStore(
-        reply_store(config, out),
-        str(codec.identity["model"]),
-        begun.made.run if (begun := out.begun()) and begun.made else "",
-    )
+    keys, begun = frozenset(key for wave in waves for key in wave.request_keys()), out.begun()
+    replies = _store(model, codec, begun.made.run if begun and begun.made else "")
     try:
-        with spending(config, out) as budget:
+        with model.spending(out) as budget:
             reader = _Reader(keys, replies, budget, codec, codec.ever_sent)
             for path in batches.results(waves):
                 reader.read(path)
@@ -481,20 +371,20 @@ def _check_identity(codec: BatchCodec, wave: Wave) -> None:
 
 
 def _submit(
-    config: EvalConfig, batches: BatchFolder, watch: Watch, limits: ShardLimits, sleep: Callable[[float], None]
+    run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits, sleep: Callable[[float], None]
 ) -> BatchReport:
-    with BatchApi(model_options(config), sleep) as api:
+    with BatchApi(run.model.options, sleep) as api:
         while True:
             waves = batches.waves()
             if not (waves and waves[-1].submitted.exists() and not waves[-1].is_closed):
-                report = _export(config, batches, watch, limits)
+                report = _export(run, batches, watch, limits)
                 if not report.files:
                     return report
                 watch.note(report.text)
             last = batches.waves()[-1]
-            _check_identity(_codec(config, batches), last)
+            _check_identity(_codec(run.model, batches), last)
             _drive(last, api, watch)
-            report = _import(config, batches)
+            report = _import(run.model, run.folder, batches)
             if not report.progress:
                 return report
             watch.note(report.text)
@@ -520,16 +410,12 @@ def _drive(wave: Wave, api: BatchApi, watch: Watch) -> None:
     for shard in wave.file.shards:
         if noted.of(shard, "ended") is None:
             state = api.wait(noted.of(shard, "batch") or "")
-            _fetch(wave, shard, state, api)
+            for kind, file_id in (("output", state.output_file), ("errors", state.error_file)):
+                if file_id is not None:
+                    path = wave.path / shard.file.replace("requests", kind)
+                    api.download(file_id, path, shard.requests * MAX_REPLY_BYTES)
             noted.put(shard, "ended", state.status)
             watch.note(f"{shard.file}: {state.status}{': ' * bool(state.why)}{state.why}")
-
-
-def _fetch(wave: Wave, shard: Shard, state: BatchState, api: BatchApi) -> None:
-    for kind, file_id in (("output", state.output_file), ("errors", state.error_file)):
-        if file_id is not None:
-            path = wave.path / shard.file.replace("requests", kind)
-            api.download(file_id, path, shard.requests * MAX_REPLY_BYTES)
 
 
 class Submitted:

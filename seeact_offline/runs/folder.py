@@ -89,6 +89,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             self, identity={**self.identity, **(identity or {})}, settings={**self.settings, **(settings or {})}
         )
 
+    def with_replies(self, replies: dict[str, Any] | None) -> Manifest:
+        return msgspec.structs.replace(self, replies=replies)
+
     @property
     def lines(self) -> dict[str, Any]:
         """The parts that may change while a run is in its folder."""

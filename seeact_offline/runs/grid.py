@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,16 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import find_strategy, own_options
-from seeact_offline.models import model_name, open_model
+from seeact_offline.models import model_name
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import InputError
+from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluation import default_out, evaluate, model_options, price_of_run, run_coroutine
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.groundings import open_strategy, without_ignored
+from seeact_offline.runs.model_settings import model_settings
+from seeact_offline.runs.open import default_out, safe_name
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
@@ -85,7 +89,8 @@ def evaluate_grid(
     configs = [_of_cell(config, cell, model, path) for cell, model in cells]
     for one in configs:
         open_strategy(one)
-        run_coroutine(open_model(one.model, model_options(one)).aclose())
+        model = model_settings(one, RunFolder(path))
+        run_coroutine(model.source.open(replace(model.options, cache=None)).aclose())
     path.mkdir(parents=True, exist_ok=True)
     _write_index(path, [cell for cell, _ in cells])
     runs: list[Run] = []
@@ -109,16 +114,12 @@ def _cells(config: EvalConfig, models: Sequence[Any], groundings: Sequence[str])
     cells = []
     for model, grounding, one in product(models, groundings, splits):
         name = model_name(model)
-        cells.append((Cell(_safe(f"{one}-{grounding}-{name}"), name, grounding, one), model))
+        cells.append((Cell(safe_name(f"{one}-{grounding}-{name}"), name, grounding, one), model))
     folders = [cell.folder for cell, _ in cells]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
         raise InputError("model", "models and groundings that differ in name", f"two cells named {twice}")
     return cells
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._" else "-" for c in name)
 
 
 def _of_cell(config: EvalConfig, cell: Cell, model: Any, out: Path) -> EvalConfig:
@@ -151,4 +152,5 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
 def _spent_by_others(config: EvalConfig, path: Path) -> float:
     """USD that the grid's other cells have spent so far. Raises InputError for a ledger that cannot be read."""
     ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != config.out)
-    return sum(Ledger(file, price_of_run(config)).spent for file in ledgers)
+    price = model_settings(config, RunFolder(path)).options.price
+    return sum(Ledger(file, price).spent for file in ledgers)

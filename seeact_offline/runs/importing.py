@@ -20,9 +20,9 @@ from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowE
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
 from seeact_offline.runs.folder import Manifest, RunFolder
+from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, report_of
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.importers import IMPORTERS, check_exists, looks_like, read
 from seeact_offline.scoring.importers import notes as meanings

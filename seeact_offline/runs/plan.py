@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seeact_offline.files.markdown import percent
@@ -69,6 +69,10 @@ class Assumed:
     """Between the differences at two steps of a task."""
     measured_in: int = 0
     """Steps of this run that replies, thought and picks were measured in; 0: they are assumptions."""
+
+    def for_turns(self, turns: int) -> Assumed:
+        """With both turns in one message, one reply says it all."""
+        return self if turns == 2 else replace(self, replies=(sum(self.replies),))
 
     def reply(self, turn: int) -> float:
         """Tokens of the text; `turn` from 1."""

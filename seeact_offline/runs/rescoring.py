@@ -22,8 +22,8 @@ from seeact_offline.records import InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest
+from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.targets import target_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.delta import delta, delta_tables

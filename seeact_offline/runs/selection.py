@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 from seeact_offline.dataset import Split
 from seeact_offline.files.named import read_text
-from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted, first_tasks
 
 
@@ -16,14 +15,6 @@ def extent(split: Split, dataset: object) -> str:
     """How much of a data set is taken, in words: its steps, and its tasks, which is what a limit counts."""
     n = len(split.tasks)
     return f"{counted(len(split.keys), 'step')} of {dataset} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
-
-
-def asked_of(config: EvalConfig, split: Split, known: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:
-    """The steps to ask, given what the run's folder holds. Raises InputError for a step that is not in the split."""
-    if config.step is not None:
-        return _named(step_ids(config.step), split)
-    failed = frozenset(key for key, prediction in known.items() if not prediction.ran)
-    return failed if config.retry_failed else failed | (frozenset(split.keys) - known.keys())
 
 
 def step_ids(given: str | Collection[str]) -> tuple[str, ...]:
@@ -38,13 +29,3 @@ def step_ids(given: str | Collection[str]) -> tuple[str, ...]:
     if not found:
         raise InputError("step", "at least one id of a step, annotation_id_action_uid", "none")
     return found
-
-
-def _named(ids: Collection[str], split: Split) -> frozenset[StepKey]:
-    keys = {str(key): key for key in split.keys}
-    unknown = [name for name in ids if name not in keys]
-    if unknown:
-        raise InputError(
-            "step", f"ids of steps of {split.name}", f"{len(unknown)} of which it has none, {unknown[0]} first"
-        )
-    return frozenset(keys[name] for name in ids)

@@ -29,7 +29,7 @@ from seeact_offline.records import (
     Truth,
     letter,
 )
-from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
 from seeact_offline.viewer.rebuilding import rebuild_questions

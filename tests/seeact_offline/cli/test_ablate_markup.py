@@ -128,21 +128,23 @@ def test_a_finished_run_asks_nothing_and_stays_as_it_is(
     assert files(tmp_path) == before
 
 
-def test_a_run_stopped_by_its_cost_has_the_same_steps_in_every_row_and_goes_on(
+def test_a_run_stopped_by_its_cost_has_its_table_over_the_steps_of_all_rows_and_resumes(
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:
     with ChatServer(scripted) as server:
-        command = words(server, tmp_path / "run", data=(*sample.words, *SMALL))
-        stopped = cli(*command, "--max-cost", 0.01, "--concurrency", 1)
+        few = (*sample.words, *SMALL, "--max-tokens", "100")
+        assert cli(*words(server, tmp_path / "whole", data=few)).status == 0
+        n_asked, cost = len(server.requests), read_json(tmp_path / "whole" / "table.json")["usage"]["cost_usd"]
+        command = words(server, tmp_path / "run", data=few)
+        # enough for all rows but a part of the last
+        stopped = cli(*command, "--max-cost", 0.98 * cost, "--concurrency", 1)
         assert stopped.status == 1
         assert "stopped at --max-cost" in stopped.err
         table = read_json(tmp_path / "run" / "table.json")
-        assert 0 < table["n_steps"] < 4
-        reached = {len(read_lines(tmp_path / "run" / cell / "predictions.jsonl")) for cell in CELLS}
-        assert min(reached) == table["n_steps"]
+        reached = [len(read_lines(tmp_path / "run" / cell / "predictions.jsonl")) for cell in CELLS]
+        assert reached[0] == 4
+        assert 0 < table["n_steps"] == min(reached) < 4
         assert cli(*command).status == 0
-        n_asked = len(server.requests)
-        assert cli(*words(server, tmp_path / "whole", data=(*sample.words, *SMALL))).status == 0
     assert len(server.requests) == 2 * n_asked
     assert files(tmp_path / "run") == files(tmp_path / "whole")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.records import Message, ModelStopped
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.evaluate import evaluate
 from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents
 from tests.seeact_offline.engines.mortal_model import MortalModel
 

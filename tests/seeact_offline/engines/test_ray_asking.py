@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from seeact_offline.engines.ray_asking import Askers, Asking, RayAsking, askers_
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import ModelOptions
 from seeact_offline.records import InputError, ModelStopped, Prediction
+from seeact_offline.runs.ask import ask_each, ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
-from seeact_offline.runs.runner import run
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.engines.mortal_model import MortalModel, StoppedModel
 
@@ -48,7 +49,8 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
 
 
 def asking(model: object, options: ModelOptions | None = None) -> Asking:
-    return Asking(model, options or ModelOptions(), open_strategy(EvalConfig(grounding="pixel")).grounding, 50)
+    grounding = open_strategy(EvalConfig(grounding="pixel")).grounding
+    return Asking(model, options or ModelOptions(), partial(ask_step, grounding=grounding, top_k=50))
 
 
 def ask_all(given: Asking, split: Split, attempts: int = 3, askers: Askers = ONE_WORKER) -> list[Prediction]:
@@ -58,7 +60,7 @@ def ask_all(given: Asking, split: Split, attempts: int = 3, askers: Askers = ONE
     async def ask() -> None:
         workers = RayAsking(replace(given, options=replace(given.options, concurrency=2)), askers, attempts)
         try:
-            await run(split.steps(), lambda step: workers.ask(step, None), lambda a: found.append(a.prediction), 2)
+            await ask_each(split.steps(), lambda step: workers.ask(step, None), lambda a: found.append(a.prediction), 2)
         finally:
             await workers.aclose()
 

@@ -36,7 +36,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.prepare import prepare
 from tests.pages import picture
 from tests.scripted import Scripted
 

@@ -36,7 +36,7 @@ from seeact_offline.records import (
     Step,
     Usage,
 )
-from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.pages import Stored, picture
 from tests.reference.grouping import groups_of

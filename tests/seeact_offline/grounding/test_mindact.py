@@ -53,7 +53,7 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.replies.elimination_answer import LAYOUTS, Layout
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
 from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows, write_parquet

@@ -13,7 +13,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.records import CallError, Completion, Operation, Request, Usage
-from seeact_offline.runs.runner import prepare
+from seeact_offline.runs.prepare import prepare
 
 
 class Saying:

@@ -35,7 +35,7 @@ from seeact_offline.records import (
     StepKey,
     Usage,
 )
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.evaluate import evaluate
 from tests.tiny_models import CHAT, save_llama, save_llava, save_t5
 
 KINDS = ("llava", "llama", "t5")

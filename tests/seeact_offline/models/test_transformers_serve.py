@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.runs.evaluation import evaluate
+from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.run import Run
 from tests.tiny_models import save_llava

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.engines.asking import Answered, ask_step
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer
 from seeact_offline.grounding.strategies import STRATEGIES, open_pack
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.ranking import LiveScores
 from seeact_offline.records import CallError, Completion, Model, Request, RowError, Step, Summary, Usage
+from seeact_offline.runs.ask import StepAnswer, ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.scoring.protocols import PROTOCOLS
@@ -86,11 +86,11 @@ def grounding(name: str) -> Grounding:
     return open_strategy(EvalConfig(grounding=name, **grouped)).grounding
 
 
-def summary(name: str, model: Model) -> tuple[list[Answered], Summary]:
-    async def ask_all() -> list[Answered]:
+def summary(name: str, model: Model) -> tuple[list[StepAnswer], Summary]:
+    async def ask_all() -> list[StepAnswer]:
         ours = grounding(name)
         scores = LiveScores(ByLength()) if ours.needs_ranking else None
-        return [await ask_step(step, scores, K, ours, model) for step in steps()]
+        return [await ask_step(step, scores, model, grounding=ours, top_k=K) for step in steps()]
 
     found = asyncio.run(ask_all())
     predictions, truths = [one.prediction for one in found], [one.truth for one in found]
@@ -99,7 +99,7 @@ def summary(name: str, model: Model) -> tuple[list[Answered], Summary]:
 
 
 @cache
-def of_the_perfect_model(name: str) -> tuple[list[Answered], Summary]:
+def of_the_perfect_model(name: str) -> tuple[list[StepAnswer], Summary]:
     return summary(name, open_builtin("oracle"))
 
 

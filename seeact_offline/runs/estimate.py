@@ -13,19 +13,18 @@ import hashlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import comb, sqrt
 from pathlib import Path
 from typing import Any, cast
 
-from seeact_offline.grounding import Grounding, GroundingResult, Order, PreparedStep
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
-from seeact_offline.models import image_rule, model_name, open_model
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_keys
 from seeact_offline.ranking import Scores
@@ -42,23 +41,13 @@ from seeact_offline.records import (
     Step,
     StepKey,
 )
+from seeact_offline.runs.ask import ask_each, predict, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluation import (
-    Job,
-    default_out,
-    done_before,
-    model_options,
-    open_job,
-    reply_store,
-    run_coroutine,
-)
-from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.groundings import name_of, open_strategy, strategy_of
+from seeact_offline.runs.model_settings import ModelSettings
+from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.plan import Amount, Assumed, Plan
-from seeact_offline.runs.pricing import quote_of
-from seeact_offline.runs.runner import answer, preparing
-from seeact_offline.runs.selection import asked_of
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words
@@ -86,25 +75,29 @@ def dry_run(
     `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as `Assumed` has it. `tokenizer`: None: the
     one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
     """
-    config, watch = (config or EvalConfig()).changed(**options), watch or Watch()
-    job = open_job(config, watch)
-    out = RunFolder(config.out or default_out(config, name_of(config), job.settings["model"]))
-    tokenizer = tokenizer or local_tokenizer(config.no_image)
-    known = _known(job, out, config)
-    assumed = assumed or _measured(known.values(), tokenizer) or _assumed(config)
-    quote = quote_of(config)
-    rule, rule_remarks = _image_rule(config)
-    scores = None if job.ranking is None else job.ranking.scores()
-    runs = _orders(config, job, out, known)
-    asked, asks_each = runs[0].asked, job.made is None or job.made.ask_equal
-    with _kept_replies(config, out) as (kept, kept_remarks), rare_collections():
-        counting = _Counting(kept, lru_cache(1024)(tokenizer.count), rule, config, assumed, asks_each)
-        run_coroutine(_count_all(runs, scores, counting, watch))
-    tasks = Counter(key.annotation_id for key in job.split.keys)
+    watch = watch or Watch()
+    run = open_run((config or EvalConfig()).changed(**options), watch)
+    form = run.grounding.form
+    tokenizer = tokenizer or local_tokenizer(has_markup=not form.image)
+    known = _known(run)
+    assumed = assumed or _measured(known.values(), tokenizer) or Assumed().for_turns(form.turns)
+    asked = run.to_ask(known)
+    repeats = [run.repeat(number) for number in range(1, len(run.repeats) + 1)]
+    passes = [(run, asked), *((again, again.to_ask(_known(again))) for again in repeats)]
+    remarks = [run.estimate_remark] if run.estimate_remark else []
+    if run.model.image_rule is None:
+        remarks.insert(0, f"How {run.model.name} counts pictures is not known: they are counted as GPT-4o does.")
+    scores = run.scores()
+    with _kept_replies(run.model) as (kept, kept_remarks), rare_collections():
+        counting = _Counting(run.model, kept, lru_cache(1024)(tokenizer.count), assumed)
+        for one, left in passes:
+            if left:
+                _count(one, left, scores, counting, watch)
+    tasks = Counter(key.annotation_id for key in run.split.keys)
     return Plan(
-        model=str(job.settings["model"]),
+        model=str(run.manifest.settings["model"]),
         n_tasks=len(tasks),
-        n_steps=len(job.split.keys),
+        n_steps=len(run.split.keys),
         n_asked=len(asked),
         n_done=len(known.keys() - asked),
         n_not_askable=len(counting.not_askable),
@@ -112,12 +105,12 @@ def dry_run(
         least=counting.least,
         expected=counting.expected,
         most=counting.most,
-        quote=quote,
+        quote=run.model.quote,
         tokenizer=tokenizer.name,
-        image_rule=rule.name,
+        image_rule=counting.rule.name,
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
-        remarks=(*rule_remarks, *kept_remarks, *_remarks(config)),
+        remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
     )
 
 
@@ -149,12 +142,12 @@ def local_tokenizer(has_markup: bool = False) -> Tokenizer:
 # --- what is known already ---
 
 
-def _known(job: Job, out: RunFolder, config: EvalConfig) -> dict[StepKey, Prediction]:
-    """What a folder holds. Raises InputError for a folder of another run; makes none."""
-    if not out.manifest.exists():
+def _known(run: OpenRun) -> dict[StepKey, Prediction]:
+    """The predictions in a run's folder. Raises InputError for a folder of another run; makes none."""
+    if not run.folder.manifest.exists():
         return {}
-    out.check(job.identity)
-    return done_before(job, out, config)
+    run.folder.check(run.manifest.identity)
+    return run.known()
 
 
 def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assumed | None:
@@ -186,21 +179,17 @@ def _texts(prediction: Prediction) -> list[str]:
     return [group.replies[turn - 1] for group, turn in paid]
 
 
-def _assumed(config: EvalConfig) -> Assumed:
-    """With both turns in one message, one reply says it all."""
-    usual = Assumed()
-    return usual if config.turns == 2 else replace(usual, replies=(sum(usual.replies),))
-
-
 @contextmanager
-def _kept_replies(config: EvalConfig, out: RunFolder) -> Iterator[tuple[ReplyCache | None, list[str]]]:
+def _kept_replies(model: ModelSettings) -> Iterator[tuple[ReplyCache | None, list[str]]]:
     """The replies that are paid for, and remarks on them. None: there are none."""
-    path, options = reply_store(config, out), model_options(config)
+    path, identity = model.options.cache, None
+    assert path is not None
     try:
-        identity = getattr(open_model(config.model, options), "identity", None) if path.is_file() else None
+        if path.is_file():
+            identity = getattr(model.source.open(replace(model.options, cache=None)), "identity", None)
     except ModelSpecError as error:
-        # all that a run needs beside is said as it is
-        if error.argument != "model" or not model_name(config.model).partition("/")[2]:
+        # everything else that a run needs is said as it is
+        if error.argument != "model" or not model.name.partition("/")[2]:
             raise
         yield None, [f"Kept replies were not looked through: {error}"]
         return
@@ -208,45 +197,7 @@ def _kept_replies(config: EvalConfig, out: RunFolder) -> Iterator[tuple[ReplyCac
         yield None, []
         return
     with closing(ReplyStore(path)) as store:
-        yield ReplyCache(store, identity, options.asks_each), list(store.remarks)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """Once over the split."""
-
-    job: Job
-    asked: frozenset[StepKey]
-    """Steps that have to be asked."""
-
-
-def _orders(config: EvalConfig, job: Job, out: RunFolder, known: Mapping[StepKey, Prediction]) -> list[_Pass]:
-    """The run, then its repeats in other orders. Raises InputError."""
-    passes = [_Pass(job, asked_of(config, job.split, known))]
-    for number in range(1, config.shuffle_groups + 1):
-        again = replace(
-            job,
-            grounding=open_strategy(config, Order(config.seed, number)).grounding,
-            identity=job.identity | {"shuffled": number},
-        )
-        done = _known(again, out.repeat(number), config)
-        passes.append(_Pass(again, asked_of(config, job.split, done)))
-    return passes
-
-
-# --- rules ---
-
-
-def _image_rule(config: EvalConfig) -> tuple[ImageRule, list[str]]:
-    name = model_name(config.model)
-    rule = image_rule(config.model)
-    if rule is not None:
-        return rule, []
-    return TILES, [f"How {name} counts pictures is not known: they are counted as GPT-4o does."]
-
-
-def _remarks(config: EvalConfig) -> list[str]:
-    return [remark] if (remark := strategy_of(config).estimate_remark) else []
+        yield ReplyCache(store, identity, model.options.asks_each), list(store.remarks)
 
 
 # --- counting ---
@@ -256,13 +207,11 @@ def _remarks(config: EvalConfig) -> list[str]:
 class _Counting:
     """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
 
+    model: ModelSettings
     kept: ReplyCache | None
     count: Callable[[str], int]
-    rule: ImageRule
-    config: EvalConfig
+    """The tokens of a text."""
     assumed: Assumed
-    asks_each: bool
-    """Whether equal requests are each asked."""
     least: Amount = field(default_factory=Amount)
     expected: Amount = field(default_factory=Amount)
     most: Amount = field(default_factory=Amount)
@@ -273,6 +222,10 @@ class _Counting:
     _asked: set[str] = field(default_factory=set)
     """Keys of its requests that were counted."""
 
+    @property
+    def rule(self) -> ImageRule:
+        return self.model.image_rule or TILES
+
     async def complete(self, request: Request) -> Completion:
         return await self.complete_with_ideal(request, "")
 
@@ -281,7 +234,7 @@ class _Counting:
         found = await self._found(request)
         if found is not None:
             return found
-        key = request_keys({}, request, self.asks_each)[0]
+        key = request_keys({}, request, self.model.asks_each)[0]
         if key not in self._asked:
             self._calls.append((request.group, self._amount(request)))
         self._asked.add(key)
@@ -306,7 +259,7 @@ class _Counting:
         return Amount(
             calls=1,
             text_tokens=self._text_tokens(request.messages),
-            image_tokens=sum(self.rule.count(picture.size, self.config.image_detail) for picture in pictures),
+            image_tokens=sum(self.rule.count(picture.size, self.model.options.image_detail) for picture in pictures),
             completion_tokens=self.assumed.reply(request.turn) + self.assumed.thought,
         )
 
@@ -318,15 +271,15 @@ class _Counting:
             tokens += self.count(before) + (self.assumed.reply(turn) if stand_in else 0)
         return tokens
 
-    async def add(self, step: Step, scores: Scores | None, grounding: Grounding) -> None:
+    async def add(self, step: Step, scores: Scores | None, grounding: Grounding, top_k: int) -> None:
         """Asks a step, and adds up what that takes."""
         self._calls.clear()
         self._asked.clear()
         n_kept = self.n_kept
         is_grouped = hasattr(grounding, "merge_rule")
         asked = _Picking(cast("GroupStrategy", grounding)) if is_grouped else grounding
-        ready = preparing(step, scores, self.config.top_k, grounding)
-        prediction = await answer(step, ready, asked, self)
+        ready = partial(prepare, step, scores, top_k, grounding.form.image)
+        prediction = await predict(step, ready, asked, self)
         if not self._calls and self.n_kept == n_kept:
             if not prediction.ran:
                 self.not_askable.add(step.key)
@@ -381,15 +334,14 @@ class _Picking:
         return await ground_by_groups(cast("GroupStrategy", self), prepared, model)
 
 
-async def _count_all(passes: Sequence[_Pass], scores: Scores | None, counting: _Counting, watch: Watch) -> None:
-    try:
-        for one in passes:
-            if not one.asked:
-                continue
-            with watch.ranking(len(one.asked), str(one.job.settings["split"])) as progress:
-                for step in one.job.split.steps():
-                    if step.key in one.asked:
-                        await counting.add(step, scores, one.job.grounding)
-                        progress.advance(f"{counting.expected.calls:,.0f} calls")
-    finally:
-        await counting.aclose()
+def _count(run: OpenRun, left: Collection[StepKey], scores: Scores | None, counting: _Counting, watch: Watch) -> None:
+    """Adds up one pass over the split."""
+
+    async def ask(step: Step) -> None:
+        await counting.add(step, scores, run.grounding, run.asking.top_k)
+
+    with watch.ranking(len(left), str(run.manifest.settings["split"])) as progress:
+        steps = (step for step in run.split.steps() if step.key in left)
+        run_coroutine(
+            ask_each(steps, ask, lambda _: progress.advance(f"{counting.expected.calls:,.0f} calls"), concurrency=1)
+        )

@@ -14,7 +14,7 @@ from seeact_offline.files.formats import FormatError
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, InputError, Operation, RowError, StepKey, Truth
 from seeact_offline.runs.folder import RunFolder, read_target, target_line
-from seeact_offline.runs.targets import target_of
+from seeact_offline.runs.prepare import target_of
 
 texts = st.text(max_size=8)
 ids = st.frozensets(texts, max_size=3)

@@ -20,9 +20,9 @@ import seeact_offline as so
 from seeact_offline.models import Price
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
-from seeact_offline.runs import dry_run as module
+from seeact_offline.runs import estimate as module
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.dry_run import STAND_IN, detectable, dry_run, local_tokenizer
+from seeact_offline.runs.estimate import STAND_IN, detectable, dry_run, local_tokenizer
 from seeact_offline.runs.groundings import without_ignored
 from seeact_offline.runs.plan import Amount, Assumed, Plan
 from seeact_offline.scoring import inference

@@ -1,0 +1,161 @@
+"""A split through ranking, asking and scoring, into a run's folder: the command, notebooks and tests all call this."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from seeact_offline.files.markdown import printable
+from seeact_offline.grounding.strategies import notes
+from seeact_offline.models.budget import Budget
+from seeact_offline.ranking import Scores
+from seeact_offline.records import Model, Prediction, Step
+from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
+from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.model_settings import replies_of, sent_usage
+from seeact_offline.runs.open import OpenRun, open_run
+from seeact_offline.runs.run import Run
+from seeact_offline.runs.selection import extent
+from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import counted, replies_in_words, report
+from seeact_offline.scoring.results import assemble
+
+
+def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
+    """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
+
+    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears of progress. A run that was stopped resumes
+    from its folder and asks for nothing twice. Works inside a running event loop (Jupyter) too.
+
+    Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
+    """
+    watch = watch or Watch()
+    run = open_run((config or EvalConfig()).changed(**options), watch)
+    run.folder.check(run.manifest.identity)
+    with run.folder.alone(), run.model.spending(run.folder) as budget, rare_collections():
+        return _evaluate(run, budget, watch)
+
+
+def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
+    """The run in its folder, where no other is at work."""
+    state, pays = RunState.of(run), run.id
+    model = run.model.open(budget, pays)
+    run = run.with_dropped(())
+    # not before the model is known to be usable: a mistyped one must not claim the folder
+    run.folder.claim(run.manifest)
+    remarks = list(getattr(model, "remarks", ()))
+    _announce(run, state, remarks, watch)
+    scores = run.scores()
+    complete = ask_all(run, state, model, scores, budget, watch)
+    if not complete and not state.done:
+        raise budget.too_small()
+    repeated: list[Prediction] = []
+    for number in range(1, len(run.repeats) + 1 if complete else 1):
+        again = run.repeat(number)
+        known = RunState.of(again)
+        again.folder.claim(again.manifest)
+        watch.note(f"order {number} of {len(run.repeats)}: {counted(len(known.to_ask), 'step')} to ask")
+        complete = ask_all(again, known, run.model.open(budget, pays), scores, budget, watch)
+        write_results(again, known, complete)
+        repeated += known.done.values()
+        if not complete:
+            break
+    for remark in getattr(model, "remarks", ()):
+        if remark not in remarks:
+            watch.note(remark)
+    dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
+    if dropped:
+        watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
+    run = run.with_dropped(dropped)
+    replies = replies_of([*state.done.values(), *repeated], budget.known)
+    run.folder.claim(run.manifest.with_replies(replies))
+    if replies and state.to_ask:
+        watch.note(replies_in_words(replies))
+    reached = finish(run, state, complete and state.is_complete(run))
+    failed = sum(not prediction.ran for prediction in repeated)
+    return Run(run.folder.path, failed_repeats=failed, n_left=len(run.split.keys) - reached)
+
+
+def _announce(run: OpenRun, state: RunState, remarks: list[str], watch: Watch) -> None:
+    settings = run.manifest.settings
+    watch.begun(settings["dataset"])
+    if remark := run.folder.version_remark():
+        watch.note(remark)
+    watch.note(f"{extent(run.split, settings['dataset'])}, model {settings['model']}, out {run.folder.path}")
+    if state.done:
+        done = "step is done already and is not", "steps are done already and are not"
+        watch.note(f"{counted(len(state.done), *done)} asked again")
+    for remark in [*remarks, *(f"{settings['model']} ignores {name}" for name in run.model.ignored)]:
+        watch.note(remark)
+
+
+def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, budget: Budget, watch: Watch) -> bool:
+    """Asks the steps that are left, in this process or by Ray's workers, and closes the model. False when the cost limit left
+    some over."""
+
+    async def ask() -> bool:
+        try:
+            async with _engine(run, state, model, scores, budget, watch) as ask_one:
+                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room)
+        finally:
+            await model.aclose()
+
+    return run_coroutine(ask())
+
+
+@asynccontextmanager
+async def _engine(
+    run: OpenRun, state: RunState, model: Model, scores: Scores | None, budget: Budget, watch: Watch
+) -> AsyncIterator[Callable[[Step], Coroutine[Any, Any, StepAnswer]]]:
+    """The function that asks a step: of the model, or of those of Ray's workers, opened with the same options."""
+    ask = partial(ask_step, grounding=run.grounding, top_k=run.asking.top_k)
+    # no Ray is started for nothing
+    if run.asking.workers is None or not state.to_ask:
+        yield lambda step: ask(step, scores, model)
+        return
+    from seeact_offline.engines.ray_asking import Asking, open_asking
+
+    async with open_asking(
+        Asking(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers
+    ) as workers:
+        watch.note(f"Ray: {workers.askers}")
+
+        async def ask_by_worker(step: Step) -> StepAnswer:
+            answer: StepAnswer = await workers.ask(step, scores)
+            # a worker cannot write to the ledger
+            budget.add(sent_usage(answer.prediction).cost_usd or 0.0)
+            return answer
+
+        yield ask_by_worker
+
+
+def finish(run: OpenRun, state: RunState, complete: bool) -> int:
+    """Puts the steps that were reached into order, and scores them unless only predictions are asked for; returns their number."""
+    if not run.predict_only:
+        return write_results(run, state, complete)
+    order = state.reached(run)
+    run.folder.order([state.done[key] for key in order], [state.truths[key] for key in order])
+    return len(order)
+
+
+def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
+    """Scores the steps that were reached and writes all files of the run; returns how many steps that were."""
+    order = state.reached(run)
+    predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
+    made = assemble(
+        predictions,
+        truths,
+        run.protocol,
+        run.manifest.settings,
+        complete=complete,
+        flagged=run.flagged,
+        orders=run.folder.finished_repeats(truths),
+    )
+    run.folder.order(predictions, truths)
+    run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
+    run.folder.remember_flagged(run.flagged)
+    return len(order)

@@ -1,0 +1,169 @@
+"""The model that a run asks: its options, its price, where paid replies are kept, and the money that may be spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.files.places import cache_folder
+from seeact_offline.models import ModelOptions, ModelSource, Provider, find_model, ignored_options, model_name
+from seeact_offline.models.budget import Budget, Ledger, priced
+from seeact_offline.models.image_tokens import TILES, ImageRule
+from seeact_offline.models.prices import Quote, bundled_prices, price_of
+from seeact_offline.records import ImageFormat, Model, Prediction, Usage
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import RunFolder
+
+REPLIES = "replies.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """A model before it is opened, with everything that decides how it is asked and paid."""
+
+    spec: Any
+    """As `open_model` takes it."""
+    name: str
+    """As results name it."""
+    source: ModelSource
+    options: ModelOptions
+    """With the store of paid replies; without budget and run."""
+    quote: Quote | None
+    """None: the price is not known."""
+    max_cost: float | None
+    """USD; None for any sum."""
+    image_rule: ImageRule | None
+    """None: how the model counts pictures is not known."""
+
+    @property
+    def is_free(self) -> bool:
+        """Calls cost neither money nor time, so no reply is kept."""
+        return self.source.provider.is_free
+
+    @property
+    def ignored(self) -> list[str]:
+        """Options that were given, which the model ignores."""
+        return ignored_options(self.spec, self.options)
+
+    @property
+    def asks_each(self) -> bool:
+        """Equal requests of a step are each asked."""
+        return self.options.asks_each or self.is_free
+
+    def open(self, budget: Budget | None = None, run: str = "") -> Model:
+        """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
+        return self.source.open(replace(self.options, budget=budget, run=run))
+
+    @contextmanager
+    def spending(self, folder: RunFolder) -> Iterator[Budget]:
+        """The budget of the run in a folder, with everything that its ledger says it has spent. Raises InputError.
+
+        A run of an earlier version has no ledger: its answered steps count, and those of the runs in its folder.
+        """
+        price, rule = self.options.price, self.image_rule or TILES
+        with Ledger(folder.ledger, price) as ledger:
+            detail = self.options.image_detail
+            budget = Budget(
+                self.max_cost, price, self.options.max_tokens, lambda size: rule.count(size, detail), ledger
+            )
+            if ledger.is_new and not self.is_free:
+                folders = [folder.path, *(path.parent for path in folder.path.glob("*/predictions.jsonl"))]
+                done = (one for path in folders for one in RunFolder(path).load().values())
+                budget.add(sum(priced(one.usage, price).cost_usd or 0.0 for one in done))
+            yield budget
+
+
+def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
+    """`folder`: where replies are kept that no other run may use. Raises ModelSpecError and InputError."""
+    source = find_model(config.model)
+    quote = _quote(config, source.provider)
+    options = ModelOptions(
+        base_url=config.base_url,
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        image_detail=config.image_detail,
+        image_format=ImageFormat.read(config.image_format),
+        timeout_s=config.timeout,
+        max_retries=config.max_retries,
+        max_wait_s=config.max_wait,
+        fail_on_error=config.fail_on_error,
+        concurrency=config.concurrency,
+        rpm=config.rpm,
+        tpm=config.tpm,
+        model_args=config.model_args,
+        typed=config.typed,
+        cache=_reply_store(config, source.provider, folder),
+        ask_equal=config.ask_equal,
+        model_version=config.model_version,
+        price=None if quote is None else quote.price,
+        seed=config.seed,
+    )
+    rule = source.provider.image_rule(source.name)
+    return ModelSettings(config.model, model_name(config.model), source, options, quote, config.max_cost, rule)
+
+
+def _quote(config: EvalConfig, provider: Provider) -> Quote | None:
+    """Today's price: the one that was given, or the bundled table's where the server is a provider's own. None: not known.
+
+    Raises ModelSpecError for a base URL that is none.
+    """
+    given = config.price
+    if given is None and provider.is_listed(config.base_url):
+        given = bundled_prices()
+    # a configuration reads texts when it is made
+    assert not isinstance(given, str)
+    return None if given is None else price_of(model_name(config.model), given, datetime.now(UTC).date().isoformat())
+
+
+def _reply_store(config: EvalConfig, provider: Provider, folder: RunFolder) -> Path:
+    """The file of paid replies: the user's, so that no other run pays for one again, or the run's own.
+
+    Unless a folder is named, it is the run's own where another run is to ask anew: a model that answers by chance, a server on
+    which other weights may have the same name tomorrow, an object that does not say what it is. The run's own is also used where
+    the user's folder cannot be written.
+    """
+    if config.cache not in ("off", None):
+        return Path(config.cache) / REPLIES
+    names_server = config.base_url is not None or provider.server(None) is not None
+    if config.cache == "off" or config.temperature or names_server or not provider.is_known:
+        return folder.calls
+    shared = cache_folder()
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return folder.calls
+    return shared / REPLIES if os.access(shared, os.W_OK) else folder.calls
+
+
+# --- what was paid ---
+
+
+def sent_usage(prediction: Prediction) -> Usage:
+    """The usage of the calls that were made for this step, not of replies that were kept."""
+    calls = (call.record for call in prediction.calls)
+    return sum((call.usage for call in calls if call.attempts and call.usage), Usage())
+
+
+def replies_of(predictions: Iterable[Prediction], spent_usd: float | None) -> dict[str, Any] | None:
+    """Where a run's replies come from, for the manifest; None for a model whose replies are not kept.
+
+    `spent_usd`: None where no price is known.
+    """
+    days = {call.record.asked: call.record.from_store for one in predictions for call in one.calls if call.record.asked}
+    if not days:
+        return None
+    stored = [day for day in days.values() if day is not None]
+    sent = len(days) - len(stored)
+    return {
+        "replies": len(days),
+        "from_store": len(stored),
+        "oldest": min(filter(None, stored), default=None),
+        "sent": sent,
+        # the same whatever the order in which calls ended
+        "spent_usd": round(spent_usd, 9) if spent_usd is not None else None if sent else 0.0,
+    }

@@ -1,0 +1,253 @@
+"""A configuration resolved into everything that a run needs. Nothing after `open_run` takes a configuration."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.dataset.lint import read_findings
+from seeact_offline.grounding import Grounding, Order
+from seeact_offline.models import model_name
+from seeact_offline.ranking import Scores
+from seeact_offline.records import InputError, Prediction, StepKey
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import Made, Manifest, RunFolder
+from seeact_offline.runs.groundings import OpenedStrategy, name_of, open_strategy, strategy_of
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
+from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
+from seeact_offline.runs.selection import step_ids
+from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.protocols import Protocol, find_protocol
+
+if TYPE_CHECKING:
+    from seeact_offline.engines.ray import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """Which steps are asked, how many at once, and where."""
+
+    top_k: int
+    """Candidates that a step is prepared with."""
+    concurrency: int
+    """Most steps under way."""
+    fail_on_error: float | None
+    """The run stops once more than this share (0 to 1) of its steps ends in an error of the model; None: never for that."""
+    workers: Workers | None = None
+    """Ray's, with a model each; None: this process asks."""
+    named: frozenset[StepKey] | None = None
+    """Only these steps are asked, answered before or not; None: those without an answer."""
+    retry_failed: bool = False
+    """Only the steps that failed to run before are asked."""
+    anew: bool = False
+    """Answers of an earlier run are not used: nobody knows whether the model has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that is opened and checked."""
+
+    split: Split
+    ranking: RankingStage | None
+    """None where nothing is ranked."""
+    grounding: Grounding
+    repeats: tuple[Grounding, ...]
+    """The grounding in other orders of groups and choices, one a repeat."""
+    model: ModelSettings
+    protocol: Protocol
+    folder: RunFolder
+    manifest: Manifest
+    asking: AskOptions
+    flagged: frozenset[StepKey] | None = None
+    """Steps without which the figures are given too; None: not asked for."""
+    predict_only: bool = False
+    """Nothing is scored; `score` does so later."""
+    estimate_remark: str = ""
+    """What an estimate of this grounding's calls leaves open."""
+
+    def repeat(self, number: int) -> OpenRun:
+        """The same steps in another order, in a folder of its own; `number` from 1."""
+        mark = {"shuffled": number}
+        return replace(
+            self,
+            grounding=self.repeats[number - 1],
+            repeats=(),
+            folder=self.folder.repeat(number),
+            manifest=self.manifest.changed(identity=mark, settings=mark),
+            flagged=None,
+        )
+
+    def scores(self) -> Scores | None:
+        """Ranks what is not ranked yet; None where nothing is ranked. Raises InputError."""
+        return None if self.ranking is None else self.ranking.scores()
+
+    def known(self) -> dict[StepKey, Prediction]:
+        """The predictions that the folder holds. Raises InputError where some are of steps that are not asked for now,
+        which would be lost."""
+        known = {} if self.asking.anew else self.folder.load()
+        lost = sorted(known.keys() - frozenset(self.split.keys))
+        if lost:
+            name = "tasks" if "tasks" in self.manifest.settings else "limit"
+            got = f"{len(lost)} less, {lost[0]} first; name another folder"
+            raise InputError(name, f"at least the steps that {self.folder.path} holds", got)
+        return known
+
+    def to_ask(self, known: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:
+        """The steps to ask, given what the folder holds."""
+        if self.asking.named is not None:
+            return self.asking.named
+        failed = frozenset(key for key, prediction in known.items() if not prediction.ran)
+        return failed if self.asking.retry_failed else failed | (frozenset(self.split.keys) - known.keys())
+
+    @property
+    def id(self) -> str:
+        """Tells the run from all others, and is the same whenever it is resumed; empty for one of an earlier version."""
+        made = (self.folder.begun() or self.manifest).made
+        return "" if made is None else made.run
+
+    def with_dropped(self, dropped: Iterable[str]) -> OpenRun:
+        """The run whose settings say which parameters the server refuses, with those that it has refused before."""
+        begun = self.folder.begun()
+        before = () if begun is None else begun.settings.get("dropped_parameters", ())
+        known = sorted({*before, *self.manifest.settings.get("dropped_parameters", ()), *dropped})
+        return replace(self, manifest=self.manifest.changed(settings={"dropped_parameters": known})) if known else self
+
+
+def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
+    """Raises InputError for a field that cannot be used."""
+    protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
+    opened = open_strategy(config)
+    folder = run_folder(config, opened)
+    model = model_settings(config, folder)
+    if config.max_cost is not None and config.engine == "ray":
+        raise InputError("max_cost", "engine local, where every call is counted before it is made", "ray")
+    if config.max_cost is not None and model.quote is None and not model.source.provider.reports_cost:
+        got = f"neither, for {model.name}"
+        raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    _note_unknown_tasks(config, split, watch)
+    ranking = None
+    if opened.grounding.needs_ranking:
+        ranking = ranking_stage(config, split, watch)
+    elif config.scores is not None:
+        watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
+    return OpenRun(
+        split=split,
+        ranking=ranking,
+        grounding=opened.grounding,
+        repeats=tuple(
+            open_strategy(config, Order(config.seed, number)).grounding for number in range(1, config.repeats + 1)
+        ),
+        model=model,
+        protocol=protocol,
+        folder=folder,
+        manifest=_manifest(config, split, ranking, opened, protocol, model),
+        asking=_ask_options(config, split, model),
+        flagged=None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & {*split.keys},
+        predict_only=config.predict_only,
+        estimate_remark=strategy_of(config).estimate_remark,
+    )
+
+
+def run_folder(config: EvalConfig, opened: OpenedStrategy | None = None) -> RunFolder:
+    """The folder of a run, named in the configuration or by `default_out`."""
+    source = None if opened is None else opened.reply_source
+    model = None if source is None else source.model
+    return RunFolder(config.out or default_out(config, name_of(config), model))
+
+
+def default_out(config: EvalConfig, what: str, model: str | None = None) -> Path:
+    """A name that tells runs apart, below `runs/` in the working folder. `model`: its name, the configuration's unless given."""
+    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what]
+    names += (model or model_name(config.model)).split("/")[-2:]
+    return Path("runs") / "-".join(map(safe_name, names))
+
+
+def safe_name(text: str) -> str:
+    """The text as a part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._" else "-" for c in text)
+
+
+def dataset_name(dataset: object) -> str:
+    """The data set as results name it: the path or id, or an object's kind."""
+    return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
+
+
+def _manifest(
+    config: EvalConfig,
+    split: Split,
+    ranking: RankingStage | None,
+    opened: OpenedStrategy,
+    protocol: Protocol,
+    model: ModelSettings,
+) -> Manifest:
+    source = opened.reply_source
+    asked = {"model": source.model} if source else model.source.identity(model.options)
+    ranked = {} if ranking is None else {"scores_digest": ranking.digest, "top_k": config.top_k}
+    identity = {
+        "split": split.name, "dataset_fingerprint": split.fingerprint, "data_digest": split.content_digest, **ranked,
+        **opened.identity, **asked, "seed": config.seed,
+        **({"ask_equal": True} if config.ask_equal and not model.is_free else {}),
+    }  # fmt: skip
+    ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
+    grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
+    own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
+    settings = {
+        "split": split.name, "grounding": name_of(config), "model": source.model if source else model.name,
+        "ranker": None if ranking is None else ranker, "protocol": protocol.name,
+        "prompts": source.prompts if source else str(config.prompts),
+        **(grouped if ranking is not None else dict.fromkeys(grouped)),
+        "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
+        "dataset_fingerprint": split.fingerprint,
+        **({} if config.task_ids is None else {"tasks": list(config.task_ids)}),
+        **opened.shown, **{name: value for name, value in own_words.items() if value},
+    }  # fmt: skip
+    made = Made(
+        run=uuid.uuid4().hex,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=config.command,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        base_url=asked.get("base_url"),
+        ask_equal=model.asks_each,
+    )
+    return Manifest(identity=identity, settings=settings, made=made)
+
+
+def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
+    """Raises InputError for a step that is not in the split."""
+    named = None
+    if config.step is not None:
+        keys = {str(key): key for key in split.keys}
+        ids = step_ids(config.step)
+        unknown = [name for name in ids if name not in keys]
+        if unknown:
+            got = f"{len(unknown)} of which it has none, {unknown[0]} first"
+            raise InputError("step", f"ids of steps of {split.name}", got)
+        named = frozenset(keys[name] for name in ids)
+    workers = None
+    if config.engine == "ray":
+        from seeact_offline.engines.ray import Workers
+
+        workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
+    is_function = callable(config.model) and not hasattr(config.model, "complete")
+    anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
+    return AskOptions(config.top_k, config.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew)
+
+
+def _note_unknown_tasks(config: EvalConfig, split: Split, watch: Watch) -> None:
+    """Raises InputError where none of the tasks asked for is in the split."""
+    if config.task_ids is None:
+        return
+    unknown = sorted(set(config.task_ids) - set(split.tasks))
+    if not split.tasks:
+        got = f"{len(config.task_ids)} of which it has none, {unknown[0]} first"
+        raise InputError("tasks", f"ids of tasks of {config.split}", got)
+    if unknown and config.limit is None:
+        asked_for = f"{len(unknown)} of {len(config.task_ids)} tasks asked for"
+        watch.note(f"{asked_for} are not in {config.split}, {unknown[0]} first")
