@@ -33,7 +33,12 @@ def summarise(
     `missing`: as for `task_success`.
     """
     tasks = by_task([score.key for score in scores], scores)
-    ranked = (top_k or 0) if _has_ranks(scores, predictions) else 0
+    # some groundings rank no candidates; where no step ran, that is not known
+    ran, ranked = any(p.ran for p in predictions), any(p.ranked for p in predictions)
+    has_ranks = ranked or any(s.best_rank is not None for s in scores) or not ran
+    notes: Counter[str] = Counter()
+    for prediction in predictions:
+        notes.update(dict(prediction.notes))
     return Summary(
         n_tasks=len(tasks),
         n_steps=len(scores),
@@ -41,13 +46,16 @@ def summarise(
         operation_f1=average([s.operation_f1 or 0.0 for s in scores]),
         step_success_rate=average_where_known([s.success for s in scores], average, empty=_NOTHING),
         task_success_rate={f"offline{n}": task_success(tasks, n, missing) for n in (0, 1)},
-        recall_at_k={str(k): recall_at_k([s.best_rank for s in scores], k) if k <= ranked else None for k in RECALL_AT},
+        recall_at_k={
+            str(k): recall_at_k([s.best_rank for s in scores], k) if has_ranks and k <= (top_k or 0) else None
+            for k in RECALL_AT
+        },
         waterfall=Counter(s.outcome for s in scores),
         usage=sum((p.usage for p in predictions), Usage()),
         failures=Counter(p.failure for p in predictions if p.failure),
         reply_failures=Counter(g.failure for p in predictions for g in p.groups if g.failure),
         ceiling=average_where_known([s.reachable for s in scores], average),
-        notes=_notes(predictions),
+        notes=dict(notes),
         point_accuracy=average_where_known([s.point for s in scores], average),
     )
 
@@ -62,19 +70,6 @@ def average_where_known(values: Sequence[float | None], average: Average, empty:
     if all(value is None for value in values):
         return None
     return average([float(value or 0) for value in values])
-
-
-def _has_ranks(scores: Sequence[StepScore], predictions: Sequence[Prediction]) -> bool:
-    """Whether this run ranks candidates: some groundings do not. True if no step ran, which leaves it unknown."""
-    ranked = any(p.ranked for p in predictions) or any(s.best_rank is not None for s in scores)
-    return ranked or not any(p.ran for p in predictions)
-
-
-def _notes(predictions: Sequence[Prediction]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for prediction in predictions:
-        counts.update(dict(prediction.notes))
-    return dict(counts)
 
 
 def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:

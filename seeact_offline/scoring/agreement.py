@@ -22,7 +22,7 @@ NONE = "none"
 
 
 class ElementLabel(NamedTuple):
-    """What a person says that a text means."""
+    """The element and operation that a person reads in a text."""
 
     element_id: str | None
     """None: no element of the page."""
@@ -67,7 +67,9 @@ def agreement(
     return Agreement(
         n_both=len(both),
         n_tasks=len({key.annotation_id for key in both}),
-        element=kappa(_element) if both else None,
+        element=kappa(lambda key, label: NONE if label.element_id is None else (key, label.element_id))
+        if both
+        else None,
         found=kappa(lambda _, meant: NONE if meant.element_id is None else "element") if both else None,
         operation=kappa(lambda _, meant: meant.op) if both else None,
         disagreements=tuple(key for key in both if differ(first[key], second[key])),
@@ -81,10 +83,6 @@ def differ(one: ElementLabel, other: ElementLabel) -> bool:
 
 def _folded(meant: ElementLabel) -> ElementLabel:
     return meant._replace(value=" ".join(meant.value.split()).casefold())
-
-
-def _element(key: StepKey, meant: ElementLabel) -> Hashable:
-    return NONE if meant.element_id is None else (key, meant.element_id)
 
 
 Label = Callable[[StepKey, ElementLabel], Hashable]

@@ -1,8 +1,8 @@
-"""What is known of how runs differ, and how it reads. Computes nothing."""
+"""The differences between runs, and their report. Computes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ class PairedDifference:
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Of one step's credit, split by where it comes from."""
+    """The variance of one step's credit, split by its source."""
 
     tasks: float
     """Between tasks."""
@@ -79,20 +79,20 @@ class BreakdownRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that is known of how two or more runs differ. All shares are fractions."""
+    """The differences between two or more runs. All shares are fractions."""
 
     protocol: str
     runs: tuple[str, ...]
     """Names, the baseline first."""
     n_tasks: int
     n_steps: int
-    """Those that every run has."""
+    """Steps that every run has."""
     dropped: Mapping[str, int]
     """Run -> its steps that another lacks, which are not compared."""
     not_run: Mapping[str, int]
     """Run -> its steps that were never answered, where there are any. They count as 0."""
     incomplete: tuple[str, ...]
-    """Runs that say of themselves that they are not finished."""
+    """Runs whose results say that they are not finished."""
     averaged_otherwise: tuple[str, ...]
     """Runs whose own results differ from `figures`: by their protocol's way of averaging, or by steps not compared."""
     figures: Mapping[str, Mapping[str, Metric]]
@@ -104,20 +104,20 @@ class Comparison:
     pairs: tuple[PairedDifference, ...]
     """The baseline against each other run, metric by metric."""
     always_click: Metric
-    """Operation F1 of a run that says CLICK at every step, whatever it sees."""
+    """Operation F1 of CLICK at every step."""
     over_always_click: Mapping[str, Gap]
     """Run -> its Operation F1 minus that."""
     repeats: tuple[Repeats, ...]
     """Empty where no two runs differ by seed or order alone."""
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
-    """Name of a breakdown -> its cells."""
+    """Name of a breakdown -> its rows."""
     detect: float
-    """Points of a difference for which `tasks_needed` is asked."""
+    """The difference, in points, for which `tasks_needed` is computed."""
     seed: int
-    """Of resamples and signs."""
+    """The seed of resamples and signs."""
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON has it."""
+        """The comparison as JSON."""
         return {"schema": 1, **asdict(self)}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -127,25 +127,18 @@ class Comparison:
         """
         import pandas as pd
 
-        return pd.DataFrame([*self._pair_rows(), *self._cell_rows()])
-
-    def _pair_rows(self) -> Iterator[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        sizes: dict[str, object] = {"by": "", "label": "", "n_tasks": self.n_tasks, "n_steps": self.n_steps}
         for pair in self.pairs:
             macros = {name: figure.macro for name, figure in self.figures[pair.metric].items()}
-            yield {
-                **self._row(pair.metric, pair.second, macros, pair.gap),
-                "n_tasks": self.n_tasks,
-                "n_steps": self.n_steps,
-                "p_holm": pair.p_holm,
-            }
-
-    def _cell_rows(self) -> Iterator[dict[str, object]]:
-        for by, cells in self.breakdowns.items():
-            for cell in cells:
-                sizes = {"by": by, "label": cell.label, "n_tasks": cell.n_tasks, "n_steps": cell.n_steps}
-                for metric, gaps in cell.gaps.items():
-                    for name, gap in gaps.items():
-                        yield self._row(metric, name, cell.figures[metric], gap) | sizes
+            row = self._row(pair.metric, pair.second, macros, pair.gap)
+            rows.append(row | sizes | {"p_holm": pair.p_holm})
+        for by, breakdown in self.breakdowns.items():
+            for one in breakdown:
+                sizes = {"by": by, "label": one.label, "n_tasks": one.n_tasks, "n_steps": one.n_steps}
+                for metric, gaps in one.gaps.items():
+                    rows += [self._row(metric, name, one.figures[metric], gap) | sizes for name, gap in gaps.items()]
+        return pd.DataFrame(rows)
 
     def _row(self, metric: str, second: str, macros: Mapping[str, float], gap: Gap) -> dict[str, object]:
         first = self.runs[0]
@@ -157,34 +150,29 @@ class Comparison:
         }  # fmt: skip
 
     def report(self) -> str:
-        """For people, as Markdown."""
-        return _report(self)
+        """The comparison as Markdown, a table a question."""
+        tables = [
+            _figures(self),
+            _differences(self),
+            _ties(self),
+            _over_always_click(self),
+            _repeats(self),
+            *(_breakdown(self, name, rows) for name, rows in self.breakdowns.items()),
+        ]
+        return "\n\n".join(one.markdown() for one in tables if one is not None) + "\n"
 
 
 # --- as Markdown ---
-
-
-def _report(comparison: Comparison) -> str:
-    """The whole comparison, a table a question."""
-    tables = [
-        _figures(comparison),
-        _differences(comparison),
-        _ties(comparison),
-        _over_always_click(comparison),
-        _repeats(comparison),
-        *(_breakdown(comparison, name, cells) for name, cells in comparison.breakdowns.items()),
-    ]
-    return "\n\n".join(one.markdown() for one in tables if one is not None) + "\n"
 
 
 def _figures(comparison: Comparison) -> Table:
     header = ("metric", "run", "macro", "95 % interval", "micro", "standard error", "effective n", "interval by", "")
     rows: list[tuple[object, ...]] = []
     for metric, figures in comparison.figures.items():
-        rows += [
-            (TITLES[metric], name, *_figure(figure), _place(comparison, metric, name))
-            for name, figure in figures.items()
-        ]
+        for name, figure in figures.items():
+            tied = "tied with the best" if name in comparison.tied[metric] else ""
+            place = "best" if name == comparison.best[metric] else tied
+            rows.append((TITLES[metric], name, *_figure(figure), place))
         if metric == "operation_f1":
             rows.append((TITLES[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
     title = " against ".join([comparison.runs[0], ", ".join(comparison.runs[1:])])
@@ -193,21 +181,12 @@ def _figures(comparison: Comparison) -> Table:
 
 def _figure(metric: Metric) -> tuple[str, ...]:
     n = "-" if metric.n_effective is None else f"{metric.n_effective:.0f}"
-    return (percent(metric.macro), _interval(metric.ci95), percent(metric.micro), percent(metric.se), n, metric.method)
-
-
-def _interval(bounds: tuple[float, float]) -> str:
-    return f"{percent(bounds[0])} to {percent(bounds[1])}"
-
-
-def _place(comparison: Comparison, metric: str, name: str) -> str:
-    if name == comparison.best[metric]:
-        return "best"
-    return "tied with the best" if name in comparison.tied[metric] else ""
+    low, high = map(percent, metric.ci95)
+    return (percent(metric.macro), f"{low} to {high}", percent(metric.micro), percent(metric.se), n, metric.method)
 
 
 def _about(comparison: Comparison) -> list[str]:
-    """What has to be known to read the figures."""
+    """The notes needed to read the figures."""
     notes = [
         f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}. Macro: mean"
         " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied with the best: not told"
@@ -297,42 +276,25 @@ def _over_always_click(comparison: Comparison) -> Table:
 def _repeats(comparison: Comparison) -> Table | None:
     if not comparison.repeats:
         return None
-    rows = [
-        (
-            TITLES[one.metric],
-            ", ".join(one.runs),
-            *_shares([one.variance.tasks, one.variance.steps, one.variance.repeats]),
-        )
-        for one in comparison.repeats
-    ]
+    rows = []
+    for one in comparison.repeats:
+        parts = [one.variance.tasks, one.variance.steps, one.variance.repeats]
+        shares = [percent(part / sum(parts) if sum(parts) else None) for part in parts]
+        rows.append((TITLES[one.metric], ", ".join(one.runs), *shares))
     note = "Percent of the variance of one step's credit; these runs differ by seed or order alone."
     header = ("metric", "repeats", "between tasks", "between steps of a task", "between repeats of a step")
     return Table(title="Where the variance is", header=header, rows=rows, notes=[note], n_labels=2)
 
 
-def _shares(parts: Sequence[float]) -> list[str]:
-    whole = sum(parts)
-    return [percent(part / whole if whole else None) for part in parts]
-
-
-def _breakdown(comparison: Comparison, name: str, cells: Sequence[BreakdownRow]) -> Table:
+def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownRow]) -> Table:
     base, others = comparison.runs[0], comparison.runs[1:]
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
     differences = [text for other in others for text in (f"{base} - {other}", "95 % interval")]
-    rows = [
-        (
-            cell.label,
-            cell.n_tasks,
-            cell.n_steps,
-            *(percent(cell.figures[metric][run]) for run in comparison.runs),
-            *_cell_gaps(cell.gaps[metric], others),
-        )
-        for cell in cells
-    ]
+    rows = []
+    for one in breakdown:
+        macros = [percent(one.figures[metric][run]) for run in comparison.runs]
+        gaps = [text for other in others for text in _gap(one.gaps[metric][other])[:2]]
+        rows.append((one.label, one.n_tasks, one.n_steps, *macros, *gaps))
     header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{TITLES[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])
-
-
-def _cell_gaps(gaps: Mapping[str, Gap], others: Sequence[str]) -> list[str]:
-    return [text for other in others for text in _gap(gaps[other])[:2]]

@@ -89,19 +89,12 @@ def _path(first: Protocol, last: Protocol, figures: _Figures) -> dict[str, Any]:
         before, past = figures.scored(protocol), now
         protocol = replace(protocol, **{name: new})
         now = figures.headlines(protocol)
-        moved = _moved(before, figures.scored(protocol))
+        after = figures.scored(protocol)
+        changed = (before.element != after.element) | (before.operation_f1 != after.operation_f1)
+        changed |= (before.success != after.success) | (before.counted != after.counted)
         says = {"from": sentence(old), "to": sentence(new)}
-        rules.append({"rule": name, **says, "steps": moved, "moves": _differences(past, now)})
+        rules.append({"rule": name, **says, "steps": int(changed.sum()), "moves": _differences(past, now)})
     return {"from": first.name, "to": last.name, "difference": _differences(begin, end), "rules": rules}
-
-
-def _moved(before: StepCredits, after: StepCredits) -> int:
-    """How many steps earn otherwise, or count otherwise."""
-    if before is after:
-        return 0
-    changed = (before.element != after.element) | (before.operation_f1 != after.operation_f1)
-    changed |= (before.success != after.success) | (before.counted != after.counted)
-    return int(changed.sum())
 
 
 def _differences(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -115,25 +108,22 @@ def _differences(before: Mapping[str, float | None], after: Mapping[str, float |
 
 
 def delta_tables(found: Mapping[str, Any]) -> list[Table]:
-    """What `delta` found, for people: the figures, then one table for each path. In percent and percentage points."""
+    """The result of `delta` for people: the figures, then one table for each path. In percent and percentage points."""
     return [_figures_table(found), *(_path_table(path) for path in found["paths"])]
 
 
 def _figures_table(found: Mapping[str, Any]) -> Table:
-    rows = [
-        [name, *(_quoted(one["figures"][metric]) for metric in METRICS), one["left_out"] or None]
-        for name, one in found["protocols"].items()
-    ]
+    rows = []
+    for name, one in found["protocols"].items():
+        figures = [one["figures"][metric] for metric in METRICS]
+        cells = ["-" if figure is None else f"{100 * figure['headline']:.2f} {figure['quotes']}" for figure in figures]
+        rows.append([name, *cells, one["left_out"] or None])
     return Table(
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
         rows=rows,
         notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps."],
     )  # fmt: skip
-
-
-def _quoted(figure: Mapping[str, Any] | None) -> str:
-    return "-" if figure is None else f"{100 * figure['headline']:.2f} {figure['quotes']}"
 
 
 def _path_table(path: Mapping[str, Any]) -> Table:

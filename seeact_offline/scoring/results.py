@@ -15,7 +15,7 @@ from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
-from seeact_offline.scoring.smaller_k import budget
+from seeact_offline.scoring.smaller_k import ranker_budget
 from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
@@ -204,7 +204,7 @@ def lost(
         "waterfall": waterfall(counted, average),
         "wrong_element": wrong_elements(said, right, counted),
         "what_if": what_if(counted, average),
-        "ranker_budget": budget(said, right, settings, average),
+        "ranker_budget": ranker_budget(said, right, settings, average),
     }
 
 
@@ -215,11 +215,11 @@ def results_json(summary: Summary, settings: Mapping[str, Any], losses: Mapping[
         **settings,
         "n_tasks": summary.n_tasks,
         "n_steps": summary.n_steps,
-        "element_accuracy": _metric_or_none(summary.element_accuracy),
+        "element_accuracy": _metric(summary.element_accuracy),
         "operation_f1": _metric(summary.operation_f1),
-        "step_success_rate": _metric_or_none(summary.step_success_rate),
-        "point_accuracy": _metric_or_none(summary.point_accuracy),
-        "ceiling": _metric_or_none(summary.ceiling),
+        "step_success_rate": _metric(summary.step_success_rate),
+        "point_accuracy": _metric(summary.point_accuracy),
+        "ceiling": _metric(summary.ceiling),
         "task_success_rate": dict(summary.task_success_rate),
         "task_success_ci95": {
             name: None if rate is None else list(wilson(rate, summary.n_tasks))
@@ -228,22 +228,14 @@ def results_json(summary: Summary, settings: Mapping[str, Any], losses: Mapping[
         "recall_at_k": dict(summary.recall_at_k),
         **losses,
         "usage": summary.usage.named,
-        "failures": _sorted(summary.failures),
-        "reply_failures": _sorted(summary.reply_failures),
-        "notes": _sorted(summary.notes),
+        "failures": dict(sorted(summary.failures.items())),
+        "reply_failures": dict(sorted(summary.reply_failures.items())),
+        "notes": dict(sorted(summary.notes.items())),
     }
 
 
-def _metric_or_none(metric: Metric | None) -> dict[str, Any] | None:
-    return None if metric is None else _metric(metric)
-
-
-def _metric(metric: Metric) -> dict[str, Any]:
-    return asdict(metric) | {"ci95": list(metric.ci95)}
-
-
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items()))
+def _metric(metric: Metric | None) -> dict[str, Any] | None:
+    return None if metric is None else asdict(metric) | {"ci95": list(metric.ci95)}
 
 
 def shuffle_spread(
@@ -260,13 +252,10 @@ def shuffle_spread(
     for name in METRICS:
         figures = [getattr(summary, name) for summary in summaries]
         if None not in figures:
-            spread[name] = _spread([getattr(figure, protocol.average_of(name)) for figure in figures])
+            values = [getattr(figure, protocol.average_of(name)) for figure in figures]
+            sd = statistics.stdev(values) if len(values) > 1 else None
+            spread[name] = {"values": values, "min": min(values), "max": max(values), "sd": sd}
     return spread
-
-
-def _spread(values: Sequence[float]) -> dict[str, Any]:
-    sd = statistics.stdev(values) if len(values) > 1 else None
-    return {"values": list(values), "min": min(values), "max": max(values), "sd": sd}
 
 
 def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | None:

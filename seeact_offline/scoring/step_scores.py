@@ -28,7 +28,9 @@ def score_steps(answers: Answers, protocol: Protocol) -> list[StepScore]:
     columns = (scored.counted, scored.element, scored.operation_f1, scored.success)
     grounded = protocol.element is not None
     return [
-        _step_score(prediction, truth, rank, grounded, *earned) if counts else _left_out(prediction, truth)
+        _step_score(prediction, truth, rank, grounded, *earned)
+        if counts
+        else StepScore(truth.key, None, None, None, LEFT_OUT, failure=prediction.failure)
         for prediction, truth, rank, counts, *earned in zip(
             answers.predictions, answers.truths, answers.ranks, *(column.tolist() for column in columns), strict=True
         )
@@ -41,6 +43,11 @@ def _step_score(
     if not grounded:
         outcome = first_loss(prediction, truth, None, f1, None, None)
         return StepScore(truth.key, None, f1, None, outcome, failure=prediction.failure)
+    # what the grounding says; where it says nothing, whether a positive was ranked. What the model did changes neither
+    reachable = prediction.reachable
+    if reachable is None and prediction.ranked:
+        reachable = rank is not None
+    in_box = None if prediction.point is None else float(metrics.point_correct(prediction.point, truth.boxes))
     return StepScore(
         key=truth.key,
         element=float(element),
@@ -49,13 +56,9 @@ def _step_score(
         outcome=first_loss(prediction, truth, element, f1, success, rank),
         best_rank=rank,
         failure=prediction.failure,
-        point=_point_in_box(prediction, truth),
-        reachable=_reachable(prediction, rank),
+        point=in_box,
+        reachable=reachable,
     )
-
-
-def _left_out(prediction: Prediction, truth: Truth) -> StepScore:
-    return StepScore(truth.key, None, None, None, LEFT_OUT, failure=prediction.failure)
 
 
 def summarise(
@@ -207,15 +210,3 @@ def _headlines(answers: Answers, protocol: Protocol) -> dict[str, float]:
         protocol.headline(*average.points(one[scored.counted])) for one in (scored.element, scored.success)
     )
     return {"element_accuracy": element, "operation_f1": f1, "step_success_rate": success}
-
-
-def _point_in_box(prediction: Prediction, truth: Truth) -> float | None:
-    if prediction.point is None:
-        return None
-    return float(metrics.point_correct(prediction.point, truth.boxes))
-
-
-def _reachable(prediction: Prediction, rank: int | None) -> bool | None:
-    """As the grounding says; where it says nothing, whether a positive was ranked. What the model did changes neither."""
-    by_rank = rank is not None if prediction.ranked else None
-    return by_rank if prediction.reachable is None else prediction.reachable

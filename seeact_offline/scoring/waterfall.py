@@ -1,4 +1,4 @@
-"""Where the steps are lost: each failing step has exactly one cause, and the shares of the causes add up to 1 - Step SR.
+"""Causes of loss: each failing step has exactly one cause, and the shares of the causes add up to 1 - Step SR.
 
 The causes follow a step on its way: the data, the ranker, the call, the reply, the element, the operation, its value.
 """
@@ -37,11 +37,11 @@ BY_EYE: Mapping[str, str] = {
 }
 """Causes that nothing but a person can see."""
 HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
-"""What a person may say that a step was lost to (`scoring.human_causes`)."""
+"""Causes that a person may give (`scoring.human_causes`)."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})
-"""What stands for no value, in lower case: evaluators that read it as a token hold a lost value against the model too."""
+"""Texts for no value, in lower case: evaluators that read one as a token hold a lost value against the model too."""
 
 Average = Callable[[Sequence[float]], Averages]
 """One figure from its values, one a step: that of the protocol's Step SR, which is linear in the values."""
@@ -63,7 +63,9 @@ def first_loss(
         return "no_positive"
     if element is not None and prediction.ranked and rank is None:
         return "ranker_miss"
-    if rank is not None and prediction.reachable is False and not _was_offered(prediction, truth):
+    # an elimination may offer to a model that errs what it offers to no perfect one
+    was_offered = any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
+    if rank is not None and prediction.reachable is False and not was_offered:
         return "not_offered"
     if not prediction.ran:
         return "call_failed"
@@ -72,15 +74,6 @@ def first_loss(
     if element is False:
         answered = prediction.element_id is not None or prediction.point is not None
         return "wrong_element" if answered else "no_element"
-    return _loss_of_operation(prediction, truth)
-
-
-def _was_offered(prediction: Prediction, truth: Truth) -> bool:
-    """An elimination may offer to a model that errs what it offers to no perfect one."""
-    return any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
-
-
-def _loss_of_operation(prediction: Prediction, truth: Truth) -> str:
     if prediction.op.casefold() != truth.operation.op.casefold():
         return "wrong_op"
     needs_value = truth.operation.op != "CLICK" or _is_value(truth.operation.value)
@@ -141,19 +134,19 @@ def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str
     """
     offered = [score.outcome == SUCCESS for score in scores if score.outcome in OFFERED]
     rate = sum(offered) / len(offered) if offered else 0.0
+
+    def if_grounded(score: StepScore) -> float | None:
+        is_concerned = score.element is not None and score.outcome in OF_GROUNDING
+        return float(score.operation_f1 == 1.0) if is_concerned else None
+
     worth = {
         "ranker_perfect_bound": lambda score: 1.0 if score.outcome in OF_RANKER else None,
         "ranker_perfect": lambda score: rate if score.outcome in OF_RANKER else None,
         "offering_perfect": lambda score: rate if score.outcome in OF_OFFERING else None,
-        "grounding_perfect": _if_grounded,
+        "grounding_perfect": if_grounded,
         "values_perfect": lambda score: 1.0 if score.outcome in OF_VALUES else None,
     }
     return {name: figures for name, one in worth.items() if (figures := _supposed(scores, one, average))["steps"]}
-
-
-def _if_grounded(score: StepScore) -> float | None:
-    concerned = score.element is not None and score.outcome in OF_GROUNDING
-    return float(score.operation_f1 == 1.0) if concerned else None
 
 
 def _supposed(
@@ -215,24 +208,24 @@ ANNOTATION_ERRORS: Mapping[str, str] = {
     "unread": "the answer names no one label of the picture",
     "no_error": "no error of that picture: the right label, or none where none is right",
 }
-"""What each group of a step that annotation gets wrong comes to, with its meaning."""
+"""Errors of one group of a step that annotation gets wrong, with their meanings."""
 
 
 def annotation_errors(
     predictions: Sequence[Prediction], truths: Sequence[Truth], oracle: Mapping[StepKey, bool] | None = None
 ) -> dict[str, Any]:
-    """What the groups of wrong steps come to (see ANNOTATION_ERRORS), each picture by itself and before any merging.
+    """Counts the errors of the groups of wrong steps (see ANNOTATION_ERRORS), each picture by itself and before any merging.
 
     `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets right
     and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps` and
     `n_groups` how many. A picture's marks are those of `Reply.offered`: what is not drawn is not offered.
     The kinds of error are ours.
     """
-    wrong = [
-        (prediction, truth)
-        for prediction, truth in zip(predictions, truths, strict=True)
-        if _is_of_the_population(prediction, truth, oracle)
-    ]
+    wrong = []
+    for prediction, truth in zip(predictions, truths, strict=True):
+        is_counted = bool(truth.positives) if oracle is None else oracle.get(truth.key, False)
+        if is_counted and prediction.ran and prediction.element_id not in truth.positives:
+            wrong.append((prediction, truth))
     counts = Counter(
         annotation_error(group, truth)
         for prediction, truth in wrong
@@ -245,11 +238,6 @@ def annotation_errors(
         "n_groups": counts.total(),
         **{name: counts[name] for name in ANNOTATION_ERRORS},
     }
-
-
-def _is_of_the_population(prediction: Prediction, truth: Truth, oracle: Mapping[StepKey, bool] | None) -> bool:
-    is_wrong = prediction.ran and prediction.element_id not in truth.positives
-    return is_wrong and (bool(truth.positives) if oracle is None else oracle.get(truth.key, False))
 
 
 def annotation_error(group: Reply, truth: Truth) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth, Usage
 from seeact_offline.scoring.averaging import Averages
-from seeact_offline.scoring.smaller_k import budget
+from seeact_offline.scoring.smaller_k import ranker_budget
 
 SETTINGS = {"top_k": 50, "group_size": 17, "merge": "final-round"}
 PAID = Usage(6, 3000, 60, 0, 0.3)
@@ -31,7 +31,7 @@ def ranked(n: int, right: int | None, usage: Usage = PAID) -> tuple[Prediction, 
 
 def budgets(steps: Sequence[tuple[Prediction, Truth]], **settings: Any) -> dict[int, dict[str, Any]] | None:
     predictions, truths = zip(*steps, strict=True)
-    made = budget(predictions, truths, SETTINGS | settings, average)
+    made = ranker_budget(predictions, truths, SETTINGS | settings, average)
     return None if made is None else {one["k"]: one for one in made}
 
 
