@@ -42,7 +42,7 @@ SHAPE = {
 
 
 class PlainRanker:
-    """Scores pairs with a checkpoint that `ranker.small` shaped and `ranker.training` saved, on the CPU."""
+    """Scores pairs with a checkpoint that `ranker.small_model` shaped and `ranker.training` saved, on the CPU."""
 
     dtype = "float32"
 

@@ -1,4 +1,4 @@
-"""The forward pass of the shape of `ranker.small` by numpy: the sums of `ranker.packed`, in float32.
+"""The forward pass of the shape of `ranker.small_model` by numpy: the sums of `ranker.packed`, in float32.
 
 Rows are padded to a multiple of BLOCK tokens, and every product is a heap of small ones of BLOCK rows each. That is as fast as
 large ones where a processor has wide registers, and BLAS neither shares so small a product among threads nor orders its sums by

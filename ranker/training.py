@@ -1,7 +1,7 @@
 """Trains a cross-encoder by the published recipe, with transformers' Trainer.
 
 `TrainingSettings()` is the recipe of Mind2Web (2306.06070, and its released code, commit 1b7c323). `SMALL` is the same for
-`ranker.small`, but with the learning rate that random weights need, and with shorter pairs.
+`ranker.small_model`, but with the learning rate that random weights need, and with shorter pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.small import SmallModel, build_small
+from ranker.small_model import SmallModel, build_small
 
 __all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
 

@@ -14,7 +14,7 @@ from seeact_offline.cli.output import say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
-from seeact_offline.finetune.baselines import BASELINES
+from seeact_offline.finetune import BASELINES
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import headline
 
@@ -132,12 +132,12 @@ def _splits(text: str) -> tuple[str, ...]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seeact_offline.finetune.training import speaks
+    from seeact_offline.finetune.trainer import is_main_process
     from seeact_offline.finetune.tuning import fine_tune
 
     # one of several processes speaks for all
-    tuned = fine_tune(asked_of(args), TerminalWatch() if speaks() else Watch())
-    if speaks():
+    tuned = fine_tune(fine_tuning_of(args), TerminalWatch() if is_main_process() else Watch())
+    if is_main_process():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
         for one in tuned.results:
             found = headline(one["protocol"], "step_success_rate", one["step_success_rate"])
@@ -145,11 +145,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def asked_of(args: argparse.Namespace) -> FineTuning:
+def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
     """Raises InputError."""
     from seeact_offline.finetune.baseline import FineTuning
     from seeact_offline.finetune.recipe import Running
-    from seeact_offline.finetune.small import SmallT5
+    from seeact_offline.finetune.small_t5 import SmallT5
 
     asked = FineTuning(
         out=args.out,
@@ -171,7 +171,7 @@ def asked_of(args: argparse.Namespace) -> FineTuning:
         eval_limit=args.eval_limit,
         command=_command(args),
     )
-    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.settings, **_given(args, OF_RECIPE)))
+    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.resolved_recipe, **_given(args, OF_RECIPE)))
 
 
 def _given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:

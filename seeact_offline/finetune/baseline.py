@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
-from seeact_offline.finetune.baselines import BASELINES
-from seeact_offline.finetune.data import QuestionMaker
+from seeact_offline.finetune import BASELINES
 from seeact_offline.finetune.recipe import SMALL, Recipe, Running
-from seeact_offline.finetune.small import SmallT5
+from seeact_offline.finetune.small_t5 import SmallT5
+from seeact_offline.finetune.training_rows import QuestionMaker
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 
@@ -25,7 +25,7 @@ class FineTuning:
     baseline: str = "flan-t5"
     """One of `baselines.BASELINES`."""
     base: str | SmallT5 | None = None
-    """A model's folder or hub id, or the shape of a T5 that begins with random weights; None: the baseline's. See `start`."""
+    """A model's folder or hub id, or the shape of a T5 that begins with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
@@ -34,7 +34,7 @@ class FineTuning:
     """A score file of the train split: for `hard_negatives`, and for questions about whole groups of ranked candidates."""
     prompts: str = "seeact"
     recipe: Recipe | None = None
-    """None: the baseline's. See `settings`."""
+    """None: the baseline's. See `resolved_recipe`."""
     running: Running = field(default_factory=Running)
     own: Mapping[str, Any] = field(default_factory=dict)
     """Options that not every baseline has, by name."""
@@ -53,7 +53,7 @@ class FineTuning:
     """For the card."""
 
     @property
-    def start(self) -> str | SmallT5:
+    def resolved_base(self) -> str | SmallT5:
         """The base, or the baseline's own. Raises InputError where there is none."""
         found = find_baseline(self.baseline).base if self.base is None else self.base
         if found is None:
@@ -61,14 +61,14 @@ class FineTuning:
         return found
 
     @property
-    def settings(self) -> Recipe:
+    def resolved_recipe(self) -> Recipe:
         """The recipe, or the baseline's own."""
         if self.recipe is not None:
             return self.recipe
         return SMALL if isinstance(self.base, SmallT5) else find_baseline(self.baseline).recipe
 
 
-class Opened(Protocol):
+class OpenBaseline(Protocol):
     """A baseline that was checked and is about to be trained. Nothing has been written for it yet."""
 
     @property
@@ -95,7 +95,7 @@ class Baseline:
     """What its model cards call it."""
     base: str | None
     """A hub id: what training starts from unless it is named; None: it must be."""
-    open: Callable[[FineTuning, Split], Opened]
+    open: Callable[[FineTuning, Split], OpenBaseline]
     """Raises InputError for what cannot be used, before anything is written."""
     learns: str
     """For the card: what it was trained to do, behind `to`."""

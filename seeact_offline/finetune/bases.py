@@ -17,7 +17,7 @@ def base_folder(name: object, argument: str = "base") -> Path:
         raise InputError(argument, error.expected, error.got) from None
 
 
-def loaded(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:
+def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:
     """What a class of transformers makes of the folder. Raises InputError."""
     try:
         return kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True, **options)
@@ -26,9 +26,9 @@ def loaded(kind: Any, folder: Path, argument: str = "base", **options: Any) -> A
         raise InputError(argument, f"a {kind.__name__} in {folder}", first_line(error)) from error
 
 
-def loaded_model(kind: Any, folder: Path, argument: str = "base", dtype: str = "float32") -> Any:
+def load_model(kind: Any, folder: Path, argument: str = "base", dtype: str = "float32") -> Any:
     """With all its weights: what a checkpoint lacks would be random numbers. Raises InputError."""
-    model, report = loaded(kind, folder, argument, use_safetensors=True, dtype=dtype, output_loading_info=True)
+    model, report = load_part(kind, folder, argument, use_safetensors=True, dtype=dtype, output_loading_info=True)
     missing = sorted(report["missing_keys"])
     if missing:
         got = f"{folder}, which lacks {len(missing)} of its weights, {missing[0]} first"

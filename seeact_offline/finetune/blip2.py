@@ -20,12 +20,12 @@ from typing import Any
 
 from seeact_offline.dataset import Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, loaded, loaded_model
+from seeact_offline.finetune.bases import base_folder, load_model, load_part
 from seeact_offline.finetune.examples import check_tokenizer
-from seeact_offline.finetune.multichoice import CUT, LEARNS, MultiChoice, asked_of_trained, open_multichoice
-from seeact_offline.finetune.pictures import Pictures, kept_pictures
+from seeact_offline.finetune.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
+from seeact_offline.finetune.page_pictures import Pictures, kept_pictures
 from seeact_offline.finetune.recipe import NEW_TOKENS
-from seeact_offline.finetune.training import IGNORED, seq2seq_trainer
+from seeact_offline.finetune.trainer import IGNORED, seq2seq_trainer
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
@@ -83,12 +83,12 @@ def open_blip2(base: str | Path, *, side: int | None = None, language: str | Pat
     from transformers import AutoConfig, Blip2Config, Blip2ForConditionalGeneration, Blip2Processor
 
     folder = base_folder(base)
-    config = loaded(AutoConfig, folder)
+    config = load_part(AutoConfig, folder)
     text = getattr(config, "text_config", None)
     if not isinstance(config, Blip2Config) or getattr(text, "model_type", None) != "t5":
         got = f"{base}, of type {config.model_type}" + (f" with {text.model_type}" if text is not None else "")
         raise InputError("base", "a BLIP-2 with a T5 as its language part", got)
-    model, processor = loaded_model(Blip2ForConditionalGeneration, folder), loaded(Blip2Processor, folder)
+    model, processor = load_model(Blip2ForConditionalGeneration, folder), load_part(Blip2Processor, folder)
     _check_pictures(model, processor, base)
     if side is not None:
         _bring_to(model, processor, side)
@@ -139,7 +139,7 @@ def _bring_to(model: Any, processor: Any, side: int) -> None:
 def _take_language(model: Any, processor: Any, folder: Path) -> None:
     from transformers import AutoConfig, AutoTokenizer, T5ForConditionalGeneration
 
-    config, own = loaded(AutoConfig, folder, "language"), model.config.text_config
+    config, own = load_part(AutoConfig, folder, "language"), model.config.text_config
     if config.model_type != "t5":
         raise InputError("language", "a T5", f"{folder}, of type {config.model_type}")
     for name in SHAPED_BY:
@@ -147,11 +147,11 @@ def _take_language(model: Any, processor: Any, folder: Path) -> None:
         if got != wanted:
             raise InputError("language", f"{name} {wanted}, as in the base", f"{got} in {folder}")
     known = processor.tokenizer.get_vocab()
-    tokens = loaded(AutoTokenizer, folder, "language").get_vocab()
+    tokens = load_part(AutoTokenizer, folder, "language").get_vocab()
     foreign = next((token for token in sorted(tokens) if known.get(token) != tokens[token]), None)
     if foreign is not None:
         raise InputError("language", "the tokenizer of the base", f"{folder}, which has {foreign!r} at another place")
-    weights = loaded_model(T5ForConditionalGeneration, folder, "language").state_dict()
+    weights = load_model(T5ForConditionalGeneration, folder, "language").state_dict()
     for name, old in model.language_model.state_dict().items():
         shape = tuple(weights[name].shape) if name in weights else None
         if shape != tuple(old.shape):
@@ -200,13 +200,13 @@ class Blip2Tuning:
         """Raises InputError for what is no BLIP-2 with a T5, and PromptError."""
         self._asked, self._split, self._language = asked, split, asked.own.get("language")
         self._questions = open_multichoice(asked, split)
-        self._opened = open_blip2(str(asked.start), side=asked.own.get("side"), language=self._language)
+        self._opened = open_blip2(str(asked.resolved_base), side=asked.own.get("side"), language=self._language)
         check_tokenizer(self._opened.processor.tokenizer)
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return {
-            "base": digest(base_folder(self._asked.start)),
+            "base": digest(base_folder(self._asked.resolved_base)),
             "side": self._opened.side,
             "language": None if self._language is None else digest(base_folder(self._language, "language")),
             "prompts_digest": self._questions.pack.digest,
@@ -214,7 +214,7 @@ class Blip2Tuning:
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        how = asked_of_trained(self._asked.settings)
+        how = evaluation_fields(self._asked.resolved_recipe)
         # JPEG would change the pixels that were trained on
         shown = {"grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
         return {**how, **shown}

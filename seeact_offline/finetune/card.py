@@ -46,7 +46,7 @@ class Card:
     data: Mapping[str, Any]
     """The data's name, split and fingerprint, and what was compared with the tests."""
     counts: Mapping[str, Any]
-    """`Made.named()`."""
+    """`RowCounts.to_dict()`."""
     history: Sequence[Mapping[str, float]] = ()
     results: Sequence[Mapping[str, Any]] = ()
     """`results.json` of each split."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seeact_offline.finetune.drawing import Draw
+from seeact_offline.finetune.draws import Draw
 from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.grounding.mindact import STYLES, answer_text, option_letter, question_text
 from seeact_offline.models.hf_generation import control_tokens, harmless

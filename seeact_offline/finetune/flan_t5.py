@@ -8,19 +8,19 @@ from typing import Any
 
 from seeact_offline.dataset import Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, loaded, loaded_model
-from seeact_offline.finetune.data import parts_of
+from seeact_offline.finetune.bases import base_folder, load_model, load_part
 from seeact_offline.finetune.examples import check_tokenizer
-from seeact_offline.finetune.multichoice import (
+from seeact_offline.finetune.mindact_rows import (
     CUT,
     LEARNS,
     MultiChoice,
-    asked_of_trained,
+    evaluation_fields,
     open_multichoice,
     words_of,
 )
-from seeact_offline.finetune.small import SmallT5, build_small, train_tokenizer
-from seeact_offline.finetune.training import seq2seq_trainer
+from seeact_offline.finetune.small_t5 import SmallT5, build_small, train_tokenizer
+from seeact_offline.finetune.trainer import seq2seq_trainer
+from seeact_offline.finetune.training_rows import parts_of
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
@@ -34,7 +34,7 @@ class FlanT5Tuning:
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError for what is no T5, and PromptError."""
-        self._asked, self._split, self._base = asked, split, asked.start
+        self._asked, self._split, self._base = asked, split, asked.resolved_base
         if not isinstance(self._base, SmallT5):
             self._folder = base_folder(self._base)
             _check_t5(self._base, self._folder)
@@ -47,7 +47,7 @@ class FlanT5Tuning:
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        return asked_of_trained(self._asked.settings)
+        return evaluation_fields(self._asked.resolved_recipe)
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
         questions = dataclasses.replace(self._questions, held_out=held_out)
@@ -67,12 +67,12 @@ class FlanT5Tuning:
         from transformers import AutoTokenizer
 
         if not isinstance(self._base, SmallT5):
-            return loaded(AutoTokenizer, self._folder)
+            return load_part(AutoTokenizer, self._folder)
         folder = self._asked.out / TOKENIZER
         if not (folder / "tokenizer.json").exists():
             words = words_of(parts_of(self._split), questions, self._asked.processes)
             train_tokenizer(words, self._base.vocab_size).save_pretrained(folder)
-        return loaded(AutoTokenizer, folder, "out")
+        return load_part(AutoTokenizer, folder, "out")
 
     def _model(self, tokenizer: Any) -> Any:
         """In float32. Raises InputError for a checkpoint without all its weights."""
@@ -80,7 +80,7 @@ class FlanT5Tuning:
 
         if isinstance(self._base, SmallT5):
             return build_small(self._base, tokenizer)
-        model = loaded_model(T5ForConditionalGeneration, self._folder)
+        model = load_model(T5ForConditionalGeneration, self._folder)
         if len(tokenizer) > model.config.vocab_size:
             got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
             raise InputError("base", "a tokenizer that belongs to the model", got)
@@ -90,7 +90,7 @@ class FlanT5Tuning:
 def _check_t5(base: str, folder: Any) -> None:
     from transformers import AutoConfig
 
-    config = loaded(AutoConfig, folder)
+    config = load_part(AutoConfig, folder)
     if config.model_type != "t5":
         raise InputError("base", "a T5 such as FLAN-T5", f"{base} of type {config.model_type}")
 

@@ -13,7 +13,7 @@ NEW_WEBSITES = ("cross_website", "cross_domain")
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Names:
     tasks: frozenset[str]
     websites: frozenset[str]
 
@@ -42,7 +42,7 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     return tuple(compared)
 
 
-def _refuse_shared(train: _Seen, name: str, test: _Seen) -> None:
+def _refuse_shared(train: _Names, name: str, test: _Names) -> None:
     tasks = sorted(train.tasks & test.tasks)
     if tasks:
         got = f"{len(tasks)} tasks of {name}, {tasks[0]} first"
@@ -53,11 +53,11 @@ def _refuse_shared(train: _Seen, name: str, test: _Seen) -> None:
         raise InputError("dataset", f"training data without the websites of {name}", got)
 
 
-def _seen(split: Split) -> _Seen:
+def _seen(split: Split) -> _Names:
     """Reads no page and no picture."""
     tasks, websites = frozenset(split.tasks), set()
     for source in split.sources:
         for row in source.light(("annotation_id", "website")):
             if row.get("annotation_id") in tasks and row.get("website"):
                 websites.add(str(row.get("website")))
-    return _Seen(tasks, frozenset(websites))
+    return _Names(tasks, frozenset(websites))

@@ -21,30 +21,34 @@ from typing import Any
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.whole import replace_text, write_whole
-from seeact_offline.finetune import training
-from seeact_offline.finetune.baseline import Baseline, FineTuning, Opened, find_baseline
+from seeact_offline.finetune.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.finetune.card import SAMPLE, Card, render
 from seeact_offline.finetune.curve import learning_curve_png
-from seeact_offline.finetune.data import Made, held_out_tasks, open_rows, parts_of, prepare
-from seeact_offline.finetune.evaluation import evaluate_split
 from seeact_offline.finetune.separation import check_separate
-from seeact_offline.finetune.small import SmallT5
+from seeact_offline.finetune.small_t5 import SmallT5
+from seeact_offline.finetune.trainer import check_out, check_packages, is_main_process, prepare_torch, train
+from seeact_offline.finetune.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare
 from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
 DATA = "data"
 RECORD = "training/record.json"
 CARD = "README.md"
 CURVE = "learning_curve.png"
+EVALUATION = "evaluation"
+"""Folder of the finished runs, one a split, in the trained model's folder."""
 NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
 
 
 @dataclass(frozen=True, slots=True)
-class FineTuned:
+class FineTuningResult:
     """What is left."""
 
     folder: Path
-    made: Made
+    made: RowCounts
     history: tuple[Mapping[str, float], ...]
     """What the Trainer logged."""
     seconds: float
@@ -53,19 +57,19 @@ class FineTuned:
     """`results.json` of each split."""
 
 
-def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuned:
+def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
     """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
     _check_options(asked, baseline)
-    training.check_packages(asked.settings, asked.running, baseline.packages)
+    check_packages(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
-    held_out = held_out_tasks(split, asked.settings)
+    held_out = held_out_tasks(split, asked.resolved_recipe)
     opened = baseline.open(asked, split)
     identity = _identity(asked, baseline, split, opened)
-    if training.speaks():
-        training.check_out(asked.out, identity, asked.resume)
-    training.prepare_torch(asked.settings, asked.running)
+    if is_main_process():
+        check_out(asked.out, identity, asked.resume)
+    prepare_torch(asked.resolved_recipe, asked.running)
     with _first_process_first():
         maker = opened.maker(held_out, watch)
         kept = {**identity, "dataset_version": split.content_digest}
@@ -75,12 +79,12 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuned:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
     trainer = opened.trainer(maker, open_rows(asked.out / DATA), watch.note)
     began = time.monotonic()
-    history = training.train(trainer, asked.out, asked.resume)
-    tuned = FineTuned(asked.out, made, history, time.monotonic() - began)
+    history = train(trainer, asked.out, asked.resume)
+    tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
     how = opened.evaluation
     # before the trained model is loaded once more, to be asked
     del opened, trainer
-    if training.speaks():
+    if is_main_process():
         _write(asked, baseline, tuned, identity, compared)
         tuned = dataclasses.replace(tuned, results=_evaluated(asked, how, compared, watch))
         _write(asked, baseline, tuned, identity, compared)
@@ -94,17 +98,19 @@ def _check_options(asked: FineTuning, baseline: Baseline) -> None:
     """Raises InputError for what this baseline takes no notice of."""
     without = f"nothing with baseline {asked.baseline}, which takes no notice of it"
     for name in sorted(baseline.ignores):
-        if getattr(asked.settings, name) != getattr(baseline.recipe, name):
-            raise InputError(name, without, str(getattr(asked.settings, name)))
+        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
+            raise InputError(name, without, str(getattr(asked.resolved_recipe, name)))
     for name in sorted(asked.own.keys() - set(baseline.own)):
         raise InputError(name, without, str(asked.own[name]))
     if isinstance(asked.base, SmallT5) and not baseline.starts_small:
         raise InputError("base", f"a model's folder or hub id with baseline {asked.baseline}", "a small T5")
 
 
-def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: Opened) -> dict[str, Any]:
+def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenBaseline) -> dict[str, Any]:
     """What the weights depend on, machine and versions aside."""
-    recipe = {name: value for name, value in dataclasses.asdict(asked.settings).items() if name not in baseline.ignores}
+    recipe = {
+        name: value for name, value in dataclasses.asdict(asked.resolved_recipe).items() if name not in baseline.ignores
+    }
     return {
         "baseline": asked.baseline,
         **recipe,
@@ -125,7 +131,7 @@ def _first_process_first() -> AbstractContextManager[None]:
     return waiting
 
 
-def _tell_made(made: Made, watch: Watch) -> None:
+def _tell_made(made: RowCounts, watch: Watch) -> None:
     left_out = ", ".join(f"{number} {name}" for name, number in sorted(made.left_out.items()))
     watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {left_out or 'none'}")
     lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
@@ -146,11 +152,32 @@ def _evaluated(
     return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
 
 
+def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch: Watch | None = None) -> Run:
+    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`.
+
+    A run that was stopped goes on. Raises InputError.
+    """
+    config = EvalConfig(
+        dataset=asked.dataset if asked.test_data is None else asked.test_data,
+        split=split,
+        limit=asked.eval_limit,
+        scores=asked.eval_scores,
+        ranker=None if asked.eval_scores is not None else asked.eval_ranker,
+        prompts=asked.prompts,
+        model=f"hf/{asked.out}",
+        cache="off",
+        seed=asked.resolved_recipe.seed,
+        out=asked.out / EVALUATION / split,
+        **how,
+    )
+    return evaluate(config, watch=watch)
+
+
 def _write(
-    asked: FineTuning, baseline: Baseline, tuned: FineTuned, identity: Mapping[str, Any], compared: Sequence[str]
+    asked: FineTuning, baseline: Baseline, tuned: FineTuningResult, identity: Mapping[str, Any], compared: Sequence[str]
 ) -> None:
     """The record, the learning curve and the card."""
-    base = "a small T5 with random weights" if isinstance(asked.start, SmallT5) else str(asked.start)
+    base = "a small T5 with random weights" if isinstance(asked.resolved_base, SmallT5) else str(asked.resolved_base)
     aside = ("baseline", "dataset_fingerprint", "limit", "scores")
     card = Card(
         title=f"{baseline.title}, from {base}",
@@ -170,7 +197,7 @@ def _write(
             "score file": identity["scores"],
             "compared with the tests": ", ".join(compared) or "no, as no test split was found",
         },
-        counts=tuned.made.named(),
+        counts=tuned.made.to_dict(),
         history=tuned.history,
         results=tuned.results,
         remarks=(*baseline.remarks, *([SAMPLE] if asked.dataset == "sample" else [])),
@@ -178,17 +205,17 @@ def _write(
     record = {
         "recipe": identity,
         "machine": card.machine,
-        "data": {**card.data, **tuned.made.named()},
+        "data": {**card.data, **tuned.made.to_dict()},
         "history": tuned.history,
     }
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {tuned.made.steps} steps, {asked.settings.epochs} epochs"
+    title = f"{card.title}: {tuned.made.steps} steps, {asked.resolved_recipe.epochs} epochs"
     picture = learning_curve_png(tuned.history, title)
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
     replace_text(asked.out / CARD, render(card))
 
 
-def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuned) -> dict[str, Any]:
+def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuningResult) -> dict[str, Any]:
     import torch
 
     names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]

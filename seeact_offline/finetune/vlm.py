@@ -21,13 +21,13 @@ import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, loaded, loaded_model
-from seeact_offline.finetune.data import EPOCH, Made, StepRows, check_scores, epochs_of, open_scores
-from seeact_offline.finetune.drawing import HELD_OUT
+from seeact_offline.finetune.bases import base_folder, load_model, load_part
+from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.examples import check_letters
-from seeact_offline.finetune.pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
+from seeact_offline.finetune.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
 from seeact_offline.finetune.recipe import Recipe
-from seeact_offline.finetune.training import arguments, lora_config, telling
+from seeact_offline.finetune.trainer import arguments, lora_config, report_logs
+from seeact_offline.finetune.training_rows import EPOCH, RowCounts, StepRows, check_scores, epochs_of, open_scores
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
@@ -60,7 +60,7 @@ NEW_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ChoiceQuestions:
     """What the questions depend on; makes them: of each step every group with a right element, and by the seed one without."""
 
     config: EvalConfig
@@ -83,7 +83,7 @@ class Choices:
             try:
                 yield self._step_rows(step, grounding)
             except StepError as error:
-                yield StepRows(Made(left_out=Counter([error.name])))
+                yield StepRows(RowCounts(left_out=Counter([error.name])))
 
     def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
         """Raises StepError for a step that nothing can be learnt from."""
@@ -103,7 +103,9 @@ class Choices:
             *place_columns(step, [question.offered for question in asked]),
         ]
         # every epoch asks the same
-        made = Made(held_out_steps=1) if held_out else Made(steps=1, questions=self.recipe.epochs * len(asked))
+        made = (
+            RowCounts(held_out_steps=1) if held_out else RowCounts(steps=1, questions=self.recipe.epochs * len(asked))
+        )
         return StepRows(made, pa.record_batch(columns, schema=self.schema))
 
     def _drawn(self, asked: Sequence[Question], step: Step) -> list[Question]:
@@ -120,8 +122,8 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """Rows -> conversations with their pictures, as TRL takes them. Made anew for every batch, by the process that loads it."""
+class Conversations:
+    """Rows -> conversations with their pictures, as TRL takes them. RowCounts anew for every batch, by the process that loads it."""
 
     pictures: Pictures
     control_tokens: tuple[str, ...]
@@ -149,7 +151,7 @@ class Shown:
         return {"role": turn.role, "content": [{"type": "text", "text": harmless(turn.text, self.control_tokens)}]}
 
 
-def shown(processor: Any, pictures: Pictures) -> Shown:
+def conversations(processor: Any, pictures: Pictures) -> Conversations:
     """For this model. Raises InputError for one without a chat template, or whose template takes no such conversation."""
     from jinja2 import TemplateError
 
@@ -159,7 +161,7 @@ def shown(processor: Any, pictures: Pictures) -> Shown:
     control = tuple(control_tokens(processor.tokenizer, template))
     refused = ""
     for merges in (False, True):
-        made = Shown(pictures, control, merges)
+        made = Conversations(pictures, control, merges)
         try:
             processor.apply_chat_template(made.prompt("a", "b"), tokenize=False, add_generation_prompt=True)
             return made
@@ -176,12 +178,12 @@ class VlmTuning:
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError, and PromptError."""
-        if asked.settings.lora is None:
+        if asked.resolved_recipe.lora is None:
             raise InputError("lora", "a rank: of this baseline, matrices of low rank alone are trained", "none")
         self._asked, self._split = asked, split
-        self._folder = base_folder(asked.start)
-        self._processor = _checked_processor(self._folder, asked.start)
-        self._config = EvalConfig(prompts=asked.prompts, seed=asked.settings.seed, **_ASKED)
+        self._folder = base_folder(asked.resolved_base)
+        self._processor = _checked_processor(self._folder, asked.resolved_base)
+        self._config = EvalConfig(prompts=asked.prompts, seed=asked.resolved_recipe.seed, **_ASKED)
         self._strategy = open_strategy(self._config)
         check_letters(self._processor.tokenizer, self._config.group_size + 1)
         if asked.scores is not None:
@@ -198,16 +200,16 @@ class VlmTuning:
         # JPEG would change the pixels that were trained on
         return {**_ASKED, **running, "image_format": "png"}
 
-    def maker(self, held_out: frozenset[str], watch: Watch) -> Choices:
+    def maker(self, held_out: frozenset[str], watch: Watch) -> ChoiceQuestions:
         pictures = kept_pictures(self._split, self._asked.out)
-        return Choices(self._config, self._asked.settings, self._ranked(watch), pictures, held_out)
+        return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
-    def trainer(self, maker: Choices, table: Any, tell: Callable[[str], None]) -> Any:
+    def trainer(self, maker: ChoiceQuestions, table: Any, tell: Callable[[str], None]) -> Any:
         from transformers import AutoModelForImageTextToText
         from trl import SFTConfig, SFTTrainer
 
         recipe, epochs = maker.recipe, epochs_of(table)
-        show = shown(self._processor, Pictures(maker.pictures))
+        show = conversations(self._processor, Pictures(maker.pictures))
         train, held_out = (
             table.select((epochs == epoch).nonzero()[0]).remove_columns(EPOCH[0]).with_transform(show)
             for epoch in (0, HELD_OUT)
@@ -215,14 +217,14 @@ class VlmTuning:
         # a picture's tokens must not be cut, and an answer comes last
         more = {"max_length": None, "completion_only_loss": True}
         trainer = SFTTrainer(
-            model=loaded_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(LoadingOptions())),
+            model=load_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(LoadingOptions())),
             args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
             train_dataset=train,
             eval_dataset=held_out if len(held_out) else None,
             processing_class=self._processor,
             peft_config=lora_config(recipe.lora or 0, "CAUSAL_LM", target_modules="all-linear"),
         )
-        return telling(trainer, tell)
+        return report_logs(trainer, tell)
 
     @cached_property
     def _ranking(self) -> RankConfig:
@@ -247,11 +249,11 @@ def _checked_processor(folder: Path, base: object) -> Any:
     """Raises InputError for a model that does not go on from a prompt with a picture."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
 
-    config = loaded(AutoConfig, folder)
+    config = load_part(AutoConfig, folder)
     if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING or config.is_encoder_decoder:
         wanted = "an image-text-to-text model that goes on from its prompt"
         raise InputError("base", wanted, f"{base} of type {config.model_type}")
-    return loaded(AutoProcessor, folder)
+    return load_part(AutoProcessor, folder)
 
 
 BASELINE = Baseline(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from ranker.small import SmallModel, build_small
+from ranker.small_model import SmallModel, build_small
 from ranker.tokenizer import train_tokenizer
 
 SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=2, heads=2, intermediate_size=48, max_tokens=64)

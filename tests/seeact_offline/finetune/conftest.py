@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.finetune.small import SmallT5, train_tokenizer
+from seeact_offline.finetune.small_t5 import SmallT5, train_tokenizer
 from tests.pages import synthetic_rows, write_parquet
 
 SHAPE = SmallT5(vocab_size=600, d_model=16, d_kv=8, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)

@@ -19,12 +19,12 @@ from PIL import Image, ImageChops
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.blip2 import Blip2, Collator, open_blip2, vision_tokens
-from seeact_offline.finetune.data import parts_of, prepare
-from seeact_offline.finetune.multichoice import MultiChoice
-from seeact_offline.finetune.pictures import Pictures, Span, keep_pictures, kept_pictures, span_of
+from seeact_offline.finetune.mindact_rows import MultiChoice
+from seeact_offline.finetune.page_pictures import Pictures, Span, keep_pictures, kept_pictures, span_of
 from seeact_offline.finetune.recipe import Recipe, Running
-from seeact_offline.finetune.training import IGNORED
-from seeact_offline.finetune.tuning import FineTuned, fine_tune
+from seeact_offline.finetune.trainer import IGNORED
+from seeact_offline.finetune.training_rows import parts_of, prepare
+from seeact_offline.finetune.tuning import FineTuningResult, fine_tune
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models import ModelOptions, open_model
@@ -61,7 +61,7 @@ def pictures(steps: Sequence[Step], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def tuned(base: Path, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+def tuned(base: Path, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuningResult:
     """From data to card."""
     out = tmp_path_factory.mktemp("tuned") / "model"
     return fine_tune(asked(base, dataset, out, evaluate=("cross_task",), eval_ranker="bm25"))
@@ -95,7 +95,7 @@ def rows_of(opened: Blip2, steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 
 def ask(folder: Path, text: str, picture: Image.Image) -> str:
-    class Shown:
+    class Conversations:
         key, size = "", picture.size
 
         def encoded(self, image_format: ImageFormat = PNG) -> bytes:
@@ -104,7 +104,7 @@ def ask(folder: Path, text: str, picture: Image.Image) -> str:
     async def run() -> Completion:
         model = open_model(f"hf/{folder}", ModelOptions(max_tokens=50, image_format=PNG))
         try:
-            return await model.complete(Request((Message("user", text, Shown()),), StepKey("a", "b"), 0, 1))
+            return await model.complete(Request((Message("user", text, Conversations()),), StepKey("a", "b"), 0, 1))
         finally:
             await model.aclose()
 
@@ -256,14 +256,14 @@ def test_a_file_that_holds_no_pages_is_refused(tmp_path: Path) -> None:
 # --- training ---
 
 
-def test_the_loss_falls_and_answers_are_measured_on_the_way(tuned: FineTuned) -> None:
+def test_the_loss_falls_and_answers_are_measured_on_the_way(tuned: FineTuningResult) -> None:
     losses = [entry["loss"] for entry in tuned.history if "loss" in entry]
     assert len(losses) == 12
     assert sum(losses[-3:]) < 0.9 * sum(losses[:3])
     assert [entry["step"] for entry in tuned.history if "eval_letter_accuracy" in entry] == [6, 12]
 
 
-def test_the_vision_encoder_stays_bit_for_bit_and_all_else_is_trained(tuned: FineTuned, base: Path) -> None:
+def test_the_vision_encoder_stays_bit_for_bit_and_all_else_is_trained(tuned: FineTuningResult, base: Path) -> None:
     before, after = (open_blip2(base, side=48).model.state_dict(), open_blip2(tuned.folder).model.state_dict())
     assert set(before) == set(after)
     for name, weights in after.items():
@@ -272,19 +272,19 @@ def test_the_vision_encoder_stays_bit_for_bit_and_all_else_is_trained(tuned: Fin
         assert torch.equal(weights, before[name]) == frozen, name
 
 
-def test_the_full_elimination_shows_each_group(tuned: FineTuned) -> None:
+def test_the_full_elimination_shows_each_group(tuned: FineTuningResult) -> None:
     (results,) = tuned.results
     assert (results["grounding"], results["layout"], results["group_picture"]) == ("mindact", "seq2seq", True)
     assert (results["n_steps"], results["n_not_run"]) == (2, 0)
 
 
-def test_the_card_says_what_sees(tuned: FineTuned) -> None:
+def test_the_card_says_what_sees(tuned: FineTuningResult) -> None:
     assert "not the paper's CLIP ViT-L/14" in (tuned.folder / "README.md").read_text()
     assert of_card(tuned.folder)["side"] == "48"
 
 
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(
-    tuned: FineTuned, base: Path, dataset: Path, tmp_path: Path
+    tuned: FineTuningResult, base: Path, dataset: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(Killed):
         fine_tune(asked(base, dataset, tmp_path), KilledAt(8))
@@ -293,7 +293,7 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(
     assert left.read_bytes() == wanted.read_bytes()
 
 
-def test_going_on_with_pictures_of_another_side_is_refused(tuned: FineTuned, base: Path, dataset: Path) -> None:
+def test_going_on_with_pictures_of_another_side_is_refused(tuned: FineTuningResult, base: Path, dataset: Path) -> None:
     with pytest.raises(InputError, match="side 40 where it was 48"):
         fine_tune(asked(base, dataset, tuned.folder, own={"side": 40}, resume=True))
 
@@ -315,7 +315,7 @@ def test_steps_without_a_picture_or_a_box_are_counted(dataset: Path, tmp_path: P
 
 
 def test_a_folder_that_was_trained_answers_through_hf_as_the_model_does(
-    tuned: FineTuned, steps: Sequence[Step], pictures: Pictures
+    tuned: FineTuningResult, steps: Sequence[Step], pictures: Pictures
 ) -> None:
     page = pictures.group(steps[0].key, span_of(steps[0], [steps[0].candidates[0].backend_node_id]))
     text = f"{QUESTION} {steps[0].task}"

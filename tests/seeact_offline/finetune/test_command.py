@@ -21,29 +21,36 @@ def parsed(words: str) -> argparse.Namespace:
 
 def test_what_is_left_out_is_as_published() -> None:
     args = parsed("")
-    assert (finetune.asked_of(args).settings, finetune.asked_of(args).running) == (Recipe(), Running())
-    assert (finetune.asked_of(args).start, args.split, args.evaluate) == ("google/flan-t5-base", "train", TEST_SPLITS)
+    assert (finetune.fine_tuning_of(args).resolved_recipe, finetune.fine_tuning_of(args).running) == (
+        Recipe(),
+        Running(),
+    )
+    assert (finetune.fine_tuning_of(args).resolved_base, args.split, args.evaluate) == (
+        "google/flan-t5-base",
+        "train",
+        TEST_SPLITS,
+    )
 
 
 def test_small_has_its_own_learning_rate() -> None:
-    assert finetune.asked_of(parsed("--small")).settings == SMALL
-    assert finetune.asked_of(parsed("--small --learning-rate 0.1")).settings.learning_rate == 0.1
+    assert finetune.fine_tuning_of(parsed("--small")).resolved_recipe == SMALL
+    assert finetune.fine_tuning_of(parsed("--small --learning-rate 0.1")).resolved_recipe.learning_rate == 0.1
 
 
 def test_every_value_of_the_recipe_is_an_option() -> None:
     words = """--epochs 1 --draws 2 --choices 3 --none-share 0.5 --hard-negatives 9 --held-out 0 --batch 4 --learning-rate 0.5
     --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --seed 9"""
-    assert finetune.asked_of(parsed(words)).settings == Recipe(
+    assert finetune.fine_tuning_of(parsed(words)).resolved_recipe == Recipe(
         1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, 9
     )
 
 
 def test_each_baseline_has_its_own_base_and_recipe() -> None:
-    blip2, vlm = (finetune.asked_of(parsed(f"--baseline {name}")) for name in ("blip2", "vlm"))
-    assert (blip2.start, blip2.settings) == ("Salesforce/blip2-flan-t5-xl", Recipe())
-    assert (vlm.settings.epochs, vlm.settings.lora, vlm.settings.warmup) == (1, 16, 0.03)
+    blip2, vlm = (finetune.fine_tuning_of(parsed(f"--baseline {name}")) for name in ("blip2", "vlm"))
+    assert (blip2.resolved_base, blip2.resolved_recipe) == ("Salesforce/blip2-flan-t5-xl", Recipe())
+    assert (vlm.resolved_recipe.epochs, vlm.resolved_recipe.lora, vlm.resolved_recipe.warmup) == (1, 16, 0.03)
     with pytest.raises(InputError, match="base: expected a model's folder or hub id, as vlm has no usual one"):
-        _ = vlm.start
+        _ = vlm.resolved_base
 
 
 @pytest.mark.parametrize(
@@ -86,5 +93,5 @@ def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
     again = argparse.ArgumentParser()
     finetune.add_arguments(again)
     repeated = again.parse_args(words)
-    assert finetune.asked_of(repeated).settings == finetune.asked_of(args).settings
+    assert finetune.fine_tuning_of(repeated).resolved_recipe == finetune.fine_tuning_of(args).resolved_recipe
     assert (repeated.scores, repeated.limit, repeated.small) == (args.scores, args.limit, args.small)

@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import open_split
-from seeact_offline.finetune import training, vlm
+from seeact_offline.finetune import trainer, vlm
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.card import SAMPLE
-from seeact_offline.finetune.data import EpochRows
-from seeact_offline.finetune.drawing import HELD_OUT
-from seeact_offline.finetune.evaluation import multichoice_accuracy
+from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.recipe import Recipe, Running
-from seeact_offline.finetune.tuning import FineTuned, fine_tune
+from seeact_offline.finetune.trainer import multichoice_accuracy
+from seeact_offline.finetune.training_rows import EpochRows
+from seeact_offline.finetune.tuning import FineTuningResult, fine_tune
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from tests import tiny_models
 from tests.conftest import REPO
 from tests.seeact_offline.finetune.conftest import SHAPE, of_card
-from tests.seeact_offline.finetune.test_data import write_ranks
+from tests.seeact_offline.finetune.test_training_rows import write_ranks
 
 # 8 steps, 2 of them held out: 10 optimizer steps an epoch
 RECIPE = Recipe(epochs=2, draws=5, batch=3, learning_rate=1e-2, held_out=0.1)
@@ -61,7 +61,7 @@ def weights(folder: Path) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def tuned(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+def tuned(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuningResult:
     out = tmp_path_factory.mktemp("tuned") / "model"
     return fine_tune(asked(dataset, out, evaluate=("cross_task",), eval_ranker="bm25", command="finetune --small"))
 
@@ -70,19 +70,19 @@ def losses(history: tuple[Mapping[str, float], ...]) -> list[float]:
     return [entry["loss"] for entry in history if "loss" in entry]
 
 
-def test_loss_falls(tuned: FineTuned) -> None:
+def test_loss_falls(tuned: FineTuningResult) -> None:
     found = losses(tuned.history)
     assert len(found) == 20
     assert sum(found[-3:]) < 0.9 * sum(found[:3])
 
 
-def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuned) -> None:
+def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuningResult) -> None:
     found = [entry for entry in tuned.history if "eval_letter_accuracy" in entry]
     assert [entry["step"] for entry in found] == [5, 10, 15, 20]
     assert all(0 <= entry["eval_answer_accuracy"] <= entry["eval_letter_accuracy"] <= 1 for entry in found)
 
 
-def test_the_full_elimination_ends_it_and_is_a_run_like_any_other(tuned: FineTuned) -> None:
+def test_the_full_elimination_ends_it_and_is_a_run_like_any_other(tuned: FineTuningResult) -> None:
     (results,) = tuned.results
     manifest = json.loads((tuned.folder / "evaluation" / "cross_task" / "manifest.json").read_text())
     assert (results["split"], results["grounding"], results["layout"]) == ("cross_task", "mindact", "seq2seq")
@@ -90,7 +90,7 @@ def test_the_full_elimination_ends_it_and_is_a_run_like_any_other(tuned: FineTun
     assert "hf/" in json.dumps(manifest)
 
 
-def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuned) -> None:
+def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuningResult) -> None:
     card, values = (tuned.folder / "README.md").read_text(), of_card(tuned.folder)
     for name, value in dataclasses.asdict(RECIPE).items():
         assert values[name] == json.dumps(value)
@@ -101,16 +101,16 @@ def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuned) 
     assert (tuned.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def tuned_dataset(tuned: FineTuned) -> str:
+def tuned_dataset(tuned: FineTuningResult) -> str:
     return str(json.loads((tuned.folder / "training" / "record.json").read_text())["data"]["dataset"])
 
 
-def test_nothing_pickled_lies_in_the_folder_that_is_published(tuned: FineTuned) -> None:
+def test_nothing_pickled_lies_in_the_folder_that_is_published(tuned: FineTuningResult) -> None:
     assert not [path.name for path in tuned.folder.iterdir() if path.suffix in (".bin", ".pt", ".pth")]
 
 
 def test_the_same_settings_give_the_same_weights_and_another_seed_does_not(
-    tuned: FineTuned, dataset: Path, tmp_path: Path
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path
 ) -> None:
     fine_tune(asked(dataset, tmp_path / "same"))
     assert weights(tmp_path / "same") == weights(tuned.folder)
@@ -120,11 +120,11 @@ def test_the_same_settings_give_the_same_weights_and_another_seed_does_not(
 
 @pytest.mark.parametrize("step", [7, 17], ids=["in the first epoch", "in the second epoch"])
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(
-    tuned: FineTuned, dataset: Path, tmp_path: Path, step: int
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path, step: int
 ) -> None:
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path / "out"), KilledAt(step))
-    begun = training.last_checkpoint(tmp_path / "out")
+    begun = trainer.last_checkpoint(tmp_path / "out")
     assert begun is not None
     assert begun.name == f"checkpoint-{step // 5 * 5}"
     again = fine_tune(asked(dataset, tmp_path / "out", resume=True))
@@ -134,14 +134,16 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(
 
 # a busy machine may take long to start another Python
 @pytest.mark.timeout(600)
-def test_a_process_that_was_killed_goes_on_to_the_same_weights(tuned: FineTuned, dataset: Path, tmp_path: Path) -> None:
+def test_a_process_that_was_killed_goes_on_to_the_same_weights(
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path
+) -> None:
     """By SIGKILL, in the middle of an epoch, as the machine might end it."""
     from tests.seeact_offline.finetune import killed
 
     command = [sys.executable, killed.__file__, str(dataset), str(tmp_path / "out")]
     ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=500, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    begun = training.last_checkpoint(tmp_path / "out")
+    begun = trainer.last_checkpoint(tmp_path / "out")
     assert begun is not None
     assert begun.name == "checkpoint-10"
     fine_tune(asked(dataset, tmp_path / "out", resume=True))
@@ -179,7 +181,7 @@ def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(dataset: Pa
         fine_tune(asked(dataset, tmp_path), KilledAt(12))
     shutil.copytree(tmp_path / "checkpoints" / "checkpoint-10", tmp_path / "checkpoints" / "checkpoint-11")
     (tmp_path / "checkpoints" / "checkpoint-11" / "trainer_state.json").write_text('{"epoch": 1.')
-    begun = training.last_checkpoint(tmp_path)
+    begun = trainer.last_checkpoint(tmp_path)
     assert begun is not None
     assert begun.name == "checkpoint-10"
 
@@ -194,20 +196,20 @@ def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(dataset: Pa
     ],
 )
 def test_going_on_with_another_configuration_is_refused(
-    tuned: FineTuned, dataset: Path, changed: dict[str, Any], named: str
+    tuned: FineTuningResult, dataset: Path, changed: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(InputError, match=r"resume: expected the configuration that .* was begun with") as caught:
         fine_tune(asked(dataset, tuned.folder, resume=True, **changed))
     assert named in caught.value.got
 
 
-def test_a_folder_with_a_training_is_not_begun_anew(tuned: FineTuned, dataset: Path) -> None:
+def test_a_folder_with_a_training_is_not_begun_anew(tuned: FineTuningResult, dataset: Path) -> None:
     with pytest.raises(InputError, match="out: expected a folder without a training; or resume"):
         fine_tune(asked(dataset, tuned.folder))
 
 
 def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
-    tuned: FineTuned, dataset: Path, tmp_path: Path
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path / "out"), KilledAt(2))
@@ -268,16 +270,16 @@ def test_hard_negatives_and_scores_belong_together(dataset: Path, tmp_path: Path
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("peft", "wandb") else name)
+    monkeypatch.setattr(trainer, "find_spec", lambda name: None if name in ("peft", "wandb") else name)
     with pytest.raises(InputError, match=r"lora: expected the package peft, from seeact-offline\[lora\]"):
-        training.check_packages(Recipe(lora=8), Running())
+        trainer.check_packages(Recipe(lora=8), Running())
     with pytest.raises(InputError, match="report_to: expected the package wandb"):
-        training.check_packages(Recipe(), Running(report_to=("wandb",)))
+        trainer.check_packages(Recipe(), Running(report_to=("wandb",)))
     with pytest.raises(InputError, match=r"report_to: expected one of tensorboard, .*got carrier-pigeon"):
-        training.check_packages(Recipe(), Running(report_to=("carrier-pigeon",)))
-    monkeypatch.setattr(training, "find_spec", lambda name: None if name == "trl" else name)
+        trainer.check_packages(Recipe(), Running(report_to=("carrier-pigeon",)))
+    monkeypatch.setattr(trainer, "find_spec", lambda name: None if name == "trl" else name)
     with pytest.raises(InputError, match=r"baseline: expected the package trl, from seeact-offline\[vlm\]"):
-        training.check_packages(Recipe(), Running(), vlm.BASELINE.packages)
+        trainer.check_packages(Recipe(), Running(), vlm.BASELINE.packages)
 
 
 def test_accuracy_counts_letters_and_whole_answers() -> None:

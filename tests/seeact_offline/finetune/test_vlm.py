@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from seeact_offline.dataset import Split
 from seeact_offline.finetune import vlm
 from seeact_offline.finetune.baseline import FineTuning
-from seeact_offline.finetune.data import parts_of
-from seeact_offline.finetune.pictures import Pictures, kept_pictures
+from seeact_offline.finetune.page_pictures import Pictures, kept_pictures
 from seeact_offline.finetune.recipe import Recipe, Running
-from seeact_offline.finetune.tuning import FineTuned, fine_tune
-from seeact_offline.finetune.vlm import Choices, shown
+from seeact_offline.finetune.training_rows import parts_of
+from seeact_offline.finetune.tuning import FineTuningResult, fine_tune
+from seeact_offline.finetune.vlm import ChoiceQuestions, conversations
 from seeact_offline.models.hf_generation import Generator, LoadingOptions, Prompt, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
@@ -45,11 +45,11 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def maker(dataset: Path, train_split: Split, tmp_path_factory: pytest.TempPathFactory) -> Choices:
+def maker(dataset: Path, train_split: Split, tmp_path_factory: pytest.TempPathFactory) -> ChoiceQuestions:
     folder = tmp_path_factory.mktemp("made")
     scores = folder / "scores.parquet"
     rank(RankConfig(dataset=dataset, split="train", ranker="bm25"), scores)
-    return Choices(CONFIG, RECIPE, scores, kept_pictures(train_split, folder))
+    return ChoiceQuestions(CONFIG, RECIPE, scores, kept_pictures(train_split, folder))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Part:
         return iter(self.found)
 
 
-def rows(maker: Choices, steps: Iterable[Step]) -> list[dict[str, Any]]:
+def rows(maker: ChoiceQuestions, steps: Iterable[Step]) -> list[dict[str, Any]]:
     made = maker.steps(Part(list(steps)))  # type: ignore[arg-type]
     return [row for one in made if one.batch is not None for row in one.batch.to_pylist()]
 
@@ -70,7 +70,7 @@ def rows(maker: Choices, steps: Iterable[Step]) -> list[dict[str, Any]]:
 # --- questions ---
 
 
-def test_the_questions_are_those_of_eval_with_the_right_answers(maker: Choices, train_split: Split) -> None:
+def test_the_questions_are_those_of_eval_with_the_right_answers(maker: ChoiceQuestions, train_split: Split) -> None:
     made = {
         (row["action_uid"], row["question"]): row for part in parts_of(train_split) for row in rows(maker, part.steps())
     }
@@ -86,7 +86,7 @@ def test_the_questions_are_those_of_eval_with_the_right_answers(maker: Choices, 
 
 @pytest.mark.parametrize(("share", "n_wrong"), [(0.0, 0), (0.5, 1)])
 def test_the_share_of_questions_without_a_right_element_is_the_recipe_s(
-    maker: Choices, train_split: Split, share: float, n_wrong: int
+    maker: ChoiceQuestions, train_split: Split, share: float, n_wrong: int
 ) -> None:
     maker = replace(maker, recipe=replace(RECIPE, none_share=share))
     for step in list(train_split.steps())[:3]:
@@ -95,12 +95,12 @@ def test_the_share_of_questions_without_a_right_element_is_the_recipe_s(
         assert len([row for row in rows(maker, [step]) if row["question"] not in right]) == n_wrong
 
 
-def test_draws_depend_on_nothing_but_seed_and_step(maker: Choices, train_split: Split) -> None:
+def test_draws_depend_on_nothing_but_seed_and_step(maker: ChoiceQuestions, train_split: Split) -> None:
     steps = list(train_split.steps())
     assert sorted(rows(maker, steps[::-1]), key=str) == sorted(rows(maker, steps), key=str)
 
 
-def test_a_step_at_fault_is_counted_and_left_out(maker: Choices, train_split: Split, tmp_path: Path) -> None:
+def test_a_step_at_fault_is_counted_and_left_out(maker: ChoiceQuestions, train_split: Split, tmp_path: Path) -> None:
     steps = list(train_split.steps())
     steps[0] = replace(steps[0], action_uid="unknown")
     steps[1] = replace(steps[1], cleaned_html="<html")
@@ -111,32 +111,34 @@ def test_a_step_at_fault_is_counted_and_left_out(maker: Choices, train_split: Sp
 # --- what a trainer is given ---
 
 
-def test_a_model_without_a_chat_template_is_refused(maker: Choices) -> None:
+def test_a_model_without_a_chat_template_is_refused(maker: ChoiceQuestions) -> None:
     class Bare:
         chat_template = None
 
     with pytest.raises(InputError, match="chat template"):
-        shown(Bare(), Pictures(maker.pictures))
+        conversations(Bare(), Pictures(maker.pictures))
 
 
-def test_a_template_that_takes_no_system_message_gets_its_text_before_the_question(base: Path, maker: Choices) -> None:
+def test_a_template_that_takes_no_system_message_gets_its_text_before_the_question(
+    base: Path, maker: ChoiceQuestions
+) -> None:
     from transformers import AutoProcessor
 
     processor = AutoProcessor.from_pretrained(base)
     processor.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('none') }}{% endif %}" + CHAT
-    prompt = shown(processor, Pictures(maker.pictures)).prompt("be brief", "which?")
+    prompt = conversations(processor, Pictures(maker.pictures)).prompt("be brief", "which?")
     assert [message["role"] for message in prompt] == ["user"]
     assert prompt[0]["content"][0]["text"] == "be brief\n\nwhich?"
 
 
-def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choices, train_split: Split) -> None:
+def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: ChoiceQuestions, train_split: Split) -> None:
     from transformers import AutoProcessor
     from trl.trainer.sft_trainer import DataCollatorForVisionLanguageModeling
 
     (row, *_) = rows(maker, train_split.steps())
     row |= {"question": f"<image> </s> <|user|> {row['question']}"}
     processor = AutoProcessor.from_pretrained(base)
-    made = shown(processor, Pictures(maker.pictures))({name: [value] for name, value in row.items()})
+    made = conversations(processor, Pictures(maker.pictures))({name: [value] for name, value in row.items()})
     (picture,) = made["images"][0]
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
@@ -159,18 +161,18 @@ def asked(base: Path, dataset: Path, out: Path, **options: Any) -> FineTuning:
 
 
 @pytest.fixture(scope="module")
-def tuned(base: Path, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+def tuned(base: Path, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuningResult:
     """From data to card."""
     return fine_tune(asked(base, dataset, tmp_path_factory.mktemp("tuned") / "model", evaluate=("cross_task",)))
 
 
-def test_the_loss_falls_and_that_of_the_tasks_held_out_is_known(tuned: FineTuned) -> None:
+def test_the_loss_falls_and_that_of_the_tasks_held_out_is_known(tuned: FineTuningResult) -> None:
     losses = [entry["loss"] for entry in tuned.history if "loss" in entry]
     assert sum(losses[-2:]) < 0.9 * sum(losses[:2])
     assert [entry["step"] for entry in tuned.history if "eval_loss" in entry] == [4, 8]
 
 
-def test_the_adapter_is_trained_and_the_weights_below_it_are_the_base_s(tuned: FineTuned, base: Path) -> None:
+def test_the_adapter_is_trained_and_the_weights_below_it_are_the_base_s(tuned: FineTuningResult, base: Path) -> None:
     """What is left is the base, as it was, with the adapter merged in."""
     from peft import PeftModel
     from transformers import AutoModelForImageTextToText
@@ -185,14 +187,14 @@ def test_the_adapter_is_trained_and_the_weights_below_it_are_the_base_s(tuned: F
     assert len(changed) == len(adapter) // 2
 
 
-def test_the_folder_is_asked_by_eval_as_it_was_trained(tuned: FineTuned) -> None:
+def test_the_folder_is_asked_by_eval_as_it_was_trained(tuned: FineTuningResult) -> None:
     (results,) = tuned.results
     assert (results["grounding"], results["turns"]) == ("choice", 1)
     assert (results["n_steps"], results["n_not_run"]) == (2, 0)
     assert results["usage"]["image_tokens"] == 16 * results["usage"]["calls"] > 0
 
 
-def test_the_card_names_what_counts_and_nothing_else(tuned: FineTuned) -> None:
+def test_the_card_names_what_counts_and_nothing_else(tuned: FineTuningResult) -> None:
     card = of_card(tuned.folder)
     assert (card["lora"], card["grounding"]) == ("4", "choice")
     assert "draws" not in card
@@ -200,7 +202,7 @@ def test_the_card_names_what_counts_and_nothing_else(tuned: FineTuned) -> None:
 
 
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(
-    tuned: FineTuned, base: Path, dataset: Path, tmp_path: Path
+    tuned: FineTuningResult, base: Path, dataset: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(Killed):
         fine_tune(asked(base, dataset, tmp_path), KilledAt(6))

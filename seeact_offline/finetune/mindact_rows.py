@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.finetune.baseline import FineTuning
-from seeact_offline.finetune.data import EPOCH, Made, StepRows, check_scores, mapped, open_scores
-from seeact_offline.finetune.drawing import HELD_OUT, Pool, draw, pool_of
+from seeact_offline.finetune.draws import HELD_OUT, Pool, draw, pool_of
 from seeact_offline.finetune.examples import Encoder, check_pack, cut_counts, example
-from seeact_offline.finetune.pictures import PLACE, open_pictures, place_columns, span_of
+from seeact_offline.finetune.page_pictures import PLACE, open_pictures, place_columns, span_of
 from seeact_offline.finetune.recipe import NEW_TOKENS, Recipe
+from seeact_offline.finetune.training_rows import EPOCH, RowCounts, StepRows, check_scores, map_in_order, open_scores
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
@@ -61,7 +61,7 @@ class MultiChoice:
                 page, pool = self._usable(step)
                 yield self._step_rows(encoder, step, page, pool)
             except StepError as error:
-                yield StepRows(Made(left_out=Counter([error.name])))
+                yield StepRows(RowCounts(left_out=Counter([error.name])))
 
     def words(self, part: Shard) -> list[str]:
         """A question with its answer of each step that is trained on: what a tokenizer is learnt from."""
@@ -113,19 +113,19 @@ class MultiChoice:
             columns += place_columns(step, [drawn.ids for drawn in draws])
         batch = pa.record_batch(columns, schema=self.schema)
         if held_out:
-            return StepRows(Made(held_out_steps=1), batch)
-        return StepRows(Made(steps=1, questions=len(rows), cuts=cut_counts(rows)), batch)
+            return StepRows(RowCounts(held_out_steps=1), batch)
+        return StepRows(RowCounts(steps=1, questions=len(rows), cuts=cut_counts(rows)), batch)
 
 
 def words_of(parts: Sequence[Shard], maker: MultiChoice, processes: int) -> list[str]:
     """Those of all parts, in order."""
-    return [text for texts in mapped(maker.words, parts, processes) for text in texts]
+    return [text for texts in map_in_order(maker.words, parts, processes) for text in texts]
 
 
 def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
     """Without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a score file that
     lacks steps, or that is not asked for."""
-    recipe = asked.settings
+    recipe = asked.resolved_recipe
     pack = open_pack(asked.prompts, "mindact", variant="seq2seq")
     check_pack(pack)
     if (asked.scores is None) != (recipe.hard_negatives is None):
@@ -136,7 +136,7 @@ def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
     return MultiChoice(recipe, pack, None, asked.scores)
 
 
-def asked_of_trained(recipe: Recipe) -> dict[str, Any]:
+def evaluation_fields(recipe: Recipe) -> dict[str, Any]:
     """Fields of `EvalConfig`: the full elimination, with questions as long as those trained on."""
     return {
         "grounding": "mindact",

@@ -48,7 +48,7 @@ class Pictures:
 
     def page(self, key: StepKey) -> PagePicture:
         """Raises KeyError for a step whose picture was not kept."""
-        return PagePicture(_Kept(self._file.get_batch(self._places[str(key)])["screenshot"][0].as_py()))
+        return PagePicture(_EncodedPicture(self._file.get_batch(self._places[str(key)])["screenshot"][0].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:
         """What a model is shown with a group, pixel for pixel. Raises RowError `bad_screenshot`."""
@@ -79,7 +79,7 @@ open_pictures = cache(Pictures)
 """A process opens a file once, however many parts it makes."""
 
 
-class _Kept:
+class _EncodedPicture:
     """One encoded picture."""
 
     def __init__(self, content: bytes) -> None:

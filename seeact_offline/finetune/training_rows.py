@@ -39,7 +39,7 @@ U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RowCounts:
     """What became of the data."""
 
     steps: int = 0
@@ -52,8 +52,8 @@ class Made:
     cuts: Counter[str] = field(default_factory=Counter)
     """Of the questions, by the names of CUTS."""
 
-    def __add__(self, other: Made) -> Made:
-        return Made(
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(
             self.steps + other.steps,
             self.held_out_steps + other.held_out_steps,
             self.questions + other.questions,
@@ -61,12 +61,12 @@ class Made:
             self.cuts + other.cuts,
         )
 
-    def named(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         counted = {"steps": self.steps, "held_out_steps": self.held_out_steps, "questions": self.questions}
         return counted | {"left_out": dict(sorted(self.left_out.items())), "cuts": {n: self.cuts[n] for n in CUTS}}
 
     @classmethod
-    def of_named(cls, named: Mapping[str, Any]) -> Made:
+    def from_dict(cls, named: Mapping[str, Any]) -> RowCounts:
         return cls(**{**named, "left_out": Counter(named["left_out"]), "cuts": +Counter(named["cuts"])})
 
 
@@ -74,7 +74,7 @@ class Made:
 class StepRows:
     """What became of one step."""
 
-    made: Made
+    made: RowCounts
     batch: pa.RecordBatch | None = None
     """All its questions; None: it is left out."""
 
@@ -128,7 +128,7 @@ def parts_of(split: Split) -> list[Shard]:
 
 def prepare(
     parts: Sequence[Shard], maker: QuestionMaker, folder: Path, identity: Mapping[str, Any], processes: int
-) -> Made:
+) -> RowCounts:
     """Writes the questions into `folder`, unless they are there. `identity`: what they depend on, as JSON can hold it."""
     known = _ready(folder)
     wanted = json.loads(json.dumps(identity))
@@ -137,13 +137,13 @@ def prepare(
         for old in (folder / READY, *folder.glob("*.arrow")):
             old.unlink(missing_ok=True)
         jobs = [(part, maker, folder / f"part-{number:05d}.arrow") for number, part in enumerate(parts)]
-        made = sum(mapped(_write_part, jobs, processes), Made())
-        known = {"identity": wanted, "made": made.named()}
+        made = sum(map_in_order(_write_part, jobs, processes), RowCounts())
+        known = {"identity": wanted, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(known, indent=2) + "\n")
-    return Made.of_named(known["made"])
+    return RowCounts.from_dict(known["made"])
 
 
-def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> Made:
+def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> RowCounts:
     part, maker, path = job
     made = []
 
@@ -155,10 +155,10 @@ def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> Made:
                     stream.write_batch(step.batch)
 
     write_whole(path, write)
-    return sum(made, Made())
+    return sum(made, RowCounts())
 
 
-def mapped(work: Callable[[T], U], jobs: Sequence[T], processes: int) -> Iterable[U]:
+def map_in_order(work: Callable[[T], U], jobs: Sequence[T], processes: int) -> Iterable[U]:
     """In the order of the jobs. Processes are started anew: threads that torch has begun must not be copied."""
     if processes == 1 or len(jobs) < 2:
         yield from map(work, jobs)
@@ -205,7 +205,7 @@ def epochs_of(table: Any) -> np.ndarray[Any, Any]:
 
 
 def open_rows(folder: Path) -> Any:
-    """All rows of a prepared folder, as a memory-mapped `datasets.Dataset`."""
+    """All rows of a prepared folder, as a memory-map_in_order `datasets.Dataset`."""
     from datasets import Dataset, concatenate_datasets
 
     with _quiet():

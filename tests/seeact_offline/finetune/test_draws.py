@@ -1,4 +1,4 @@
-"""Which elements a training question offers."""
+"""The elements that a training question offers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.finetune.drawing import Pool, draw, pool_of
+from seeact_offline.finetune.draws import Pool, draw, pool_of
 from seeact_offline.finetune.recipe import HARD_SHARE, Recipe, Running
 from seeact_offline.records import Candidate, InputError, Operation, Step, StepKey
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,11 +16,11 @@ from typing import Any
 
 from seeact_offline.files.whole import replace_text
 from seeact_offline.finetune.baseline import FineTuning
-from seeact_offline.finetune.data import EpochRows
-from seeact_offline.finetune.drawing import HELD_OUT
-from seeact_offline.finetune.evaluation import answer_metrics
+from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.recipe import NEW_TOKENS, Recipe, Running
+from seeact_offline.finetune.training_rows import EpochRows
 from seeact_offline.records import InputError
+from seeact_offline.replies.elimination_answer import read_answer
 
 CHECKPOINTS = "checkpoints"
 IGNORED = -100
@@ -99,7 +99,7 @@ def _is_whole(checkpoint: Path) -> bool:
     return True
 
 
-def speaks() -> bool:
+def is_main_process() -> bool:
     """Whether this process, of the several that may train together, writes and tells."""
     return os.environ.get("RANK", "0") == "0"
 
@@ -136,13 +136,13 @@ def _save(trainer: Any, out: Path) -> None:
     """The trained weights, whole, in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added."""
     model = trainer.model
     if hasattr(model, "merge_and_unload"):
-        if speaks():
+        if is_main_process():
             model.save_pretrained(out / "adapter")
             model.merge_and_unload().save_pretrained(out)
     else:
         # by the Trainer, which knows how the weights are spread over devices
         trainer.save_model(str(out))
-    if speaks():
+    if is_main_process():
         trainer.processing_class.save_pretrained(out)
         (out / "training_args.bin").unlink(missing_ok=True)
 
@@ -163,7 +163,7 @@ def seq2seq_trainer(
     """
     import transformers
 
-    recipe = asked.settings
+    recipe = asked.resolved_recipe
     train, held_out = EpochRows(table), EpochRows(table, HELD_OUT)
     tokenizer = getattr(processor, "tokenizer", processor)
 
@@ -203,10 +203,41 @@ def seq2seq_trainer(
     )
     # so that it counts a step's tokens for `compute_loss`
     trainer.model_accepts_loss_kwargs = True
-    return telling(trainer, tell)
+    return report_logs(trainer, tell)
 
 
-def telling(trainer: Any, tell: Callable[[str], None]) -> Any:
+def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
+    """Of the Trainer's generated and right answers: shares of right letters, and of wholly right answers."""
+
+    def measure(found: Any) -> dict[str, float]:
+        said, right = (_texts(tokenizer, ids) for ids in (found.predictions, found.label_ids))
+        return multichoice_accuracy(said, right)
+
+    return measure
+
+
+def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+    """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too. Texts as T5 writes them."""
+    pairs = [
+        (read_answer(one, "seq2seq"), read_answer(other, "seq2seq")) for one, other in zip(said, right, strict=True)
+    ]
+    letters = sum(one.letter == other.letter for one, other in pairs)
+    return {
+        "letter_accuracy": letters / len(pairs),
+        "answer_accuracy": sum(one == other for one, other in pairs) / len(pairs),
+    }
+
+
+def _texts(tokenizer: Any, ids: Any) -> list[str]:
+    import numpy as np
+
+    # what is beyond an answer's end is marked by -100
+    filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
+    texts: list[str] = tokenizer.batch_decode(filled, skip_special_tokens=True)
+    return texts
+
+
+def report_logs(trainer: Any, tell: Callable[[str], None]) -> Any:
     """The trainer, which calls `tell` with a line a log in place of printing it."""
     import transformers
 
@@ -224,7 +255,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
     """Of this class of TrainingArguments. `more`: what only it has."""
     import torch
 
-    recipe, running = asked.settings, asked.running
+    recipe, running = asked.resolved_recipe, asked.running
     cuda = torch.cuda.is_available()
     share = recipe.batch, int(os.environ.get("WORLD_SIZE", "1")), None if cuda else ON_CPU
     # newer versions of transformers have another name for it

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.finetune.data import (
+from seeact_offline.finetune.draws import HELD_OUT, Draw, draw, pool_of
+from seeact_offline.finetune.examples import Encoder, check_pack, check_tokenizer, example
+from seeact_offline.finetune.mindact_rows import MultiChoice
+from seeact_offline.finetune.recipe import Recipe
+from seeact_offline.finetune.training_rows import (
     EpochRows,
-    Made,
+    RowCounts,
     check_scores,
     held_out_tasks,
     open_rows,
     parts_of,
     prepare,
 )
-from seeact_offline.finetune.drawing import HELD_OUT, Draw, draw, pool_of
-from seeact_offline.finetune.examples import Encoder, check_pack, check_tokenizer, example
-from seeact_offline.finetune.multichoice import MultiChoice
-from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
@@ -40,7 +40,7 @@ def pack() -> PromptPack:
     return open_pack("seeact", "mindact", variant="seq2seq")
 
 
-def made_in(folder: Path, split: Split, maker: MultiChoice, processes: int = 1) -> Made:
+def made_in(folder: Path, split: Split, maker: MultiChoice, processes: int = 1) -> RowCounts:
     return prepare(parts_of(split), maker, folder, {"seed": maker.recipe.seed}, processes)
 
 
@@ -156,7 +156,7 @@ def test_hard_negatives_come_from_the_score_file(
 def test_any_number_of_processes_leaves_the_same_files(
     tmp_path: Path, train_split: Split, tokenizer: Any, pack: PromptPack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seeact_offline.finetune.data.PART_ROWS", 3)
+    monkeypatch.setattr("seeact_offline.finetune.training_rows.PART_ROWS", 3)
     for processes in (1, 2):
         made_in(tmp_path / str(processes), train_split, MultiChoice(RECIPE, pack, tokenizer), processes)
     one, two = (sorted((tmp_path / name).iterdir()) for name in ("1", "2"))
