@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ BEGINNING = 4_000_000
 
 
 def notes() -> dict[str, str]:
-    """What imports count, and what each count means."""
+    """The counts of imports, with their meanings."""
     meanings = dict(NOTES)
     for importer in IMPORTERS.values():
         meanings |= importer.notes
@@ -73,19 +74,13 @@ def _beginning(path: Path) -> Any:
     line = begun.partition("\n")[0]
     if begun.startswith("["):
         return _first_entry(begun)
-    if begun.startswith(("{", '"')) and (value := _unwrapped(line)) is not None:
-        return value
+    if begun.startswith(("{", '"')):
+        with suppress(FormatError):
+            value = read_json(line)
+            return read_json(value) if isinstance(value, str) else value
     try:
         return tuple(next(csv.reader([line]), []))
     except csv.Error:
-        return None
-
-
-def _unwrapped(line: str) -> Any:
-    try:
-        value = read_json(line)
-        return read_json(value) if isinstance(value, str) else value
-    except FormatError:
         return None
 
 

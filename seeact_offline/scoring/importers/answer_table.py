@@ -1,4 +1,4 @@
-"""A plain table of answers, CSV with a header or JSON lines: for everyone whose format is not known here.
+"""A plain table of answers, CSV with a header or JSON lines, for any other format.
 
 Columns: `annotation_id`, `action_uid`, `op`, `value`, and any of `element_id`, `point` ("x,y", or two columns `x`
 and `y`) and `box` ("x,y,w,h", which counts by its middle). Places are in pixels of the page, or in one of UNITS.
@@ -37,9 +37,9 @@ NOTES = {
     "likely_per_mille": "points that all lie within 1,000 x 1,000 of larger pages: if they are thousandths, name --points per-mille",
 }
 UNITS: Mapping[str, float | None] = {"pixels": None, "fraction": 1.0, "per-mille": 1000.0}
-"""Unit of a place -> how many of them a page is wide and high; None: as many as its pixels."""
+"""Unit of a place -> width and height of a page in it; None: those in pixels."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What other tables have in place of commas."""
+"""Separators of other tables."""
 SHOWN_CHARS = 200
 """Of the columns in an error."""
 
@@ -47,7 +47,8 @@ SHOWN_CHARS = 200
 def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswers:
     """`points`: one of UNITS."""
     source = sources["run"]
-    found = json_rows(source) if _is_json(source) else _csv_rows(source)
+    is_json = next((line.text.lstrip()[:1] == "{" for line in lines(source)), False)
+    found = json_rows(source) if is_json else _csv_rows(source)
     names = {name: None for row in found.rows for name in row.values}
     _check_columns(source, list(names or _first_names(source)))
     first, problems = found.first_of_each()
@@ -75,17 +76,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _first_names(source: Source) -> Iterable[str]:
-    """Those of the first line, of a table whose rows cannot be read."""
+    """The names in the first line of a table whose rows cannot be read."""
     line = next((line.text for line in lines(source)), "")
     try:
         value = read_json(line)
         return value if isinstance(value, dict) else ()
     except FormatError:
         return _header(source, line)
-
-
-def _is_json(source: Source) -> bool:
-    return next((line.text.lstrip()[:1] == "{" for line in lines(source)), False)
 
 
 def _csv_rows(source: Source) -> SourceRows:
@@ -132,21 +129,16 @@ def _records(found: Sequence[Line], width: int) -> Iterator[tuple[Line, list[str
             begun, is_good = at, True
             reader = csv.reader((f"{found[n].text}\n" for n in range(begun, len(found))), strict=True)
             while is_good and at < len(found):
-                cells = _next(reader)
+                try:
+                    cells = next(reader, [])
+                except csv.Error:
+                    cells = []
                 end = begun + reader.line_num
                 is_good = len(cells) == width or end == at + 1
                 yield found[at], cells if is_good else []
                 at = end if is_good else at + 1
     finally:
         csv.field_size_limit(limit)
-
-
-def _next(reader: Iterator[list[str]]) -> list[str]:
-    """Its next row; none where it cannot be read."""
-    try:
-        return next(reader, [])
-    except csv.Error:
-        return []
 
 
 def _answer(row: SourceRow, unit: float | None) -> Answer:
@@ -158,15 +150,13 @@ def _answer(row: SourceRow, unit: float | None) -> Answer:
     op = op.upper() if op.upper() in OPERATIONS else op
 
     def answer(truth: Truth) -> Prediction:
-        at = point if point is None or unit is None else _in_pixels(point, unit, truth.picture_size)
+        at, page = point, truth.picture_size
+        if point is not None and unit is not None:
+            at = None if page is None else (point[0] * page[0] / unit, point[1] * page[1] / unit)
         notes = (("bad_point", 1),) if is_bad or (point and not at) else ()
         return Prediction(truth.key, (), element, op, value, point=at, notes=notes)
 
     return answer
-
-
-def _in_pixels(point: tuple[float, float], unit: float, page: tuple[int, int] | None) -> tuple[float, float] | None:
-    return None if page is None else (point[0] * page[0] / unit, point[1] * page[1] / unit)
 
 
 def doubt(places: Sequence[tuple[tuple[float, float], tuple[int, int]]]) -> str | None:
@@ -183,7 +173,9 @@ def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]
     for name in ("point", "box"):
         given = values.get(name)
         if given not in (None, "", []):
-            found = numbers(given) if name == "point" else _middle(given)
+            area = box(given) if name == "box" else None
+            middle = None if area is None else (area.x + area.w / 2, area.y + area.h / 2)
+            found = numbers(given) if name == "point" else middle
             if found is None or len(found) != 2 or not is_finite(found):
                 return None, True
             return (found[0], found[1]), False
@@ -194,11 +186,6 @@ def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]
     if x is None or y is None or not is_finite((x, y)):
         return None, True
     return (x, y), False
-
-
-def _middle(value: object) -> tuple[float, float] | None:
-    found = box(value)
-    return None if found is None else (found.x + found.w / 2, found.y + found.h / 2)
 
 
 def _looks(first: Any) -> bool:

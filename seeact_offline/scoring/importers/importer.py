@@ -1,4 +1,4 @@
-"""What an importer is, and what it finds in other people's files."""
+"""Importers, and the contents of other people's files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NOTES = {
     "negative_point": "steps whose point has a coordinate below 0",
     "other_operation": "steps whose operation is none of CLICK, TYPE and SELECT; it stays as it is written",
 }
-"""What any import counts, and what each count means."""
+"""The counts of any import, with their meanings."""
 
 Answer = Callable[[Truth], Prediction]
-"""What a file says of a step, once the step is known."""
+"""The prediction of a file for a step, once the step is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Source:
     """A file or folder that the user named."""
 
     argument: str
-    """What named it, for errors."""
+    """The argument that named it, for errors."""
     path: Path
 
 
@@ -40,7 +40,7 @@ class Problem:
     """Something that was left out."""
 
     name: str
-    """As counted: one of the notes."""
+    """The name that it is counted by: one of the notes."""
     where: str
     """For people: the line, the file, the step."""
     of_step: bool = True
@@ -49,45 +49,45 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswers:
-    """What is in the files of one import."""
+    """The content of the files of one import."""
 
     answers: Mapping[str, Answer]
     """Step, as `ANNOTATION-ID_ACTION-UID` -> its answer."""
     problems: Sequence[Problem]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What results name of the run, beside what every import has."""
+    """Settings of the run beyond those of every import."""
     truths: Sequence[Truth] | None = None
-    """Where the files themselves say what is right: the steps in order. None: a data set has to."""
+    """The steps in order, where the files hold the right answers. None: a data set does."""
     is_grounded: bool = True
     """False: the answers name no element and no place, so that only the operation is scored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """All that the rest of the program knows of a format."""
+    """The declaration of a format."""
 
     name: str
     what: str
     """In words, as in "expected ..., got ..."."""
     protocol: str
-    """By which it is scored unless another is named."""
+    """The protocol that scores it unless another is named."""
     read: Callable[..., ImportedAnswers]
     """From the sources by argument, and `options` by name. Raises InputError for a file that cannot be read, WrongFormat for
     one of another kind."""
     looks: Callable[[Any], bool]
     """Whether a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
     needs: tuple[str, ...] = ("run",)
-    """Arguments that name its files."""
+    """Arguments that name its required files."""
     takes: tuple[str, ...] = ()
-    """Those that may be left out."""
+    """Arguments that name its optional files."""
     options: tuple[str, ...] = ()
-    """Names of what `read` can be told beside the sources."""
+    """Names of the options of `read`."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What it counts beside NOTES, and what each count means."""
+    """Its counts beyond NOTES, with their meanings."""
 
 
 class WrongFormat(Exception):
-    """A file that has nothing of what the format is read for."""
+    """A file without anything that the format is read for."""
 
     def __init__(self, source: Source, wanted: str, found: str = "") -> None:
         """`found`: the file's content, as in "a.csv with ..."; empty: only what it looks like is told."""

@@ -1,4 +1,4 @@
-"""MindAct's `*_outputs_topK.json`, every round of its elimination, and `*_predictions_topK.json`, what came of it.
+"""MindAct's `*_outputs_topK.json`, every round of its elimination, and `*_predictions_topK.json`, their outcomes.
 
 Both are lists with an entry a step, which begins with `ANNOTATION-ID_ACTION-UID`.
 Source: Mind2Web's released evaluation, commit 1b7c323.
@@ -7,8 +7,9 @@ Source: Mind2Web's released evaluation, commit 1b7c323.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
@@ -33,7 +34,11 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     finals = [one for one in entries if _is_final(one)]
     if not rounds and not finals:
         raise WrongFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
-    is_fitting, read_entry = (_is_output, _reader(source, rounds)) if len(rounds) > len(finals) else (_is_final, _final)
+    # replies of a chat model hold `Answer:`; those of T5 begin with their letter
+    of_chat = any("Answer:" in reply.reply for entry in rounds for reply in _rounds(entry[1]))
+    named = _NAMED_K.search(source.path.name)
+    top_k = int(named[1]) if named else TOP_K
+    is_fitting = _is_output if len(rounds) > len(finals) else _is_final
     answers: dict[str, Answer] = {}
     problems = [] if is_utf8 else [Problem("not_utf8", source.path.name)]
     for place, entry in enumerate(entries, 1):
@@ -43,7 +48,11 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
         elif entry[0] in answers:
             problems.append(Problem("duplicate_step", f"{entry[0]} again in {where}"))
         else:
-            answers[entry[0]] = read_entry(entry)
+            answers[entry[0]] = (
+                partial(_eliminated, _rounds(entry[1]), of_chat, top_k)
+                if is_fitting is _is_output
+                else partial(_final, entry)
+            )
     return ImportedAnswers(answers, problems)
 
 
@@ -69,13 +78,13 @@ def _is_output(entry: Any) -> bool:
     return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], list)
 
 
-# --- what came of it ---
+# --- final predictions ---
 
 
-def _final(entry: Sequence[Any]) -> Answer:
+def _final(entry: Sequence[Any], truth: Truth) -> Prediction:
     """An empty element is none, and its action is empty as well."""
     op, _, value = text(entry[2]).partition(" ")
-    return lambda truth: Prediction(truth.key, (), text(entry[1]) or None, op, value)
+    return Prediction(truth.key, (), text(entry[1]) or None, op, value)
 
 
 # --- every round ---
@@ -93,7 +102,7 @@ class _Round:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadReply:
     """A reply as MindAct reads it."""
 
     letter: str
@@ -101,16 +110,8 @@ class _Read:
     value: str
 
 
-def _reader(source: Source, entries: Sequence[Any]) -> Callable[[Sequence[Any]], Answer]:
-    """Replies of a chat model hold `Answer:`; those of T5 begin with their letter."""
-    of_chat = any("Answer:" in reply.reply for entry in entries for reply in _rounds(entry[1]))
-    named = _NAMED_K.search(source.path.name)
-    top_k = int(named[1]) if named else TOP_K
-    return lambda entry: lambda truth: _eliminated(truth, _rounds(entry[1]), of_chat, top_k)
-
-
 def _rounds(found: Sequence[Any]) -> list[_Round]:
-    """Those that can be read; a step that was not asked has none."""
+    """The rounds that can be read; a step that was not asked has none."""
     rounds = []
     for one in found:
         try:
@@ -122,7 +123,7 @@ def _rounds(found: Sequence[Any]) -> list[_Round]:
     return rounds
 
 
-def _eliminated(truth: Truth, rounds: Sequence[_Round], of_chat: bool, top_k: int) -> Prediction:
+def _eliminated(rounds: Sequence[_Round], of_chat: bool, top_k: int, truth: Truth) -> Prediction:
     """The winner of the rounds.
 
     Each round takes its candidates from the queue, and its winner goes to the queue's end. With nothing left in the queue
@@ -160,16 +161,12 @@ def _eliminated(truth: Truth, rounds: Sequence[_Round], of_chat: bool, top_k: in
     )
 
 
-def _read(reply: str, of_chat: bool) -> _Read:
+def _read(reply: str, of_chat: bool) -> _ReadReply:
     """A chat model's first `Answer: A` to `F`, none counting as A; or T5's first character. The value is kept as it is."""
     answer = _ANSWER.search(reply)
     letter = (answer[1] if answer else "A") if of_chat else (reply.strip()[:1] or "A")
     action, value = _ACTION.search(reply), _VALUE.search(reply)
-    return _Read(letter, action[1] if action else "", value[1].strip() if value else "")
-
-
-def _looks(first: Any) -> bool:
-    return isinstance(first, list) and (_is_final(first) or _is_output(first))
+    return _ReadReply(letter, action[1] if action else "", value[1].strip() if value else "")
 
 
 IMPORTER = Importer(
@@ -177,6 +174,6 @@ IMPORTER = Importer(
     what="MindAct's outputs or predictions",
     protocol="mindact",
     read=read,
-    looks=_looks,
+    looks=lambda first: _is_final(first) or _is_output(first),
     notes=NOTES,
 )

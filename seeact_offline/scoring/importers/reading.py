@@ -1,4 +1,4 @@
-"""Other people's values and lines: nothing is believed, and what cannot be read is a named problem."""
+"""Other people's values and lines: nothing is trusted, and each unreadable one is a named problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """The rows of a file, in its order, and what was left out."""
+    """The rows of a file in its order, and the problems of lines that were left out."""
 
     rows: list[SourceRow]
     problems: list[Problem]
@@ -91,7 +91,7 @@ def lines(source: Source) -> Iterator[Line]:
 
 
 def decoded(content: bytes) -> tuple[str, bool]:
-    """The text, and whether all of it is UTF-8: what is not is replaced."""
+    """The text, and whether all of it is UTF-8; other bytes are replaced."""
     try:
         return content.decode(), True
     except UnicodeDecodeError:

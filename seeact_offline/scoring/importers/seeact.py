@@ -32,7 +32,7 @@ EXPERIMENTS = {
     "image_annotation": "annotation", "2api": "annotation",
     "element_attributes": "attributes", "3api": "attributes",
 }  # fmt: skip
-"""What the released code calls its experiments -> our strategies."""
+"""The released code's names of experiments, with our strategies."""
 NOTES = {
     "no_choices": "groups whose query lists no choices, so that no element can be told",
     "unanswered_group": "groups without a prediction",
@@ -42,13 +42,15 @@ NOTES = {
 
 
 def read(sources: Mapping[str, Source], grounding: str | None = None) -> ImportedAnswers:
-    """`grounding`: the strategy of which the replies are; None: it is told by the files."""
+    """`grounding`: the strategy of the replies; None: the files tell it."""
     files = _prediction_files(sources["run"])
     steps = [_read_step(file) for file in files]
-    strategy = grounding or EXPERIMENTS.get(files[0].stem.removeprefix("prediction-")) or _strategy(steps)
+    groups = [group for step in steps for group in step.groups]
+    described = "attributes" if 2 * sum(group.names_type for group in groups) > len(groups) else "choice"
+    strategy = grounding or EXPERIMENTS.get(files[0].stem.removeprefix("prediction-")) or described
     answers: dict[str, Answer] = {}
     problems = [problem for step in steps for problem in step.problems]
-    # what is known of some steps says nothing of all
+    # ranks of some steps say nothing of all
     has_ranks = all(step.ranked for step in steps if step.groups)
     for step in steps:
         if step.key in answers:
@@ -58,12 +60,6 @@ def read(sources: Mapping[str, Source], grounding: str | None = None) -> Importe
         else:
             problems.append(Problem("bad_row", f"{step.where}: no prediction can be read"))
     return ImportedAnswers(answers, problems, {"merge": MERGE, "strategy": strategy})
-
-
-def _strategy(steps: Sequence[_Step]) -> str:
-    groups = [group for step in steps for group in step.groups]
-    n_described = sum(group.names_type for group in groups)
-    return "attributes" if 2 * n_described > len(groups) else "choice"
 
 
 def _prediction_files(source: Source) -> list[Path]:
@@ -104,7 +100,7 @@ class _Step:
     """Those that were answered."""
     n_queries: int
     ranked: tuple[str, ...]
-    """What was offered, best first; empty where the queries give no ranks."""
+    """Elements offered, best first; empty where the queries give no ranks."""
     problems: tuple[Problem, ...]
 
 
@@ -135,7 +131,7 @@ def _read_step(file: Path) -> _Step:
     key = next((key for row in queries.rows if (key := step_of(row.values))), file.parent.name)
     rows, problems = _answered(said.rows, len(queries.rows))
     groups = tuple(
-        _Group(place, _offered(query.values), _texts(rows[place]), _names_type(rows[place]))
+        _Group(place, _offered(query.values), _texts(rows[place]), _has_element_type(rows[place]))
         for place, query in enumerate(queries.rows)
         if place in rows
     )
@@ -181,7 +177,7 @@ def _texts(row: SourceRow, name: str = "gpt_output") -> tuple[str, ...]:
     return tuple(map(text, given)) if isinstance(given, list) else (text(given),) if given else ()
 
 
-def _names_type(row: SourceRow) -> bool:
+def _has_element_type(row: SourceRow) -> bool:
     return any("ELEMENT TYPE" in one.upper() for one in (*_texts(row), *_texts(row, "prompt")))
 
 

@@ -25,7 +25,7 @@ from seeact_offline.scoring.importers.reading import (
 )
 
 SPLITS = {"task": "cross_task", "website": "cross_website", "domain": "cross_domain"}
-"""What the samples call our splits."""
+"""The samples' names of splits, with ours."""
 NOTES = {
     "block_without_target": "steps whose plan names a part of the page without a target: no answer can be right",
     "no_description": "steps whose plan describes no element, so that no answer was asked for",
@@ -79,7 +79,7 @@ def _plans(source: Source, samples: Mapping[str, SourceRow]) -> tuple[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Answers by step. In files without ids the plan's own row serves where it holds an output."""
+    """Answers by step. Without ids in the file, the plan's own row is the answer where it holds an output."""
 
     by_id: Mapping[str, SourceRow]
     by_step: Mapping[str, SourceRow]
@@ -135,11 +135,13 @@ class _Step:
         page = boxes(sample.get("bbox"))
         ids = [f"box{i}" for i in range(len(page) or len(self._target_blocks or ()))]
         before = sample.get("previous_actions")
+        answer = self.answer if self._is_asked else None
+        in_block = (self._target_blocks or {}).get(str(self.plan.get("ans_block")))
         return Truth(
             key=StepKey(text(sample["annotation_id"]), text(sample["action_uid"])),
             operation=Operation(text(sample.get("operation")), text(sample.get("value"))),
             positives=frozenset(ids),
-            boxes=self._answered_boxes() if self._asked and self.answer is not None else page,
+            boxes=page if answer is None else boxes(answer.get("bbox") or in_block),
             website=text(sample.get("website")),
             domain=text(sample.get("domain")),
             target=next(iter(ids), None),
@@ -153,7 +155,15 @@ class _Step:
         op, value = text(self.plan.get("gpt_action")), text(self.plan.get("gpt_value"))
         if not self.is_grounded:
             return Prediction(truth.key, (), None, op, value)
-        at = self._place()
+        at = place(self.answer) if self._is_asked and self.answer is not None else Place()
+        given = self.sample.get("bbox")
+        notes = {
+            "block_without_target": int(not self._shows_target),
+            "no_description": int(self._lacks_description),
+            "no_answer": int(self._is_asked and self.answer is None),
+            "bad_target_box": len(given) - len(boxes(given)) if isinstance(given, list) and _is_many(given) else 0,
+            "empty_output": int(at.is_empty),
+        }
         return Prediction(
             key=truth.key,
             groups=(),
@@ -163,15 +173,13 @@ class _Step:
             failure=at.failure,
             detail=at.detail,
             point=at.point,
-            notes=tuple(
-                sorted((name, n) for name, n in {**self._notes(), "empty_output": int(at.is_empty)}.items() if n)
-            ),
-            reachable=self._asked,
+            notes=tuple(sorted((name, n) for name, n in notes.items() if n)),
+            reachable=self._is_asked,
         )
 
     @property
-    def _asked(self) -> bool:
-        """Whether the grounder was asked, which it is where its answer can be right. What the plan does not say is no reason."""
+    def _is_asked(self) -> bool:
+        """Whether the grounder was asked, which it is where its answer can be right. A gap in the plan is no reason not to."""
         return self._shows_target and not self._lacks_description
 
     @property
@@ -187,26 +195,6 @@ class _Step:
     def _target_blocks(self) -> Values | None:
         found = self.sample.get("target_blocks", self.plan.get("target_blocks"))
         return found if isinstance(found, dict) else None
-
-    def _block_boxes(self) -> object:
-        return (self._target_blocks or {}).get(str(self.plan.get("ans_block")))
-
-    def _answered_boxes(self) -> tuple[Box, ...]:
-        return boxes((self.answer or {}).get("bbox") or self._block_boxes())
-
-    def _notes(self) -> dict[str, int]:
-        given = self.sample.get("bbox")
-        return {
-            "block_without_target": int(not self._shows_target),
-            "no_description": int(self._lacks_description),
-            "no_answer": int(self._asked and self.answer is None),
-            "bad_target_box": len(given) - len(boxes(given)) if isinstance(given, list) and _is_many(given) else 0,
-        }
-
-    def _place(self) -> Place:
-        if not self._asked or self.answer is None:
-            return Place()
-        return place(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
