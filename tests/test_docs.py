@@ -10,6 +10,7 @@ import ast
 import doctest
 import importlib.util
 import json
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -275,6 +276,21 @@ def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_p
         fields |= {field for line in read(out / f"{name}.jsonl").splitlines() for field in json.loads(line)}
     files = {path.name for path in out.iterdir()} - {".lock"}
     assert sorted((fields | files) - explained("formats.md")) == []
+
+
+def test_the_architecture_names_what_exists() -> None:
+    text = read(DOCS / "architecture.md")
+    for name in re.findall(r"`([a-z_]+(?:\.\w+)+)`", text):
+        if not name.endswith((".json", ".jsonl", ".md")):
+            pkgutil.resolve_name(f"seeact_offline.{name}")
+
+
+def test_the_architecture_names_each_room() -> None:
+    rooms = {name for row in re.findall(r"^\| [0-6] \|([^|]*)\|", read(DOCS / "architecture.md"), re.MULTILINE)
+             for name in re.findall(r"`([^`]+)`", row)}  # fmt: skip
+    package = REPO / "seeact_offline"
+    folders = {f"{path.name}/" for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms == folders | {path.stem for path in package.glob("[!_]*.py")}
 
 
 def test_the_quick_start_names_each_extra() -> None:
