@@ -84,7 +84,8 @@ def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> li
         if not MENTION.search(line):
             continue
         for field in _fields_of_line(lines, i, open_names, loose):
-            if field.name not in names or _is_echo(field):
+            is_echo = _ECHO[field.name].search(words.plain(field.text[:300])) is not None
+            if field.name not in names or is_echo:
                 continue
             if field.name in open_names:
                 open_names.clear()
@@ -219,7 +220,3 @@ _ECHO = {
         r"^(?=.*\bTYPE\b)(?=.*\bSELECT\b)|^\W*(?:[Pp]rovide|[Ss]pecify|[Ww]rite)\b[\w ]{0,40}\bACTION\b", re.DOTALL
     ),
 }
-
-
-def _is_echo(field: Field) -> bool:
-    return _ECHO[field.name].search(words.plain(field.text[:300])) is not None

@@ -1,4 +1,4 @@
-"""A model's text -> the fields of its answer, or the name of what could not be read. Nothing is ever guessed.
+"""Reads a model's final answer: its text -> the fields, or the name of what could not be read. Nothing is ever guessed.
 
 The text is free: an analysis, then lines such as ``ELEMENT: H``, ``ACTION: CLICK``, ``VALUE: None``, laid out as the
 model likes (markdown, JSON, tables, quotes, full-width letters, all on one line, ...). It is read in four steps:
@@ -14,8 +14,8 @@ Every regular expression takes time linear in the length of the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from seeact_offline.records import GroundingReply
 from seeact_offline.replies.blocks import Block, final_block, group_fields
@@ -24,12 +24,23 @@ from seeact_offline.replies.fields import find_fields, split_lines
 from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
 from seeact_offline.replies.operation import operation_in, value_in
 
-_FIELDS = {
-    "choice": (ELEMENT, ACTION, VALUE),
-    "annotation": (ELEMENT, ACTION, VALUE),
-    "attributes": (ELEMENT, TYPE, TEXT, ACTION, VALUE),
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of final answer."""
+
+    fields: tuple[str, ...]
+    pick: Callable[[str, Sequence[str]], int | None] | None
+    """ELEMENT field and labels -> index of the option, the number of labels for "none of them", None if it is not clear. Itself
+    None where the element is described."""
+
+
+_KINDS = {
+    "choice": _Kind((ELEMENT, ACTION, VALUE), lambda element, labels: picked_letter(element, len(labels))),
+    "annotation": _Kind((ELEMENT, ACTION, VALUE), picked_mark),
+    "attributes": _Kind((ELEMENT, TYPE, TEXT, ACTION, VALUE), None),
 }
-GROUNDINGS = tuple(_FIELDS)
+GROUNDINGS = tuple(_KINDS)
 
 PARSE_FAILURES = (
     # no labelled field at all: an empty text, or only the echo of the prompt's format
@@ -67,24 +78,25 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
     if len(labels) != n_choices:
         raise ValueError(f"labels must be n_choices = {n_choices} texts, got {len(labels)}")
 
-    def pick(block: Block) -> int | None:
-        element = block.text(ELEMENT)
-        return picked_mark(element, labels) if grounding == "annotation" else picked_letter(element, n_choices)
+    kind = _KINDS[grounding]
 
     def picks(block: Block) -> bool:
-        return block.says(TEXT) if grounding == "attributes" else pick(block) is not None
+        return block.says(TEXT) if kind.pick is None else kind.pick(block.text(ELEMENT), labels) is not None
 
-    block = _answer(text, grounding, picks)
+    block = _answer(text, kind.fields, picks)
     if block is None or block.empty:
         return GroundingReply(choice=None, failure="no_final_answer")
-    if grounding == "attributes":
-        return _read_attributes(block)
-    return _read_choice(block, pick(block), n_choices)
+    if kind.pick is None:
+        return _read_description(block)
+    pick, read = kind.pick(block.text(ELEMENT), labels), _read_operation(block)
+    if pick is None:
+        return replace(read, failure="unknown_choice" if block.has_element else "missing_element")
+    return replace(read, picked_none=True, failure=None) if pick == n_choices else replace(read, choice=pick)
 
 
-def _answer(text: str, grounding: str, picks: Callable[[Block], bool]) -> Block | None:
+def _answer(text: str, names: Collection[str], picks: Callable[[Block], bool]) -> Block | None:
     """The final answer. If it has no element, one in running text counts, provided that `picks` can read its element."""
-    lines, names = split_lines(text), _FIELDS[grounding]
+    lines = split_lines(text)
     block = final_block(group_fields(find_fields(lines, names)), picks)
     if block is not None and block.has_element:
         return block
@@ -92,51 +104,30 @@ def _answer(text: str, grounding: str, picks: Callable[[Block], bool]) -> Block 
     return loose if loose is not None and loose.has_element and picks(loose) else block
 
 
-def _read_choice(block: Block, pick: int | None, n_choices: int) -> GroundingReply:
-    operation = _read_operation(block)
-    op, value = operation.op, operation.value
-    if pick is None:
-        failure = "unknown_choice" if block.has_element else "missing_element"
-        return GroundingReply(choice=None, op=op, value=value, failure=failure)
-    if pick == n_choices:
-        return GroundingReply(choice=None, op=op, value=value, picked_none=True)
-    return GroundingReply(choice=pick, op=op, value=value, failure=operation.failure)
-
-
-def _read_attributes(block: Block) -> GroundingReply:
-    operation = _read_operation(block)
-    op, value, failure = operation.op, operation.value, operation.failure
-    kind, text = value_in(block.text(TYPE)), value_in(block.text(TEXT))
+def _read_description(block: Block) -> GroundingReply:
+    read, kind, text = _read_operation(block), value_in(block.text(TYPE)), value_in(block.text(TEXT))
     named = block.text(ELEMENT) if ELEMENT in block.fields else block.text(TYPE)
     if not text and says_none(named):
-        return GroundingReply(choice=None, op=op, value=value, picked_none=True)
+        return replace(read, picked_none=True, failure=None)
+    failure = read.failure
     if not block.has_element:
         failure = "missing_element"
     elif not kind:
         failure = "missing_element_type"
     elif not text:
         failure = "missing_element_text"
-    return GroundingReply(choice=None, op=op, value=value, failure=failure, element_type=kind, element_text=text)
+    return replace(read, failure=failure, element_type=kind, element_text=text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Operation:
-    """What an answer wants to do with its element."""
-
-    op: str
-    """One of OPERATIONS, or empty."""
-    value: str
-    failure: str | None
-    """The reply's failure, provided that its element can be read."""
-
-
-def _read_operation(block: Block) -> _Operation:
+def _read_operation(block: Block) -> GroundingReply:
+    """Operation and value, with the failure of the reply if its element can be read."""
     op = operation_in(block.text(ACTION))
     field = block.fields.get(VALUE)
     value = "" if field is None else value_in(field.text, op)
     if field is not None and field.below and op == "CLICK":
         # a click has no value: the text below its empty VALUE line is an explanation
         value = ""
+    failure = "missing_value" if op != "CLICK" and not value else None
     if not op:
-        return _Operation(op, value, "unknown_action" if block.says(ACTION) else "missing_action")
-    return _Operation(op, value, "missing_value" if op != "CLICK" and not value else None)
+        failure = "unknown_action" if block.says(ACTION) else "missing_action"
+    return GroundingReply(None, op, value, failure)

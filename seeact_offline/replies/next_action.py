@@ -48,14 +48,10 @@ class NextAction:
 
 
 def parse_next_action(text: str) -> NextAction:
-    """What a turn-1 text wants to do. Never raises because of `text`."""
-    plain = _plain(text[-MAX_READ:])
+    """Reads the operation that a turn-1 text decides on. Never raises because of `text`."""
+    # curly quotes made straight and emphasis removed, so that one expression reads all texts
+    plain = re.sub(r"\*{1,3}|_{2,3}|`{1,3}|\x00", "", folded(text[-MAX_READ:]).translate(STRAIGHT_QUOTES))
     return _labelled(plain) or _prose(plain) or NextAction(failure="no_operation")
-
-
-def _plain(text: str) -> str:
-    """Curly quotes made straight and emphasis removed, so that one expression reads all texts."""
-    return re.sub(r"\*{1,3}|_{2,3}|`{1,3}|\x00", "", folded(text).translate(STRAIGHT_QUOTES))
 
 
 # --- labelled lines --------------------------------------------------------------------------------------------------
@@ -168,15 +164,14 @@ def _prose(plain: str) -> NextAction | None:
 def _chosen(decisions: list[_Sentence], is_conclusion: bool) -> _Sentence | None:
     """The last sentence that decides; outside a conclusion, sentences that say so come first."""
     now = [s for s in decisions if not _LATER.match(s.masked)] or decisions
-    saying = [s for s in now if _DECIDES.search(s.masked) or _is_order(s)]
+    # an order counts: `Click the button`, `TYPE "x" into ...`, `In the list, select "2"`
+    begins = re.compile(r"(?:^[\W\d_]*|,\s*)$")
+    firsts = [(s, _first_operation(s)) for s in now]
+    saying = [
+        s for s, verb in firsts if _DECIDES.search(s.masked) or (verb and begins.search(s.masked[: verb.start()]))
+    ]
     pool = saying or (now if is_conclusion else [])
     return pool[-1] if pool else None
-
-
-def _is_order(sentence: _Sentence) -> bool:
-    """Whether it is an order: `Click the button`, `TYPE "x" into ...`, `In the list, select "2"`."""
-    found = _first_operation(sentence)
-    return found is not None and re.search(r"(?:^[\W\d_]*|,\s*)$", sentence.masked[: found.start()]) is not None
 
 
 _MARK = "\x00"
@@ -189,13 +184,13 @@ _STOP = re.compile(r"(?<=[.!?;])\s+|(?<=[.!?]\x00)\s+(?=[A-Z])|\n+")
 def _sentences(text: str) -> Iterator[_Sentence]:
     quotes: list[str] = []
 
-    def aside(match: re.Match[str]) -> str:
+    def set_aside(match: re.Match[str]) -> str:
         quotes.append(match["double"] or match["single"])
         # a full stop inside the quotes still ends the sentence if a capital follows
         return ("." if quotes[-1][-1] in ".!?" else "") + _MARK
 
     taken = 0
-    for sentence in _STOP.split(_QUOTED.sub(aside, text)):
+    for sentence in _STOP.split(_QUOTED.sub(set_aside, text)):
         count = sentence.count(_MARK)
         if sentence.strip():
             yield _Sentence(sentence.strip(), tuple(quotes[taken : taken + count]))
@@ -272,18 +267,14 @@ def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
     """The first quoted text after the verb that does not name a field; else the words between verb and `into the ...`."""
     masked, after = sentence.masked, verb.end()
     marks = [m.start() for m in re.finditer(_MARK, masked)]
-    values = [sentence.quotes[i] for i, m in enumerate(marks) if m > after and not _names_field(masked, after, m)]
-    if values:
-        return _without_stop(values[0])
+    for quoted, mark in zip(sentence.quotes, marks, strict=False):
+        names_field = _NAMES_FIELD.search(masked[after:mark]) or _FIELD_AFTER.match(masked, mark + 1)
+        if mark > after and not names_field:
+            return _without_stop(quoted)
     for found in (_UNQUOTED.match(masked, after), _AS.match(masked, after)):
         if found and _is_literal(found["value"], bare=not found.groupdict().get("the", "the")):
             return found["value"].strip()
     return ""
-
-
-def _names_field(masked: str, after: int, mark: int) -> bool:
-    """Whether the quoted text names a field or list, and not what goes into it."""
-    return bool(_NAMES_FIELD.search(masked[after:mark]) or _FIELD_AFTER.match(masked, mark + 1))
 
 
 def _is_literal(text: str, bare: bool) -> bool:
