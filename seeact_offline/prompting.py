@@ -34,23 +34,21 @@ from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_text
 from seeact_offline.records import PromptError, letter
 
-TURNS = ("system", "turn1", "turn2")
 MANIFEST = "pack.json"
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
-
-# Most bytes of one file of a pack, and most placeholders in it. The shipped files have 1,700 and four.
+# most bytes of one file of a pack, and most placeholders in it; the shipped files have 1,700 and four
 MOST_BYTES = 256 * 1024
 MOST_PLACEHOLDERS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """Those of one turn."""
+    """Placeholders of one turn."""
 
     known: tuple[str, ...] = ()
     required: tuple[tuple[str, ...], ...] = ()
-    """Of each inner tuple one must be there."""
+    """One of each inner tuple must be there."""
 
 
 _TURN1 = Placeholders(("task", *_HISTORY, "history_count"), (("task",), _HISTORY))
@@ -74,7 +72,7 @@ class PromptPack:
     reply_prefix: str = ""
     """Stands before the model's first reply where it is handed back."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """Of placeholders that are the same for every step."""
+    """Texts of placeholders that are the same for every step."""
 
     def render_system(self) -> str:
         return self.system
@@ -129,16 +127,14 @@ def load_pack(
     """
     folder = _find(name_or_dir)
     pack = folder.name or str(name_or_dir)
-    rules = {
-        "turn1": _with(_TURN1 if image else _TURN1_TEXT, turn1),
-        "turn2": turn2 or Placeholders(),
-        "system": Placeholders(),
-    }
+    usual = _TURN1 if image else _TURN1_TEXT
+    first = Placeholders((*usual.known, *turn1), usual.required)
+    rules = {"system": Placeholders(), "turn1": first, "turn2": turn2 or Placeholders()}
     source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant)
-    system, first, second = map(source.load, TURNS)
+    system, first_turn, second_turn = texts = [source.load(turn) for turn in rules]
     prefix = _manifest(folder).reply_prefix
-    digest = hashlib.sha256(json.dumps([system, first, second, *filter(None, [prefix])]).encode()).hexdigest()
-    return PromptPack(pack, grounding, system, first, second, digest, turns, prefix)
+    digest = hashlib.sha256(json.dumps([*texts, *filter(None, [prefix])]).encode()).hexdigest()
+    return PromptPack(pack, grounding, system, first_turn, second_turn, digest, turns, prefix)
 
 
 def only_with(name_or_dir: str | Path, grounding: str) -> Mapping[str, str | bool]:
@@ -155,15 +151,10 @@ def _manifest(folder: Traversable) -> _Manifest:
     file = folder.joinpath(MANIFEST)
     if not file.is_file():
         return _Manifest()
-    where = f"{file}"
     try:
-        return typed(read_json(_read(file, where)), _Manifest)
+        return typed(read_json(_read(file, str(file))), _Manifest)
     except FormatError as error:
-        raise PromptError("prompts", f"{error.expected} in {where}", error.got) from None
-
-
-def _with(rule: Placeholders, more: Sequence[str]) -> Placeholders:
-    return Placeholders((*rule.known, *more), rule.required)
+        raise PromptError("prompts", f"{error.expected} in {file}", error.got) from None
 
 
 def shipped_packs() -> dict[str, Traversable]:
@@ -191,7 +182,7 @@ def _find(name_or_dir: str | Path) -> Traversable:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the texts of a pack come from, and for what kind of question."""
+    """A pack's folder, and the kind of question that its texts are for."""
 
     folder: Traversable
     pack: str
@@ -248,21 +239,20 @@ def _read(file: Traversable, where: str) -> str:
 
 
 def _check(text: str, rule: Placeholders, where: str) -> None:
-    count = sum(1 for _ in _PLACEHOLDER.finditer(text))
-    if count > MOST_PLACEHOLDERS:
-        raise PromptError("prompts", f"at most {MOST_PLACEHOLDERS} placeholders in {where}", f"{count:,}")
+    names = [found[1] for found in _PLACEHOLDER.finditer(text)]
+    if len(names) > MOST_PLACEHOLDERS:
+        raise PromptError("prompts", f"at most {MOST_PLACEHOLDERS} placeholders in {where}", f"{len(names):,}")
     for number, line in enumerate(text.split("\n"), start=1):
-        _check_line(line, rule, f"line {number} of {where}")
-    present = {found[1] for found in _PLACEHOLDER.finditer(text)}
-    for names in rule.required:
-        if not present & set(names):
-            wanted = " or ".join(f"{{{{{name}}}}}" for name in names)
+        if "{{" in line:
+            _check_line(line, rule, f"line {number} of {where}")
+    present = set(names)
+    for either in rule.required:
+        if present.isdisjoint(either):
+            wanted = " or ".join(f"{{{{{name}}}}}" for name in either)
             raise PromptError("prompts", f"the placeholder {wanted} in {where}", "no line that has it")
 
 
 def _check_line(line: str, rule: Placeholders, where: str) -> None:
-    if "{{" not in line:
-        return
     known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, as this turn is fixed text"
     for found in _PLACEHOLDER.finditer(line):
         name, fallback = found.groups()
