@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
@@ -14,6 +16,7 @@ from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
 from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
 
+F = TypeVar("F", bound=Callable[..., Any])
 BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -178,13 +181,17 @@ class EvalConfig:
         object.__setattr__(self, "cache", cache if cache in (None, "off") else Path(cache))
 
     def changed(self, **options: Any) -> EvalConfig:
-        """With other values of some fields, or of a grounding's own options. Raises InputError, and TypeError for neither."""
+        """With other values of some fields, or of a grounding's own options. Raises InputError; TypeError for an unknown name."""
         if "shuffle_groups" in options:
             options["repeats"] = options.pop("shuffle_groups")
         # one from outside the package has options that are known only now
         find_strategy(options.get("grounding", self.grounding))
         known = {name.name for name in fields(self)}
         own = {name: options.pop(name) for name in [*options] if name in own_options().keys() - known}
+        if unknown := sorted(options.keys() - known):
+            near = get_close_matches(unknown[0], [*known, *own_options()], 1)
+            meant = f": did you mean {near[0]}?" if near else ""
+            raise TypeError(f"no option of a run is named {unknown[0]}{meant}")
         typed = options.pop("typed", self.typed) | (REFUSABLE & options.keys())
         return replace(self, **options, typed=typed, grounding_options={**self.grounding_options, **own})
 
@@ -201,6 +208,19 @@ class EvalConfig:
     def task_ids(self) -> tuple[str, ...] | None:
         """Those of `tasks`, each once, in ascending order; None for all."""
         return self.tasks  # type: ignore[return-value]
+
+
+def names_options(function: F) -> F:
+    """Gives a function of `**options` a signature that names every field of `EvalConfig`, and every option of a grounding, with
+    its type and default."""
+    given = signature(function)
+    named = [one for one in given.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    for one in fields(EvalConfig):
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=one.type))
+    named += [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()]
+    function.__signature__ = given.replace(parameters=named)  # type: ignore[attr-defined]
+    return function
 
 
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:

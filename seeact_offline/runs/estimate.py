@@ -43,7 +43,7 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.ask import ask_each, predict, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.model_settings import ModelSettings
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.plan import Amount, Assumed, Plan
@@ -62,6 +62,7 @@ TOKENS_A_WORD, TOKENS_A_WORD_OF_MARKUP = 1.0, 0.955
 """In o200k_base, as measured on 402 prompts (docs/cost.md)."""
 
 
+@names_options
 def dry_run(
     config: EvalConfig | None = None,
     *,

@@ -15,7 +15,7 @@ from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.model_settings import replies_of, sent_usage
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.run import Run
@@ -25,6 +25,7 @@ from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
 
 
+@names_options
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
     """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
 

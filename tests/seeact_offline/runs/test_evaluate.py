@@ -469,4 +469,13 @@ def test_help_says_what_evaluate_does(repo: Path) -> None:
     code = "import seeact_offline as so; help(so.evaluate); help(so.EvalConfig)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo, check=True)
     assert "as the command `eval` does" in done.stdout
-    assert "EvalConfig" in done.stdout
+    for shown in ("grounding: 'str' = 'choice'", "limit: 'int | None' = None", "marks: Any = None"):
+        assert shown in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [("modle", "named modle: did you mean model"), ("mark", "did you mean marks"), ("x", "named x$")]
+)
+def test_a_wrong_name_says_which_one_was_meant(wrong: str, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        so.evaluate(**{wrong: 1})
