@@ -27,7 +27,7 @@ OPERATIONS = ("CLICK", "TYPE", "SELECT")
 
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
 MERGE_RULES: tuple[MergeRule, ...] = ("final-round", "first", "best-rank", "single")
-"""How the answers of a step's groups become one."""
+"""Rules by which the answers of a step's groups become one."""
 
 
 def letter(index: int) -> str:
@@ -42,7 +42,7 @@ def letter(index: int) -> str:
 
 
 Kinship = Literal["same_text", "overlapping", "neighbour", "clicks_positive", "clicks_target"]
-"""How an element that is not the right one is like it: it reads the same; its box overlaps that of a positive; it is its
+"""The likeness of a wrong element to the right one: it reads the same; its box overlaps that of a positive; it is its
 parent, child or sibling; its box's centre lies in a positive's box, or in the first positive's (as SeeClick has it)."""
 
 
@@ -93,11 +93,11 @@ class ModelSpecError(InputError):
 
 
 class ModelStopped(ModelSpecError):
-    """Nothing gets through to the model, or too little: the run stops, and the same command goes on from there."""
+    """Nothing gets through to the model, or too little: the run stops, and the same command resumes it."""
 
 
 class OutOfBudget(SeeActError):
-    """The next call could cost more than is left: the run ends as it is, and goes on with more."""
+    """The next call could cost more than is left: the run ends as it is, and a larger limit resumes it."""
 
 
 Stage = Literal["row", "call", "reply"]
@@ -138,7 +138,7 @@ class CallError(StepError):
 
     @property
     def answered(self) -> bool:
-        """Whether the model itself declined, so that the step counts as run."""
+        """The model itself declined, so the step counts as run."""
         return self.name in self.ANSWERED
 
     @property
@@ -196,7 +196,7 @@ class CropBox(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImageFormat:
-    """How a picture becomes bytes. As text: `png`, `jpeg:Q` or `webp:Q`."""
+    """A file format of pictures. As text: `png`, `jpeg:Q` or `webp:Q`."""
 
     kind: str
     """png, jpeg or webp."""
@@ -222,7 +222,7 @@ class ImageFormat:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Of files, the usual one first."""
+        """Endings of such files, the usual one first."""
         return (".jpg", ".jpeg") if self.kind == "jpeg" else (f".{self.kind}",)
 
     @property
@@ -233,7 +233,7 @@ class ImageFormat:
 
 PNG = ImageFormat("png")
 JPEG_95 = ImageFormat("jpeg", 95)
-"""What SeeAct's released code sends."""
+"""The format that SeeAct's released code sends."""
 
 
 class Picture(Protocol):
@@ -248,7 +248,7 @@ class Picture(Protocol):
 
 
 class StepKey(NamedTuple):
-    """What identifies a step in every file."""
+    """The identity of a step in every file."""
 
     annotation_id: str
     action_uid: str
@@ -259,7 +259,7 @@ class StepKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is done to the element."""
+    """The operation on an element."""
 
     op: str
     """One of OPERATIONS; empty when nothing was predicted."""
@@ -284,12 +284,12 @@ class Candidate:
     """None where the row gives none."""
     is_positive: bool
     is_clickable: bool = False
-    """Whether the row says that the browser took it for something to click."""
+    """The row says that the browser took it for something to click."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a row: the failure's name and what was found."""
+    """A fault of a row: the failure's name and what was found."""
 
     name: str
     detail: str
@@ -315,7 +315,7 @@ class Step:
     action_uid: str
     """The step, unique inside its task."""
     task: str
-    """What the person wanted."""
+    """The goal, in the person's words."""
     history: tuple[str, ...]
     """Texts of the actions before this one, oldest first; never later ones."""
     website: str
@@ -335,7 +335,7 @@ class Step:
     n_actions: int = 0
     """Action texts that the row lists for its task."""
     faults: tuple[Fault, ...] = ()
-    """What the row itself gets wrong; a step with faults is not asked, but counted."""
+    """Faults of the row itself; a step with faults is not asked, but counted."""
     split: str = field(default="", compare=False)
     """The split it was read from; empty where it was read from none."""
 
@@ -381,7 +381,7 @@ class Truth:
     positives: frozenset[str]
     """backend_node_ids; any of them is right."""
     boxes: tuple[Box, ...] = ()
-    """Those of the positives that have one, in the step's order."""
+    """Boxes of the positives that have one, in the step's order."""
     website: str = ""
     domain: str = ""
     target: str | None = None
@@ -395,14 +395,14 @@ class Truth:
     n_candidates: int = 0
     """Elements that the row lists."""
     kin: Mapping[Kinship, frozenset[str]] = field(default_factory=dict)
-    """How other elements are like a positive: kinship -> their backend_node_ids. Empty where the page was not read."""
+    """Elements that are like a positive: kinship -> their backend_node_ids. Empty where the page was not read."""
     task: str = ""
-    """What the person wanted; empty in runs from before this was kept, as are the following."""
+    """The goal, in the person's words; empty in runs from before this was kept, as are the following."""
     index: int | None = None
     """Position in the task, from 0."""
     split: str = ""
     element_text: str = ""
-    """What the page says of `target`; empty where the page was not read."""
+    """The page's text of `target`; empty where the page was not read."""
     action_text: str = ""
     """`Step.action_text`; empty where the run does not keep it."""
     positives_in_order: tuple[str, ...] = ()
@@ -436,13 +436,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost. Adds up with `+`."""
+    """The cost of calls. Adds up with `+`."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     image_tokens: int = 0
-    """Those of prompt_tokens that the server says were images."""
+    """The part of prompt_tokens that the server says were images."""
     cost_usd: float | None = 0.0
     """None when the price is not known."""
     unreported: int = 0
@@ -461,14 +461,14 @@ class Usage:
 
     @property
     def named(self) -> dict[str, int | float | None]:
-        """As files hold it: calls that nothing was reported of only where there are any."""
+        """The fields as files hold them; omits `unreported` where it is 0."""
         fields = asdict(self)
         return fields if self.unreported else {name: value for name, value in fields.items() if name != "unreported"}
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """How an answer was obtained. Differs from run to run."""
+    """The circumstances of an answer, which differ from run to run."""
 
     attempts: int = 1
     """0 for an answer that was kept."""
@@ -479,11 +479,11 @@ class CallRecord:
     asked: str = ""
     """The beginning of the digest of what was asked; empty where no answer came, or answers are not kept."""
     reused: bool = False
-    """Whether an earlier place of the run has asked the same, and the answer's usage is counted there."""
+    """An earlier place of the run has asked the same, and the answer's usage is counted there."""
     from_store: str | None = None
     """The UTC day on which another run paid for the answer, empty for a day that is not known; None: this run paid."""
     usage: Usage | None = None
-    """What the answer cost, whichever place it is counted at; None where that is not known."""
+    """The cost of the answer, at whichever place it is counted; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +497,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered to one request."""
+    """A model's answer to one request."""
 
     text: str
     usage: Usage = Usage()
@@ -508,8 +508,8 @@ class Completion:
 class Model(Protocol):
     """The one seam to language models.
 
-    One that is to know the truth, an upper bound, has `complete_with_ideal(request, ideal)` as well, which is asked instead: `ideal`
-    is what one who knows it would say.
+    An upper bound that may know the truth has `complete_with_ideal(request, ideal)` as well, which is called instead: `ideal` is the
+    right answer, in the words that the prompt asks for.
     """
 
     async def complete(self, request: Request) -> Completion:
@@ -555,7 +555,7 @@ class Reply:
     detail: str = ""
     """One sentence for people, empty without a failure."""
     is_final_round: bool = False
-    """Whether this group holds the picks of the others."""
+    """This group holds the picks of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -570,7 +570,7 @@ class RankedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model wants to do at one step, with everything it said."""
+    """The action that the model wants at one step, with everything it said."""
 
     key: StepKey
     groups: tuple[Reply, ...]
@@ -588,14 +588,14 @@ class Prediction:
     point: tuple[float, float] | None = None
     """Page pixels that the model pointed at; None where no point was asked for or given."""
     notes: tuple[tuple[str, int], ...] = ()
-    """What is worth counting though it is no failure (`box_not_drawn`, `picture_resized`), sorted by name."""
+    """Counts of things that are no failure (`box_not_drawn`, `picture_resized`), sorted by name."""
     reachable: bool | None = None
-    """Whether a perfect model would get the element right under this grounding, whatever this one did; None: not known, or no
+    """A perfect model would get the element right under this grounding, whatever this one did; None: not known, or no
     more than the ranks say."""
     calls: tuple[Call, ...] = ()
-    """What its answers took, in order of asking. Kept in a file of its own, as it differs from run to run."""
+    """The calls of its answers, in order of asking. Kept in a file of their own, as they differ from run to run."""
     element_text: str = ""
-    """What the page says of the element; empty for none, and in runs from before this was kept."""
+    """The page's text of the element; empty for none, and in runs from before this was kept."""
     failed_in: Stage | None = field(default=None, compare=False)
     """As `StepError.stage`; None where no error says it."""
 
@@ -637,9 +637,9 @@ class StepScore:
     point: float | None = None
     """1.0 when the point given lies in a positive's box, else 0.0; None where none was given."""
     reachable: bool | None = None
-    """Whether a perfect model could have got the element right; None where that is not known."""
+    """A perfect model could have got the element right; None where that is not known."""
     person_cause: str | None = None
-    """What a person says that the step was lost to (`scoring.human_causes`); None where nobody said."""
+    """The cause of loss that a person names (`scoring.human_causes`); None where nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,15 +651,15 @@ class Metric:
     micro: float
     """Mean over steps."""
     ci95: tuple[float, float]
-    """Of the macro average."""
+    """Interval of the macro average."""
     se: float | None = None
     """Standard error of the macro average, clustered by task; None where it is not known."""
     n_effective: float | None = None
-    """How many independent steps would have that standard error; None where it is not known."""
+    """The number of independent steps that would have that standard error; None where it is not known."""
     method: str = "bootstrap"
-    """How `ci95` is made: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
+    """The method of `ci95`: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
     micro_ci95: tuple[float, float] | None = None
-    """Of the micro average, clustered by task; None in results from before it was kept."""
+    """Interval of the micro average, clustered by task; None in results from before it was kept."""
     micro_se: float | None = None
     """Standard error of the micro average, clustered by task; None where it is not known."""
 

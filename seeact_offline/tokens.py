@@ -1,4 +1,4 @@
-"""How many tokens a text and a picture come to, by rules that need no download."""
+"""Counts the tokens of texts and pictures by rules that need no download."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Size = tuple[int, int]
 
 
 def visual_tokens(size: Size) -> int:
-    """What OpenAI bills for a picture of this width and height in high detail.
+    """Counts the tokens that OpenAI bills for a picture of this width and height in high detail.
 
     Rule (platform.openai.com, Images and vision, GPT-4o): fit into a 2048 px square, then bring the shortest side to
-    768 px, never enlarging; 170 tokens for each 512 px tile, and 85. No picture comes to more than 1,445 that way: the
+    768 px, never enlarging; 170 tokens for each 512 px tile, and 85. No picture has more than 1,445 that way: the
     paper's averages (4,172 to 4,653 a page) are out of its reach, and in that of `full_size_visual_tokens`.
     """
     return TILE_TOKENS * tiles(size) + BASE_TOKENS
 
 
 def tiles(size: Size) -> int:
-    """How many 512 px tiles a picture comes to once it is fitted by that rule."""
+    """Counts the 512 px tiles of a picture that is fitted by that rule."""
     fitted = _shrunk(size, max(size), SQUARE)
     return _n_tiles(_shrunk(fitted, min(fitted), SHORT_SIDE))
 
 
 def fitted_scale(size: Size) -> float:
-    """How far a server shrinks a picture by the same rule: shown pixels for each one sent."""
+    """The scale to which a server shrinks a picture by the same rule: shown pixels for each one sent."""
     within = min(1.0, SQUARE / max(size))
     return within * min(1.0, SHORT_SIDE / (min(size) * within))
 
@@ -44,7 +44,7 @@ def full_size_visual_tokens(size: Size) -> int:
 
 
 def count_words(text: str) -> int:
-    """How many pieces `WORD_PIECES` finds: a stand-in for a model's tokenizer that needs no download."""
+    """Counts the pieces that `WORD_PIECES` finds: a stand-in for a model's tokenizer that needs no download."""
     return len(re.findall(WORD_PIECES, text))
 
 

@@ -1,5 +1,5 @@
-"""The server that a base URL names, and what may be said of it: such a URL can hold a user's password, a key in its query,
-or one in its path.
+"""The server that a base URL names, without secrets: such a URL can hold a user's password, a key in its query, or one in its
+path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RANDOM = re.compile(r"(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[a-zA-Z0-9]{16,}")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where requests go."""
+    """The server that requests are sent to."""
 
     url: str
     """For the SDK: with user and password where there are any, without query."""
@@ -37,9 +37,9 @@ class Server:
     """Names and values that every request's URL ends with."""
     host: str
     address: str
-    """What may be written down: without user, password and query, secrets in the path blotted out."""
+    """The URL as it may be shown: without user, password and query, secrets in the path blotted out."""
     is_default: bool
-    """Whether no URL was named anywhere."""
+    """No URL was named anywhere."""
 
     @property
     def is_openai(self) -> bool:
@@ -53,9 +53,9 @@ class Server:
 def find_server(base_url: str | None) -> Server:
     """The server of `base_url`, else of the environment variable OPENAI_BASE_URL (or `.env`), else OpenAI's own.
 
-    Every secret of the URL, and the API keys of the environment, are hidden from then on. Raises ModelSpecError for a URL that
-    is none, for one from the command line that holds a user (others on the machine can read command lines), and for one of
-    `.env` where the key is the environment's: whoever wrote that file would be sent it.
+    Every secret of the URL, and the API keys of the environment, are hidden from then on. Raises ModelSpecError for an
+    unusable URL, for one from the command line that holds a user (others on the machine can read command lines), and for one of
+    `.env` where the key is the environment's: the author of that file would be sent it.
     """
     for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE):
         hide(variable(name))
@@ -135,7 +135,7 @@ def _hide_all(parts: SplitResult) -> None:
 
 
 def _safe(url: str) -> str:
-    """What can be shown of a URL, well-formed or not: nothing before its last @, nothing of its query, no key in its path."""
+    """The URL as it can be shown, well-formed or not: nothing before its last @, no query, no key in its path."""
     shown, mark = (re.split("[?#]", url)[0], f"?{BLOT}") if re.search("[?#]", url) else (url, "")
     scheme = re.match(r"[\w+.-]{0,20}://", shown)
     head = scheme[0] if scheme else ""

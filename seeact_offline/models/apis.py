@@ -21,7 +21,7 @@ class Tokens:
     prompt: int
     completion: int
     images: int
-    """Those of `prompt` that were pictures, where it says so."""
+    """The part of `prompt` that was pictures; 0 where the server does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Api:
     names: Mapping[str, str]
     """Our options, as the server calls them."""
     own: Mapping[str, Any]
-    """Sent besides."""
+    """Further parameters that are always sent."""
     message: Callable[[Message, str | None, dict[str, str]], dict[str, Any]]
     """A message, the URL of its picture, and how closely to look at it, as `{"detail": ...}` or nothing."""
     read: Callable[[Any], ApiReply | None]

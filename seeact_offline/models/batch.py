@@ -49,7 +49,7 @@ class BatchCodec:
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """That of the live model, so replies are shared."""
+        """The live model's, so replies are shared."""
         return {**self._model.identity, **self._source.code, **version_of(self._options)}
 
     @property

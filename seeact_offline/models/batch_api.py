@@ -59,7 +59,7 @@ class BatchApi:
     """The batches of one server. A context manager. Each method raises ModelStopped where the server does not answer."""
 
     def __init__(self, options: ModelOptions, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Raises ModelSpecError for a base URL that is none."""
+        """Raises ModelSpecError for an unusable base URL."""
         self._server = find_server(options.base_url)
         self._options, self._sleep = options, sleep
         self._client: Any = None
@@ -159,7 +159,7 @@ class BatchApi:
             spent, pause, tried = spent + waited, min(2 * pause, LONGEST_PAUSE_S), True
 
     def _find(self, kind: str, name: str, value: str) -> str | None:
-        """The id of the server's entry of this kind whose field `name` has this value; None where there is none."""
+        """The id of the server's entry of this kind whose field `name` has this value; None where it has none."""
         after: dict[str, str] = {}
         while True:
             page = self._json("GET", kind, params={"limit": str(PAGE), **after})

@@ -2,7 +2,7 @@
 
 Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When none is in
 flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger before it is made and when
-its cost is known, so a run that is killed and resumed knows all that it may have spent.
+its cost is known, so a run that is killed and resumed knows everything that it may have spent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Outcome = TypeVar("Outcome", bound="Completion | Failure")
 
 
 class Price(NamedTuple):
-    """What a model charges, in USD per million tokens."""
+    """The charge of a model, in USD per million tokens."""
 
     prompt: float
     completion: float
@@ -59,7 +59,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     cost: float | None = None
     """USD; None where no price was known."""
     prompt_tokens: int = 0
-    """Where no price was known, as `completion_tokens`."""
+    """Noted where no price was known, as `completion_tokens`."""
     completion_tokens: int = 0
 
 
@@ -75,7 +75,7 @@ class Ledger:
         self.dearest = 0.0
         """USD of the attempt that has cost most."""
         self.margin = 1.0
-        """How many times as much an attempt has cost as was reserved for it."""
+        """The largest ratio of an attempt's cost to the sum that was reserved for it; at least 1."""
         self._attempts = 0
         reserved: dict[int, float] = {}
         for line in self._journal.lines():
@@ -130,7 +130,7 @@ class _Reserved(NamedTuple):
 
 
 class Budget:
-    """What may still be spent, by all models that share it. Belongs to one event loop at a time."""
+    """The money left for all models that share it. Belongs to one event loop at a time."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Budget:
         return replace(outcome, usage=usage) if outcome.usage.calls else outcome
 
     def has_room(self, steps: int) -> bool:
-        """Whether so many steps may be under way. Near the limit one is asked after the other, so that most are finished."""
+        """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are finished."""
         call = max(self._dearest, self._cost((), self._max_tokens)) if self._dearest else inf
         return steps <= 1 or self.limit == inf or self.limit - self.spent >= steps * CALLS_A_STEP * call
 
@@ -202,7 +202,8 @@ class Budget:
     def _usage(
         self, outcome: Completion | Failure | CallError, messages: Sequence[Message], reserved: _Reserved
     ) -> Usage:
-        """With its cost, None where nobody knows. A text without token counts is charged by our own count, which is never too low."""
+        """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
+        never too low."""
         usage = outcome.usage
         if isinstance(outcome, Failure) and outcome.unbilled:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
@@ -250,7 +251,7 @@ class Budget:
         return reserved
 
     def _must_wait(self, most: float) -> bool:
-        """Whether so much cannot be spent now. The first call is made alone: it tells how far our count of tokens is right."""
+        """True if so much cannot be spent now. The first call is made alone: it shows how far our count of tokens is right."""
         if self._reserved and not self._dearest and self.limit < inf:
             return True
         return self.spent + sum(one.most for one in self._reserved) + most > self.limit

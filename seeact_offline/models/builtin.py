@@ -161,7 +161,7 @@ class PastAction:
     """One action of the history."""
 
     words: frozenset[str]
-    """Of the element it went to."""
+    """The words of the element that it went to."""
     op: str
     value: str
 
@@ -173,7 +173,7 @@ class Option:
     tag: str
     """Empty when the text shows none."""
     text: str
-    """As offered."""
+    """The option as offered."""
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -195,7 +195,7 @@ class Prompt:
     options: tuple[Option, ...]
     """The last is "none of them"; empty where nothing is to be chosen."""
     none_first: bool = False
-    """Whether "none of them" was the first where they stood."""
+    """In the message, "none of them" was the first option."""
 
     @classmethod
     def read(cls, messages: Sequence[Message]) -> Prompt:
@@ -288,7 +288,7 @@ def score(prompt: Prompt, option: Option, weights: dict[str, float]) -> float:
 
 
 def act(prompt: Prompt, option: Option) -> Operation:
-    """What people do with such an element; a click where a value would be needed and the task names none."""
+    """The operation that people carry out on such an element; a click where a value would be needed and the task names none."""
     is_typed = option.tag == "textarea" or (option.tag == "input" and not option.raw_words & _NOT_TYPED)
     is_list = option.tag == "select" or option.raw_words & {"combobox", "listbox"}
     value = _value(prompt, option) if is_list or is_typed else ""

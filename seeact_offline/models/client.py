@@ -1,4 +1,4 @@
-"""Any model as a run asks it: kept replies before budget, retries and the call itself. A provider brings only the call."""
+"""Wraps any model in kept replies, budget and retries, in this order. A provider brings only the call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServerModel(Protocol):
     """A model on a server whose attempts can fail for other reasons than the request, and are then made again."""
 
     server: str
-    """As errors name it."""
+    """Its name in errors."""
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the request; the result makes one attempt. Raises RowError for a picture that cannot be encoded."""
@@ -37,7 +37,7 @@ class ModelClient:
     """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same loop."""
 
     def __init__(self, model: Any, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
-        """`model`: a `Model`, or `ServerModel`. `identity`: all that replies depend on beside the messages. Raises InputError for a
+        """`model`: a `Model`, or `ServerModel`. `identity`: everything that replies depend on except the messages. Raises InputError for a
         file of kept replies that cannot be used."""
         self._model, self._identity = model, identity
         self._budget = options.budget or Budget(None, options.price, options.max_tokens)
@@ -62,7 +62,7 @@ class ModelClient:
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        """As `complete`; whether the model is told is its own affair."""
+        """As `complete`; `ideal` reaches a model that asks for it alone."""
         if self._kept is None:
             return await self._ask(request, ideal)
         return await self._kept.complete(request, ideal, self._ask)

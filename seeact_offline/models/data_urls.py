@@ -23,7 +23,7 @@ class DataUrls:
         self._format, self._budget = image_format, budget
         self._urls: OrderedDict[str, asyncio.Task[str]] = OrderedDict()
         self._sizes: dict[str, int] = {}
-        """Of those that are encoded."""
+        """Characters of each URL that is encoded."""
 
     async def get(self, picture: Picture) -> str:
         """Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""

@@ -49,7 +49,7 @@ class Failure:
     """One attempt that gave no answer."""
 
     name: str
-    """As counted in the results."""
+    """The name that results count it by."""
     detail: str
     hopeless: bool = False
     """Every call will fail like this, as long as none has got through."""

@@ -48,7 +48,7 @@ class FunctionModel:
         try:
             return self._function(request.messages)
         except StopIteration as error:
-            # a future takes none, and whoever awaits it would wait forever
+            # a future takes none, and a caller that awaits it would wait forever
             raise RuntimeError("the function raised StopIteration") from error
 
     async def aclose(self) -> None:
@@ -179,14 +179,14 @@ def _value(value: object, seen: list[object]) -> str:
 
 
 def _is_of_a_package(value: FunctionType | type) -> bool:
-    """Whether it is Python's own, installed, or of this package."""
+    """True for code of Python itself, of an installed package, or of this one."""
     file, paths = getattr(sys.modules.get(value.__module__), "__file__", None) or "", sysconfig.get_paths()
     places = [str(Path(__file__).parents[1]), *(paths[name] for name in ("stdlib", "purelib", "platlib"))]
     return any(Path(file).is_relative_to(place) for place in places)
 
 
 def _source(code: CodeType) -> _Source:
-    """Raises _NotKnown where several of a line could be it, OSError where there is none."""
+    """Raises _NotKnown where several of a line could be it, OSError where the source is missing."""
     lines, _ = inspect.findsource(code)
     found: list[_Source] = [
         node
@@ -205,7 +205,7 @@ def _source(code: CodeType) -> _Source:
 
 
 def _place(node: ast.expr) -> tuple[int | None, ...]:
-    """As `co_positions` has it."""
+    """The node's place, in the form of `co_positions`."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 

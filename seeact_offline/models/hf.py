@@ -1,6 +1,6 @@
 """`hf/REPO_OR_DIR`: a model of transformers in this process, from the hub or a folder in its format.
 
-Calls that come together are answered in one pass of the model (`hf_batches`), in a thread beside the event loop. A
+Calls that come together are answered in one pass of the model (`hf_batches`), in a thread of its own. A
 picture is decoded from the file that a server would be sent, so that both ways see the same pixels.
 """
 

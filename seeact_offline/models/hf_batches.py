@@ -1,4 +1,4 @@
-"""Calls that come one by one, answered together: what has arrived while a batch was under way becomes the next one."""
+"""Answers calls in batches: those that arrive while a batch is under way become the next one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 WINDOW_S = 0.02
-"""How long a batch that is not full waits for more: nothing beside the seconds that it takes."""
+"""Seconds that a batch that is not full waits for more: nothing compared with the time that it takes."""
 
 P = TypeVar("P")
 A = TypeVar("A")

@@ -25,7 +25,7 @@ WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 SETTINGS = ("*.json", "*.jinja", "*.txt", "*.model")
 INDEX = "model.safetensors.index.json"
 SAMPLE_BYTES = 4096
-"""How much of each tensor counts for the digest."""
+"""The beginning of each tensor that counts for the digest."""
 MAX_JSON_BYTES = 64 * 2**20
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _HTTP_CLIENTS = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")

@@ -28,7 +28,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 @dataclass(frozen=True, slots=True)
 class LoadingOptions:
-    """How a model is loaded and run: what `model_args` of `hf/` may hold."""
+    """The `model_args` of `hf/`: how a model is loaded and run."""
 
     batch_size: int = 8
     """Most prompts in one pass."""
@@ -57,7 +57,7 @@ class Prompt:
 
     turns: tuple[Turn, ...]
     seed: int = 0
-    """Of its draws, above temperature 0."""
+    """Seed of its draws, above temperature 0."""
 
     @property
     def length(self) -> int:
@@ -217,7 +217,7 @@ class Generator:
 
     @cached_property
     def _image_token(self) -> int:
-        """What stands for a piece of a picture among a prompt's tokens; no token at all where that is not known."""
+        """The token that stands for a piece of a picture in a prompt; -1, which is no token, where it is not known."""
         found = getattr(self._model.config, "image_token_id", None)
         return -1 if found is None else int(found)
 
@@ -311,7 +311,7 @@ def plain(turns: Sequence[Turn]) -> str:
 
 
 def system_merged(turns: Sequence[Turn]) -> list[Turn]:
-    """With the system's text in front of the user's first, for models that know no system."""
+    """Puts the system's text in front of the user's first, for models that know no system."""
     told = "\n\n".join(turn.text for turn in turns if turn.role == "system")
     rest = [turn for turn in turns if turn.role != "system"]
     if not told or not rest:

@@ -1,4 +1,4 @@
-"""How many prompt tokens a picture comes to, by the rule that the model's provider publishes.
+"""Counts the prompt tokens of a picture by the rule that the model's provider publishes.
 
 Read on 2026-11-23 in stored copies of the providers' pages:
 
@@ -30,7 +30,7 @@ GEMINI_3_TOKENS = 1120
 
 @dataclass(frozen=True, slots=True)
 class ImageRule:
-    """How a model counts pictures."""
+    """A rule by which a model counts pictures."""
 
     name: str
     """In a few words, for people."""

@@ -1,4 +1,4 @@
-"""Asks any model: it is told the ideal answer if it asks for that by name, and whatever it raises becomes a failed call."""
+"""Calls a model: passes the ideal answer to models that opt in, and turns everything that a model raises into a failed call."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from seeact_offline.records import CallError, Completion, Model, Request, SeeAct
 
 
 async def call_model(model: Model, request: Request, ideal: str) -> Completion:
-    """The model's reply. One that has `complete_with_ideal` is told `ideal`, the answer of one who knows the truth.
+    """Returns the model's reply. A model that has `complete_with_ideal` is given `ideal`, the right answer in its prompt's words.
 
     Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a return
     value that is no `Completion` with a text CallError `api_error`: models are other people's code.
     """
-    told = getattr(model, "complete_with_ideal", None)
+    with_ideal = getattr(model, "complete_with_ideal", None)
     try:
-        completion: object = await (model.complete(request) if told is None else told(request, ideal))
+        completion: object = await (model.complete(request) if with_ideal is None else with_ideal(request, ideal))
     except SeeActError:
         raise
     except Exception as error:

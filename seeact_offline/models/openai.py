@@ -34,14 +34,14 @@ _PICTURE = secrets.token_hex(16)
 escape. No page can know it."""
 _REQUEST_ID_CHARS = 200
 _URL_CHARS = 2_000_000
-"""Of pictures' URLs that are kept for each call in flight: turn 2 shows again what turn 1 has shown."""
+"""Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
 
 class OpenAIModel:
     """One model on one server. Belongs to the event loop that first asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for a base URL that is none, for parameters that cannot be, and for a key that is missing."""
+        """Raises ModelSpecError for an unusable base URL, for parameters that cannot be, and for a key that is missing."""
         self._name = name
         self._options = options
         self._server = find_server(options.base_url)
@@ -55,7 +55,7 @@ class OpenAIModel:
 
     @property
     def identity(self) -> dict[str, object]:
-        """All that replies depend on beside the messages. Holds no secret."""
+        """Everything that replies depend on except the messages. Holds no secret."""
         return {
             "model": f"openai/{self._name}",
             "base_url": self._server.address,
@@ -209,7 +209,7 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
 
 
 def _shown(options: ModelOptions) -> dict[str, str]:
-    """How pictures are sent. Identities made before there was a choice lack these: PNG files before the text."""
+    """The form in which pictures are sent. Identities made before there was a choice lack it: PNG files before the text."""
     return {"image_detail": options.image_detail, "image_format": str(options.image_format)}
 
 

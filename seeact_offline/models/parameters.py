@@ -1,6 +1,6 @@
-"""The parameters of a request beside its messages: those that the user chose, and those that we send of our own accord.
+"""The parameters of a request: those that the user chose, and those that we send of our own accord.
 
-Which ones a model takes is not guessed from its name. A server that refuses one of ours is asked without it from then on; one
+Nothing is guessed from a model's name. A server that refuses one of ours is asked without it from then on; one
 that the user chose is the user's to change. OpenAI's chat completions know the limit of new tokens by two names, and each
 server takes one or both: refused under one name, it is sent under the other.
 """
@@ -17,10 +17,10 @@ from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import ModelSpecError
 
 DETAIL = "detail"
-"""Of a picture: sent inside the messages, and left out like a parameter."""
+"""The parameter of a picture: sent inside the messages, and left out like any other."""
 API = "api"
 _OURS = frozenset({"messages", "model", "input", "stream", "stream_options", "n"})
-"""What makes the request and its answer what they are."""
+"""Parameters that are ours alone: they make the request and its answer what they are."""
 _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _REFUSED = re.compile(
     r"unsupported|not support|not allowed|not permitted|not available|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
@@ -47,7 +47,7 @@ def read_model_args(texts: Sequence[str]) -> dict[str, Any]:
 
 
 class Parameters:
-    """What is sent now, and what is not any more."""
+    """The parameters that are sent now, and those that were dropped."""
 
     def __init__(self, ours: Mapping[str, Any], chosen: Mapping[str, Any], refusable: Collection[str]) -> None:
         """`ours`: sent unless `chosen` says otherwise; `refusable`: names (of `ours`, or DETAIL) that the user did not choose.
@@ -57,9 +57,9 @@ class Parameters:
         limits = _TWINS.keys() & chosen.keys()
         kept = {name: value for name, value in ours.items() if not (limits and name in _TWINS)}
         self.sent: Mapping[str, Any] = {k: v for k, v in {**kept, **chosen}.items() if v is not None}
-        """Replaced, never changed: whoever is asking holds on to what was sent."""
+        """Replaced, never changed: a request under way still holds the old ones."""
         self.dropped: tuple[str, ...] = ()
-        """What the server refused, in order; `max_tokens -> max_completion_tokens` for another name."""
+        """The parameters that the server refused, in order; `max_tokens -> max_completion_tokens` for another name."""
         self._refusable = set(refusable) - chosen.keys()
         self._renamable = _TWINS.keys() & (ours.keys() - chosen.keys())
         self._gone: set[str] = set()
@@ -69,7 +69,7 @@ class Parameters:
         return DETAIL not in self._gone
 
     def give_way(self, sent: Collection[str], failure: Failure) -> bool:
-        """Whether to ask again: the server refuses one of our own among the parameters that were `sent` (DETAIL among them)."""
+        """Drops a parameter of ours that the server refuses, among those that were `sent` (DETAIL among them). True: ask again."""
         if failure.status not in (400, 422):
             return False
         for name in sent:
@@ -98,7 +98,7 @@ def chosen_parameters(options: ModelOptions, sent_as: Mapping[str, str]) -> dict
     args = {name: value for name, value in options.model_args.items() if name != API}
     for name in args:
         if name in _OURS:
-            raise ModelSpecError("model_args", f"parameters beside {', '.join(sorted(_OURS))}", name)
+            raise ModelSpecError("model_args", f"parameters other than {', '.join(sorted(_OURS))}", name)
         same = [option for option, known in sent_as.items() if known == name or _TWINS.get(known) == name]
         if same and same[0] in options.typed:
             raise ModelSpecError("model_args", f"either {same[0]} or {name}", "both")
@@ -106,7 +106,7 @@ def chosen_parameters(options: ModelOptions, sent_as: Mapping[str, str]) -> dict
 
 
 def _refuses(name: str, failure: Failure) -> bool:
-    """Whether the server's words say that it does not take this parameter."""
+    """True if the server says that it does not take this parameter."""
     said = [*words(failure.body)] or [failure.detail]
     if any(_TOO_LONG.search(text) for text in said):
         return False

@@ -38,7 +38,7 @@ class Quote:
     """A price, and who says so."""
 
     model: str
-    """As the table names it."""
+    """The table's name for it."""
     price: Price
     date: str
     """YYYY-MM-DD; empty where the user gave the price."""

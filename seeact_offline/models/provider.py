@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from seeact_offline.models.image_tokens import ImageRule
 
 ImageDetail = Literal["auto", "low", "high"]
-"""How closely a server is to look at a picture, in the words of OpenAI's API."""
+"""The detail in which a server looks at a picture, in the words of OpenAI's API."""
 IMAGE_DETAILS: tuple[ImageDetail, ...] = get_args(ImageDetail)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How to ask a model. Providers ignore those that they do not list."""
+    """The options of a model. Providers ignore those that they do not list."""
 
     base_url: str | None = None
     """None: OpenAI itself."""
@@ -28,15 +28,15 @@ class ModelOptions:
     """Most tokens a reply may have."""
     image_detail: ImageDetail = "high"
     image_format: ImageFormat = JPEG_95
-    """What pictures are sent as."""
+    """The format in which pictures are sent."""
     temperature: float | None = 0.0
     """None: not sent, the server decides."""
     timeout_s: float = 120.0
-    """Of one attempt, from its first byte to its last."""
+    """Seconds of one attempt, from its first byte to its last."""
     max_retries: int | None = None
     """Most attempts after the first; None: as many as `max_wait_s` has room for."""
     max_wait_s: float = 600.0
-    """How long a call may take with all its attempts and pauses."""
+    """Seconds that a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
     """The run stops once more than this share (0 to 1) of its calls, or of its steps, has failed; None: never for that."""
     concurrency: int = 64
@@ -52,9 +52,9 @@ class ModelOptions:
     cache: Path | None = None
     """File that keeps paid replies; None for none."""
     ask_equal: bool = False
-    """Whether equal requests are each asked, at temperature 0 too."""
+    """Ask each of several equal requests, at temperature 0 too."""
     run: str = ""
-    """Id of the run that pays, noted beside each reply."""
+    """Id of the run that pays, noted with each reply."""
     model_version: str | None = None
     """The user's name for the weights that stand behind the model's name now."""
     budget: Budget | None = None
@@ -66,7 +66,7 @@ class ModelOptions:
 
     @property
     def asks_each(self) -> bool:
-        """Whether equal requests of two places are two: a model that answers by chance is asked at each."""
+        """Equal requests of two places are two: a model that answers by chance is asked at each."""
         return self.ask_equal or self.temperature != 0.0
 
 

@@ -58,7 +58,7 @@ class ReplayModel:
     """Answers from a recording, by step, group and turn."""
 
     def __init__(self, path: Path) -> None:
-        """Reads the file. Raises ModelSpecError when there is none, or naming the first line that is not understood."""
+        """Reads the file. Raises ModelSpecError for a missing file, and names the first line that is not understood."""
         self._path = path
         self._steps = read_recordings(path)
         if not self._steps:

@@ -31,7 +31,7 @@ class CachedReply:
     text: str
     usage: Usage
     failure: str | None = None
-    """How the model declined, in place of a text."""
+    """The name of the failure by which the model declined, in place of a text."""
     detail: str = ""
     run: str = ""
     """The run that paid; empty in replies of earlier versions."""
@@ -40,7 +40,7 @@ class CachedReply:
     made: str = ""
     """UTC day; empty where it is not known."""
     call: CallRecord | None = None
-    """How it was obtained just now; not kept."""
+    """The call that has just given it; not kept."""
 
     @classmethod
     def of(cls, answer: Completion | CallError) -> CachedReply:
@@ -55,7 +55,7 @@ class ReplyStore:
     """The replies of one file. Close it."""
 
     def __init__(self, path: Path, model: str = "", run: str = "") -> None:
-        """`model`, `run`: who asks, noted beside each reply. Raises InputError for a file that cannot be opened."""
+        """`model`, `run`: noted with each reply. Raises InputError for a file that cannot be opened."""
         self._store, self._model, self.run = Store(path, "cache"), model, run
 
     def get(self, *keys: str) -> CachedReply | None:
@@ -108,7 +108,7 @@ class ReplyCache:
     """The replies of a store to one model that is asked in one way. Equal requests in flight share one call."""
 
     def __init__(self, store: ReplyStore, identity: Mapping[str, object], by_place: bool, told: bool = False) -> None:
-        """`identity`: all that replies depend on beside step and messages. `by_place`: equal requests of two groups or turns are two.
+        """`identity`: everything that replies depend on except step and messages. `by_place`: equal requests of two groups or turns are two.
         `told`: replies depend on the ideal ones."""
         self._store, self._identity, self._by_place, self._told = store, dict(identity), by_place, told
         self._waiting: dict[str, asyncio.Task[CachedReply]] = {}
