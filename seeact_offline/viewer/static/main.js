@@ -124,7 +124,11 @@ class App {
   #moved() {
     const before = this.state.runs.join("\n");
     this.state = read(location.hash);
-    if (this.state.runs.join("\n") !== before) this.renew(this.index);
+    if (this.state.runs.join("\n") !== before) {
+      this.renew(this.index);
+      // the same step is drawn anew, for these runs
+      this.step.hidden();
+    }
     this.show();
   }
 

@@ -1,4 +1,4 @@
-"""Debian's Chromium on the viewer's pages, with everything that it complains about."""
+"""Chromium on the viewer's pages, with everything that it complains about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from seeact_offline.recorder.browser import NAMES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page
 
 REAL_BROWSER = [
     pytest.mark.skipif(
@@ -40,22 +40,28 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-class Visit:
-    """One page, and what went wrong on it."""
+class Tab:
+    """One page, and its errors."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page, self.url = page, url
-        self.said: list[str] = []
-        page.on(
-            "console", lambda message: self.said.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", lambda dialog: (self.said.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.errors: list[str] = []
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self._dismiss)
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.errors.append(f"dialog {dialog.message}")
+        dialog.dismiss()
 
     @property
     def faults(self) -> list[str]:
         """Errors, dialogs, and the browser's own reports on the security policy."""
-        return [*self.said, *self.page.evaluate("window.reports")]
+        return [*self.errors, *self.page.evaluate("window.reports")]
 
     def list(self, query: str = "") -> Page:
         self.page.goto(f"{self.url}#/{query}")
@@ -67,6 +73,13 @@ class Visit:
         self.page.wait_for_selector(".answer")
         return self.page
 
+    def clear(self) -> None:
+        """Leaves the page, and forgets its errors and what it stored."""
+        if self.page.url.startswith("http"):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.goto("about:blank")
+        self.errors.clear()
+
     def until(self, condition: str, seconds: float = 15) -> None:
         """Waits until a JavaScript expression holds: from outside, as the page's policy forbids to evaluate text inside."""
         end = time.monotonic() + seconds
@@ -74,20 +87,25 @@ class Visit:
             assert time.monotonic() < end, f"not within {seconds:g} s: {condition}"
             self.page.wait_for_timeout(30)
 
-    def texts(self, selector: str) -> list[str]:
-        """What the nodes show, those of an SVG too."""
-        return list(
-            self.page.locator(selector).evaluate_all("all => all.map(one => (one.innerText ?? one.textContent).trim())")
+    def texts(self, selector: str) -> Any:
+        """The text of each node, also of an SVG's."""
+        return self.page.locator(selector).evaluate_all(
+            "all => all.map(one => (one.innerText ?? one.textContent).trim())"
         )
+
+    def keys(self) -> Any:
+        """The keys of the steps in the list, from top to bottom."""
+        ordered = "rows.sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex'))"
+        return self.page.locator(".window .row").evaluate_all(f"rows => {ordered}.map(row => row.dataset.key)")
 
 
 @contextmanager
-def visiting(browser: Browser, url: str, *, width: int = 1280, **context: Any) -> Iterator[Visit]:
+def open_tab(browser: Browser, url: str, *, width: int = 1280, **context: Any) -> Iterator[Tab]:
     """A fresh page of its own; `context`: of Playwright's `new_context`."""
     opened = browser.new_context(viewport={"width": width, "height": 860}, **context)
     opened.set_default_timeout(30_000)
     opened.add_init_script(REPORTS)
     try:
-        yield Visit(opened.new_page(), url)
+        yield Tab(opened.new_page(), url)
     finally:
         opened.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 import seeact_offline as so
 from seeact_offline.viewer.server import Address, serving
 from seeact_offline.viewer.site import Site
+from tests.seeact_offline.viewer import toy_site
+from tests.seeact_offline.viewer.browsing import Tab, chromium, open_tab
 
 Ask = Callable[..., HTTPResponse]
 
@@ -43,6 +47,40 @@ def sample_site(sample_run: Path) -> Site:
 def served(sample_site: Site) -> Iterator[Address]:
     with serving(sample_site) as address:
         yield address
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """One for all tests, but not for those elsewhere, which may start one of their own."""
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="package")
+def toy_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+    """`toy_url(n_runs=2)`: the address of a toy site, which is written and served once."""
+    with ExitStack() as servers:
+
+        @functools.cache
+        def url(**options: int) -> str:
+            site = toy_site.write_site(tmp_path_factory.mktemp("site") / "toy", **options)
+            return servers.enter_context(toy_site.serve(site))
+
+        yield url
+
+
+@pytest.fixture(scope="package")
+def shared_tab(browser: Any) -> Iterator[Tab]:
+    with open_tab(browser, "") as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(shared_tab: Tab, url: str) -> Tab:
+    """An empty page; each file says by its fixture `url` which site it shows."""
+    shared_tab.clear()
+    shared_tab.url = url
+    return shared_tab
 
 
 def read_json(site: Any, name: str) -> dict[str, Any]:
