@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 from benchmarks.data import write_run
 from benchmarks.frame import ROOT, Line, scratch_folder
-from tests.seeact_offline.viewer.browsing import Visit, chromium, visiting
+from tests.seeact_offline.viewer.browsing import Tab, chromium, open_tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -70,13 +70,13 @@ def _list(browser: Browser, run: Path) -> list[Line]:
     began = time.perf_counter()
     with _serving(run) as server:
         up = time.perf_counter() - began
-        visits = [_first_list(browser, server.url) for _ in range(3)]
+        tabs = [_first_list(browser, server.url) for _ in range(3)]
         filters = _filters(browser, server.url)
         size, memory = len(server.get("index.json")), server.memory_mib
     return [
         Line("until the server is up", up, "s"),
-        Line("first list once it is up", visits[0], "ms", at_most=500),
-        Line("  the browser warm", min(visits[1:]), "ms"),
+        Line("first list once it is up", tabs[0], "ms", at_most=500),
+        Line("  the browser warm", min(tabs[1:]), "ms"),
         Line("a filter, the slowest of twelve", max(filters), "ms", at_most=50),
         Line("  the middle one", sorted(filters)[len(filters) // 2], "ms"),
         Line("index.json", size / 1e6, "MB", at_most=3),
@@ -86,9 +86,9 @@ def _list(browser: Browser, run: Path) -> list[Line]:
 
 def _first_list(browser: Browser, url: str) -> float:
     """Milliseconds from the page's request to its rows."""
-    with visiting(browser, url) as visit:
-        visit.list()
-        return float(visit.page.evaluate("performance.getEntriesByName('seeact:list')[0].startTime"))
+    with open_tab(browser, url) as tab:
+        tab.list()
+        return float(tab.page.evaluate("performance.getEntriesByName('seeact:list')[0].startTime"))
 
 
 def _filters(browser: Browser, url: str) -> list[float]:
@@ -96,12 +96,12 @@ def _filters(browser: Browser, url: str) -> list[float]:
     words = ["s", "si", "sit", "site1", "site13", "site136"]
     queries = [f"?q={word}" for word in words] + [f"?f.website=site{n}" for n in range(3)]
     queries += ["?f.outcome=success", "?sort=cost", "?min.rank=10"]
-    with visiting(browser, url) as visit:
-        visit.list()
+    with open_tab(browser, url) as tab:
+        tab.list()
         for query in queries:
-            visit.page.evaluate("to => { location.hash = to; }", f"#/{query}")
-            visit.page.wait_for_timeout(100)
-        taken = visit.page.evaluate("performance.getEntriesByName('seeact:filter').map(one => one.duration)")
+            tab.page.evaluate("to => { location.hash = to; }", f"#/{query}")
+            tab.page.wait_for_timeout(100)
+        taken = tab.page.evaluate("performance.getEntriesByName('seeact:filter').map(one => one.duration)")
     return [float(one) for one in taken[-len(queries) :]]
 
 
@@ -114,12 +114,12 @@ def _steps(browser: Browser, folder: Path) -> list[Line]:
         synthetic_rows(2 * SHOWN, 2, PAGE_ELEMENTS, seed=0), folder / "data" / "test_task-00000-of-00001.parquet"
     )
     run = so.evaluate(dataset=str(folder), ranker="bm25", out=folder / "run").path
-    with _serving(run) as server, visiting(browser, server.url) as visit:
+    with _serving(run) as server, open_tab(browser, server.url) as tab:
         # every other one: the page asks for the next step beforehand
         keys = json.loads(server.get("index.json"))["keys"][::2]
-        visit.list()
-        cold = [_open(visit, key) for key in keys]
-        warm = [_open(visit, key) for key in keys]
+        tab.list()
+        cold = [_open(tab, key) for key in keys]
+        warm = [_open(tab, key) for key in keys]
         memory = server.memory_mib
     return [
         Line("a step and the top of its page, cold", max(cold), "ms", at_most=400),
@@ -128,19 +128,19 @@ def _steps(browser: Browser, folder: Path) -> list[Line]:
     ]
 
 
-def _open(visit: Visit, key: str) -> float:
+def _open(tab: Tab, key: str) -> float:
     """Milliseconds."""
-    began = visit.page.evaluate(
+    began = tab.page.evaluate(
         "to => { performance.clearMeasures(); performance.clearResourceTimings(); location.hash = to; return performance.now(); }",
         f"#/step/{key}",
     )
-    visit.until(
+    tab.until(
         "performance.getEntriesByName('seeact:step').length && [...document.images].some(one => one.complete && one.naturalWidth)"
     )
-    ended = visit.page.evaluate(
+    ended = tab.page.evaluate(
         "Math.max(performance.getEntriesByName('seeact:step')[0].startTime + performance.getEntriesByName('seeact:step')[0].duration,"
         " ...performance.getEntriesByType('resource').filter(one => one.name.includes('/img/')).slice(0, 1).map(one => one.responseEnd))"
     )
     # until the next one, which the page asks for by itself, is there too
-    visit.page.wait_for_timeout(700)
+    tab.page.wait_for_timeout(700)
     return float(ended - began)

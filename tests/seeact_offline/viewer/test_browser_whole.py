@@ -10,33 +10,26 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer.bundle import write_bundle
 from seeact_offline.viewer.notes import CauseNotes
 from seeact_offline.viewer.server import serving
 from seeact_offline.viewer.site import Site
-from tests.seeact_offline.viewer.browsing import REAL_BROWSER, chromium, visiting
+from tests.seeact_offline.viewer.browsing import REAL_BROWSER, open_tab
 
 pytestmark = REAL_BROWSER
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
-def test_a_cause_that_a_person_names_is_kept_and_counted(browser, sample_run: Path, tmp_path: Path) -> None:
+def test_a_cause_that_a_person_names_is_kept_and_counted(browser: Any, sample_run: Path, tmp_path: Path) -> None:
     file = tmp_path / "causes.jsonl"
     with (
         closing(Site([sample_run], causes=CauseNotes(file, "Ann"))) as site,
         serving(site) as address,
-        visiting(browser, address.link) as visit,
+        open_tab(browser, address.link) as tab,
     ):
-        page = visit.page
+        page = tab.page
         page.goto(address.link)
         page.wait_for_selector(".results")
         page.keyboard.press("f")
@@ -46,33 +39,33 @@ def test_a_cause_that_a_person_names_is_kept_and_counted(browser, sample_run: Pa
         page.locator(".relabel select").select_option("wrong_annotation")
         page.locator(".relabel input").fill("both buttons do it")
         page.locator(".relabel button").click()
-        visit.until("document.querySelector('.relabel [role=status]').textContent === 'Saved.'")
-        assert visit.texts(".answer .cause")[1] == "by a person: wrong annotation, Ann: both buttons do it"
+        tab.until("document.querySelector('.relabel [role=status]').textContent === 'Saved.'")
+        assert tab.texts(".answer .cause")[1] == "by a person: wrong annotation, Ann: both buttons do it"
         page.keyboard.press("Escape")
         page.locator("[data-facet=person] input[value=wrong_annotation]").check()
-        visit.until("document.querySelectorAll('.window .row').length === 1")
-        (outcome,) = visit.texts(".window .cell.outcome")
+        tab.until("document.querySelectorAll('.window .row').length === 1")
+        (outcome,) = tab.texts(".window .cell.outcome")
         assert outcome.splitlines()[-1] == "by a person: wrong annotation"
         with page.expect_download() as download:
             page.get_by_role("button", name="CSV of these steps").click()
         (row,) = csv.DictReader(Path(download.value.path()).read_text().splitlines())
         assert (row["person_cause"], row["outcome"] != row["person_cause"]) == ("wrong_annotation", True)
-        assert visit.faults == []
+        assert tab.faults == []
     (line,) = [json.loads(line) for line in file.read_text().splitlines()]
     assert (line["cause"], line["note"], line["annotator"]) == ("wrong_annotation", "both buttons do it", "Ann")
     counted = rescore(sample_run, causes=file, out=tmp_path / "scored").results
     assert counted["waterfall"]["wrong_annotation"]["steps"] == 1
 
 
-def test_a_bundle_is_shown_by_another_web_server(browser, sample_run: Path, tmp_path: Path) -> None:
-    write_bundle(Site([sample_run]), tmp_path / "bundle")
-    with _http_server(tmp_path / "bundle") as url, visiting(browser, url) as visit:
-        page = visit.list()
+def test_a_bundle_is_shown_by_another_web_server(browser: Any, other_run: Path, tmp_path: Path) -> None:
+    write_bundle(Site([other_run]), tmp_path / "bundle")
+    with _http_server(tmp_path / "bundle") as url, open_tab(browser, url) as tab:
+        page = tab.list()
         assert page.locator(".window .row").count() > 0
         page.locator(".window .row a").first.click()
         page.wait_for_selector(".answer")
-        visit.until("[...document.images].some(one => one.closest('.stage') && one.naturalWidth)")
-        assert visit.faults == []
+        tab.until("[...document.images].some(one => one.closest('.stage') && one.naturalWidth)")
+        assert tab.faults == []
 
 
 @contextmanager
