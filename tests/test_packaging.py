@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +51,11 @@ class Import(NamedTuple):
 
 def sources() -> list[Path]:
     return sorted(path for package in PACKAGES for path in (REPO / package).rglob("*.py"))
+
+
+def test_module_names_are_unique() -> None:
+    names = Counter(path.stem for path in sources() if path.stem not in ("__init__", "__main__"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def is_lazy(node: ast.AST) -> bool:

@@ -38,8 +38,6 @@ VERBS = {
     "convert-raw-dump": "convert Mind2Web's raw dump and task files to the hub's layout",
     "import-prompts": "build a prompt pack from a checkout of the authors' repository",
 }
-MODULES = {"eval": "evaluate"}
-"""Modules that are not named after their verb."""
 EXTRAS = {
     "datasets": "data",
     "matplotlib": "figures",
@@ -157,9 +155,9 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> None:
-    module = importlib.import_module(f"seeact_offline.cli.{MODULES.get(verb, verb.replace('-', '_'))}")
+    module = importlib.import_module(f"seeact_offline.cli.{verb.replace('-', '_')}")
     if any(word.split("=")[0] in ("--grounding", "--config") for word in words):
-        from seeact_offline.cli.config import load_groundings
+        from seeact_offline.cli.config_file import load_groundings
 
         try:
             load_groundings(words)
@@ -175,7 +173,7 @@ def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> N
     )
     parser.set_defaults(run=module.run, verb_parser=parser, command=f"{parser.prog} {shlex.join(words)}")
     if any(word == "--config" or word.startswith("--config=") for word in words):
-        from seeact_offline.cli.config import apply_config
+        from seeact_offline.cli.config_file import apply_config
 
         try:
             apply_config(parser, words)

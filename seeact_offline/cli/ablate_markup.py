@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli import evaluate, grounding_options, options
+from seeact_offline.cli import grounding_options, options
+from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
@@ -46,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_argument_group("ranking and prompts")
     options.add_group_arguments(asked)
     grounding_options.add_picture_argument(asked)
-    evaluate.add_model_arguments(parser)
-    evaluate.add_run_arguments(parser).add_argument(
+    add_model_arguments(parser)
+    add_run_arguments(parser).add_argument(
         "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run goes on from it (default: runs/...)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     markings = markings_of(args.kinds, args.positions, args.turn1)
-    found = ablate_markup(evaluate.config_of(args), markings, TerminalWatch())
+    found = ablate_markup(config_of(args), markings, TerminalWatch())
     table = ablation_table(found.path, [one.name for one in markings], complete=not found.n_left)
     say(_write(found.path, table).body())
     say(f"\nTable: {found.path / 'table.md'}")

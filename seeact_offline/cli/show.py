@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.cli import options
-from seeact_offline.cli.evaluate import add_picture_arguments, config_of
+from seeact_offline.cli.eval import add_picture_arguments, config_of
 from seeact_offline.cli.output import say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.shown_files import Pictures, Places, Sent, boxes_format, write_boxes, write_pictures

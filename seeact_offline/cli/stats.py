@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.stats import (
+from seeact_offline.dataset.summary import (
     DatasetStats,
     PaperStats,
     dataset_stats,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.cli import options
-from seeact_offline.cli.evaluate import config_of
+from seeact_offline.cli.eval import config_of
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import LiveScores, Scores, open_ranker, read_scores

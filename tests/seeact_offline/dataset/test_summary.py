@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.stats import DatasetStats, dataset_stats, paper_table1
+from seeact_offline.dataset.summary import DatasetStats, dataset_stats, paper_table1
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
 from seeact_offline.tokens import count_words, full_size_visual_tokens, visual_tokens
