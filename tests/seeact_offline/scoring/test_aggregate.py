@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,18 +130,19 @@ def said(step: str, **more) -> Prediction:
     return Prediction(StepKey("a", step), (), None, "", "", **more)
 
 
-def test_the_ceiling_is_over_all_steps_and_unknown_ones_count_as_lost() -> None:
-    scores = [replace(score("a", str(i)), reachable=known) for i, known in enumerate((True, False, None, True))]
-    summary = summary_of(scores, [said(str(i)) for i in range(4)], 50)
-    assert summary.ceiling is not None
-    assert (summary.ceiling.macro, summary.ceiling.micro) == (0.5, 0.5)
-
-
-def test_points_are_over_all_steps_and_missing_ones_count_as_wrong() -> None:
-    scores = [replace(score("a", str(i)), point=point) for i, point in enumerate((1.0, 0.0, None, None))]
-    summary = summary_of(scores, [said(str(i)) for i in range(4)], 50)
-    assert summary.point_accuracy is not None
-    assert summary.point_accuracy.micro == 0.25
+@pytest.mark.parametrize(
+    ("field", "figure", "values", "micro"),
+    [
+        ("reachable", "ceiling", (True, False, None, True), 0.5),
+        ("point", "point_accuracy", (1.0, 0.0, None, None), 0.25),
+    ],
+)
+def test_ceiling_and_points_are_over_all_steps_and_unknown_ones_count_as_lost(
+    field: str, figure: str, values: tuple[Any, ...], micro: float
+) -> None:
+    scores = [replace(score("a", str(i)), **{field: value}) for i, value in enumerate(values)]
+    found = getattr(summary_of(scores, [said(str(i)) for i in range(4)], 50), figure)
+    assert (found.macro, found.micro) == (micro, micro)
 
 
 def test_what_no_step_says_is_not_known() -> None:

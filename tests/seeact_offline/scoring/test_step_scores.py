@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seeact_offline.records import Box, InputError, Operation, Prediction, Reply, StepKey, Truth
+from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth
 from seeact_offline.scoring import step_scores as scoring
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
@@ -28,27 +28,6 @@ def test_a_right_step_scores_one_everywhere() -> None:
     assert (score.element, score.operation_f1, score.success, score.best_rank) == (1.0, 1.0, 1.0, 1)
 
 
-@pytest.mark.parametrize(
-    ("prediction", "expected"),
-    [
-        (predicted(), "success"),
-        (predicted(None, ran=False, failure="timeout"), "call_failed"),
-        (predicted("9", ranked=("9",)), "ranker_miss"),
-        (predicted(None, failure="no_final_answer"), "unreadable_reply"),
-        (predicted(None), "no_element"),
-        (predicted("9"), "wrong_element"),
-        (predicted(op="CLICK"), "wrong_op"),
-        (predicted(value="boston"), "wrong_value"),
-    ],
-)
-def test_each_loss_has_its_first_cause(prediction: Prediction, expected: str) -> None:
-    assert outcome(prediction) == expected
-
-
-def test_a_page_without_a_right_element_is_its_own_cause() -> None:
-    assert outcome(predicted(), Truth(KEY, Operation("TYPE", "new york"), frozenset())) == "no_positive"
-
-
 def test_a_step_that_did_not_run_scores_nothing_even_where_nothing_was_right() -> None:
     score = scoring.score_step(
         predicted(None, "", "", ran=False, failure="timeout"),
@@ -58,32 +37,20 @@ def test_a_step_that_did_not_run_scores_nothing_even_where_nothing_was_right() -
     assert score.operation_f1 == 0.0
 
 
-def test_seeact_drops_the_value_of_a_click_and_mindact_keeps_it() -> None:
-    truth = Truth(KEY, Operation("CLICK"), frozenset({"1"}))
-    said = predicted("1", "CLICK", "Search")
-    assert scoring.score_step(said, truth, PROTOCOLS["seeact"]).operation_f1 == 1.0
-    assert scoring.score_step(said, truth, PROTOCOLS["mindact"]).operation_f1 == pytest.approx(2 / 3)
-
-
-def test_seeact_scores_the_operation_of_a_step_without_positives_and_mindact_does_not() -> None:
-    truth = Truth(KEY, Operation("CLICK"), frozenset())
-    said = predicted(None, "CLICK", "")
-    assert scoring.score_step(said, truth, PROTOCOLS["seeact"]).operation_f1 == 1.0
-    assert scoring.score_step(said, truth, PROTOCOLS["mindact"]).operation_f1 == 0.0
-
-
-def test_an_unknown_protocol_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"^protocol: expected one of seeact, mindact.*, got x"):
-        find_protocol("x")
+@pytest.mark.parametrize(
+    ("said", "positives", "seeact", "mindact"),
+    [(predicted("1", "CLICK", "Search"), "1", 1.0, 2 / 3), (predicted(None, "CLICK", ""), "", 1.0, 0.0)],
+    ids=["value of a CLICK", "no positive"],
+)
+def test_protocols_differ_in_special_cases(said: Prediction, positives: str, seeact: float, mindact: float) -> None:
+    truth = Truth(KEY, Operation("CLICK"), frozenset(positives))
+    found = [scoring.score_step(said, truth, PROTOCOLS[name]).operation_f1 for name in ("seeact", "mindact")]
+    assert found == pytest.approx([seeact, mindact])
 
 
 def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
     groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("9", "1")))
     final = Reply(2, ("9", "1"), ("", ""), "1", "TYPE", "new york", is_final_round=True)
-    prediction = predicted(
-        "1",
-        ranked=("9", "1"),
-    )
     prediction = Prediction(KEY, (*groups, final), "1", "TYPE", "new york", ("9", "1"))
     spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "final-round")
     assert {rule: values["element_accuracy"] for rule, values in spread.items()} == {
@@ -101,15 +68,12 @@ UNRANKED = {"ranked": ()}
 
 
 @pytest.mark.parametrize("protocol", ["seeact", "mindact"])
-def test_where_nothing_is_ranked_no_ranker_missed(protocol: str) -> None:
-    assert outcome(predicted(**UNRANKED), protocol=protocol) == "success"
-    assert outcome(predicted("9", **UNRANKED), protocol=protocol) == "wrong_element"
-
-
-def test_what_the_grounding_cannot_do_is_a_wrong_element_all_the_same() -> None:
-    assert outcome(predicted("9", reachable=False, **UNRANKED)) == "wrong_element"
-    # a lucky hit beyond the ceiling is a hit
-    assert outcome(predicted("1", reachable=False, **UNRANKED)) == "success"
+@pytest.mark.parametrize("reachable", [None, False])
+@pytest.mark.parametrize(("element", "expected"), [("1", "success"), ("9", "wrong_element")])
+def test_where_nothing_is_ranked_neither_ranker_nor_grounding_missed(
+    protocol: str, reachable: bool | None, element: str, expected: str
+) -> None:
+    assert outcome(predicted(element, reachable=reachable, **UNRANKED), protocol=protocol) == expected
 
 
 @pytest.mark.parametrize(

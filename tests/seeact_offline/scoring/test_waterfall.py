@@ -39,69 +39,66 @@ def loss(prediction: Prediction, truth: Truth = TRUTH) -> str:
 # --- one cause a step ---
 
 
-@pytest.mark.parametrize(
-    ("prediction", "cause"),
-    [
-        (said(), "success"),
-        (said(None, ran=False, failure="bad_box", ranked=()), "data_fault"),
-        (said("9", ranked=("9",)), "ranker_miss"),
-        (said("9", reachable=False), "not_offered"),
-        (said(None, ran=False, failure="timeout"), "call_failed"),
-        (said(None, failure="no_final_answer"), "unreadable_reply"),
-        (said(None), "no_element"),
-        (said("9"), "wrong_element"),
-        (said(op="CLICK", value=""), "wrong_op"),
-        (said(value=""), "missing_value"),
-        (said(value="boston"), "wrong_value"),
-    ],
-)
-def test_each_loss_has_its_first_cause(prediction: Prediction, cause: str) -> None:
-    assert loss(prediction) == cause
+NO_POSITIVE = replace(TRUTH, positives=frozenset())
 
 
-def test_a_page_without_a_right_element_comes_before_all_that_the_model_did() -> None:
-    nothing = replace(TRUTH, positives=frozenset())
-    assert loss(said(), nothing) == "no_positive"
-    assert loss(said(None, ran=False, failure="timeout"), nothing) == "no_positive"
-    assert loss(said(None, ran=False, failure="bad_box"), nothing) == "data_fault"
+def offering(prediction: Prediction, *offered: str) -> Prediction:
+    """The same with one group that offered these."""
+    return replace(prediction, groups=(Reply(0, offered, ("B",), "9", "CLICK", ""),))
 
 
-def test_a_miss_of_the_ranker_comes_before_a_call_that_failed() -> None:
-    assert loss(said(None, ran=False, failure="timeout", ranked=("9",))) == "ranker_miss"
+LOSSES = [
+    (said(), TRUTH, "success"),
+    (said(None, ran=False, failure="bad_box", ranked=()), TRUTH, "data_fault"),
+    (said("9", ranked=("9",)), TRUTH, "ranker_miss"),
+    (said("9", reachable=False), TRUTH, "not_offered"),
+    (said(None, ran=False, failure="timeout"), TRUTH, "call_failed"),
+    (said(None, failure="no_final_answer"), TRUTH, "unreadable_reply"),
+    (said(None), TRUTH, "no_element"),
+    (said("9"), TRUTH, "wrong_element"),
+    (said(op="CLICK", value=""), TRUTH, "wrong_op"),
+    (said(value=""), TRUTH, "missing_value"),
+    (said(value="boston"), TRUTH, "wrong_value"),
+    # a page without a right element comes before all that the model did, though not before a fault of the data
+    (said(), NO_POSITIVE, "no_positive"),
+    (said(None, ran=False, failure="timeout"), NO_POSITIVE, "no_positive"),
+    (said(None, ran=False, failure="bad_box"), NO_POSITIVE, "data_fault"),
+    # a miss of the ranker comes before a call that failed
+    (said(None, ran=False, failure="timeout", ranked=("9",)), TRUTH, "ranker_miss"),
+    # an element that was ranked and never offered is lost before the call
+    (said(None, ran=False, failure="timeout", reachable=False), TRUTH, "not_offered"),
+    (said(None, failure="no_final_answer", reachable=False), TRUTH, "not_offered"),
+    (said(None, ran=False, failure="nothing_to_show", reachable=False), TRUTH, "data_fault"),
+    (said("9", ranked=("9",), reachable=False), TRUTH, "ranker_miss"),
+    # an elimination can offer to a model that errs what it offers to no perfect one
+    (offering(said("9", reachable=False), "9", "1"), TRUTH, "wrong_element"),
+    (offering(said("9", reachable=False), "9", "8"), TRUTH, "not_offered"),
+    (said(reachable=False), TRUTH, "success"),
+    # where nothing is ranked, no ranker missed
+    (said("9", ranked=()), TRUTH, "wrong_element"),
+    (said("9", ranked=(), reachable=False), TRUTH, "wrong_element"),
+    # an unknown failure is the call's; its error's stage decides
+    (said(None, ran=False, failure="my_server_is_asleep"), TRUTH, "call_failed"),
+    (said(None, ran=False, failure="my_row_is_torn", failed_in="row"), TRUTH, "data_fault"),
+    (said(None, ran=False, failure="bad_box", failed_in="call"), TRUTH, "call_failed"),
+    # a reply that names the right element without a value counts as read; one without an operation does not
+    (said(value="", failure="missing_value"), TRUTH, "missing_value"),
+    (said("9", value="", failure="missing_value"), TRUTH, "wrong_element"),
+    (said(op="SELECT", value="", failure="missing_value"), TRUTH, "wrong_op"),
+    (said(op="", value="", failure="unknown_action"), TRUTH, "unreadable_reply"),
+    # the word None is no value
+    (said(value="None"), TRUTH, "missing_value"),
+    (said("1", "CLICK", "None"), CLICK, "wrong_value"),
+    # a point where no element is, is a wrong element and no refusal
+    (said(None, ranked=(), point=(3.0, 4.0)), TRUTH, "wrong_element"),
+    # upper and lower case of an operation do not matter
+    (said(op="type", value="boston"), TRUTH, "wrong_value"),
+]
 
 
-@pytest.mark.parametrize(
-    ("prediction", "cause"),
-    [
-        (said(None, ran=False, failure="timeout", reachable=False), "not_offered"),
-        (said(None, failure="no_final_answer", reachable=False), "not_offered"),
-        (said(None, ran=False, failure="nothing_to_show", reachable=False), "data_fault"),
-        (said("9", ranked=("9",), reachable=False), "ranker_miss"),
-        # an elimination can offer to a model that errs what it offers to no perfect one
-        (
-            replace(said("9", reachable=False), groups=(Reply(0, ("9", "1"), ("B",), "9", "CLICK", ""),)),
-            "wrong_element",
-        ),
-        (replace(said("9", reachable=False), groups=(Reply(0, ("9", "8"), ("B",), "9", "CLICK", ""),)), "not_offered"),
-        (said(reachable=False), "success"),
-    ],
-)
-def test_what_was_ranked_and_never_offered_is_lost_before_the_call(prediction: Prediction, cause: str) -> None:
-    assert loss(prediction) == cause
-
-
-def test_where_nothing_is_ranked_no_ranker_missed() -> None:
-    assert loss(said("9", ranked=())) == "wrong_element"
-    assert loss(said("9", ranked=(), reachable=False)) == "wrong_element"
-
-
-def test_a_failure_that_nobody_has_heard_of_is_the_calls() -> None:
-    assert loss(said(None, ran=False, failure="my_server_is_asleep")) == "call_failed"
-
-
-def test_a_failure_belongs_to_the_stage_that_its_error_names() -> None:
-    assert loss(said(None, ran=False, failure="my_row_is_torn", failed_in="row")) == "data_fault"
-    assert loss(said(None, ran=False, failure="bad_box", failed_in="call")) == "call_failed"
+@pytest.mark.parametrize(("prediction", "truth", "cause"), LOSSES)
+def test_each_loss_has_its_first_cause(prediction: Prediction, truth: Truth, cause: str) -> None:
+    assert loss(prediction, truth) == cause
 
 
 def test_the_failures_of_data_are_those_of_the_docs(repo: Path) -> None:
@@ -112,33 +109,10 @@ def test_the_failures_of_data_are_those_of_the_docs(repo: Path) -> None:
     assert not (named["Of the call"] | named["Of the reply"]) & ROW_FAILURES
 
 
-def test_a_reply_that_names_the_right_element_without_a_value_counts_as_read() -> None:
-    assert loss(said(value="", failure="missing_value")) == "missing_value"
-    assert loss(said("9", value="", failure="missing_value")) == "wrong_element"
-    assert loss(said(op="SELECT", value="", failure="missing_value")) == "wrong_op"
-
-
-def test_a_reply_whose_operation_cannot_be_read_is_unreadable_though_its_element_is_right() -> None:
-    assert loss(said(op="", value="", failure="unknown_action")) == "unreadable_reply"
-
-
-def test_the_word_none_is_no_value() -> None:
-    assert loss(said(value="None")) == "missing_value"
-    assert loss(said("1", "CLICK", "None"), CLICK) == "wrong_value"
-
-
 def test_an_operation_that_needs_a_value_lacks_it_even_where_the_right_one_is_empty() -> None:
     # SeeClick gives a TYPE without value no Operation F1, whatever was right
     empty = replace(TRUTH, operation=Operation("TYPE"))
     assert w.first_loss(said(value=""), empty, True, 0.0, False, 1) == "missing_value"
-
-
-def test_a_point_where_no_element_is_is_a_wrong_element_and_no_refusal() -> None:
-    assert loss(said(None, ranked=(), point=(3.0, 4.0))) == "wrong_element"
-
-
-def test_the_case_of_an_operation_is_not_what_is_wrong() -> None:
-    assert loss(said(op="type", value="boston")) == "wrong_value"
 
 
 @pytest.mark.parametrize(
@@ -322,23 +296,20 @@ KIN: dict[Any, frozenset[str]] = {
 
 
 @pytest.mark.parametrize(
-    ("prediction", "kind"),
+    ("prediction", "kin", "kind"),
     [
-        (said("3"), "same_text"),
-        (said("4"), "overlapping"),
-        (said("5"), "neighbour"),
-        (said("5", reachable=False), "neighbour"),
-        (said("6", reachable=False), "out_of_reach"),
-        (said("6", reachable=True), "other"),
-        (said(None, point=(1.0, 1.0)), "other"),
+        (said("3"), KIN, "same_text"),
+        (said("4"), KIN, "overlapping"),
+        (said("5"), KIN, "neighbour"),
+        (said("5", reachable=False), KIN, "neighbour"),
+        (said("6", reachable=False), KIN, "out_of_reach"),
+        (said("6", reachable=True), KIN, "other"),
+        (said(None, point=(1.0, 1.0)), KIN, "other"),
+        (said("3"), {}, "page_not_read"),
     ],
 )
-def test_a_wrong_element_is_of_the_first_kind_that_it_fits(prediction: Prediction, kind: str) -> None:
-    assert w.kind_of_wrong_element(prediction, replace(TRUTH, kin=KIN)) == kind
-
-
-def test_of_a_page_that_was_not_read_no_kind_is_known() -> None:
-    assert w.kind_of_wrong_element(said("3"), TRUTH) == "page_not_read"
+def test_a_wrong_element_is_of_the_first_kind_that_it_fits(prediction: Prediction, kin: Any, kind: str) -> None:
+    assert w.kind_of_wrong_element(prediction, replace(TRUTH, kin=kin)) == kind
 
 
 def test_only_steps_lost_to_a_wrong_element_have_a_kind() -> None:
