@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write(found: Comparison, path: Path) -> None:
-    """As JSON or Markdown, by the file's ending."""
+    """Writes JSON or Markdown, by the file's ending."""
     text = json.dumps(found.to_dict(), indent=2) + "\n" if path.suffix == ".json" else printable(found.report())
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, text)

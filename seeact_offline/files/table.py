@@ -18,9 +18,9 @@ _LATEX = {c: f"\\{c}" for c in "{}&%$#_"} | {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
 _LATEX_LETTERS = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ–—‘’“”…")
-"""Beyond ASCII, what pdflatex sets as it is in any font encoding."""
+"""Letters beyond ASCII that pdflatex sets in any font encoding."""
 _FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
-"""How a cell begins that a spreadsheet may carry out (OWASP, CSV injection)."""
+"""The beginning of a cell that a spreadsheet may run as a formula (OWASP, CSV injection)."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -31,13 +31,13 @@ class Table:
     title: str = ""
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
-    """As many cells as the header. None is an empty one."""
+    """Each has as many cells as the header; None is an empty cell."""
     notes: Sequence[str] = ()
     """Sentences below the table."""
     above: Sequence[tuple[str, int]] = ()
     """A line above the header: each text and how many columns it spans. Empty: no such line."""
     n_labels: int = 1
-    """How many columns, from the first, say what a row is; LaTeX aligns the others right."""
+    """The number of columns, from the first, that name a row; LaTeX aligns the others right."""
     numbers: Collection[int] = ()
     """Columns, from 0, that LaTeX sets by siunitx."""
     best: Collection[tuple[int, int]] = ()

@@ -22,7 +22,7 @@ class Marking:
     kind: MarkKind
     position: MarkPosition
     in_turn1: bool = False
-    """Whether turn 1 shows the marked picture too."""
+    """True if turn 1 shows the marked picture too."""
 
     @property
     def name(self) -> str:

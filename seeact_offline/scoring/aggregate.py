@@ -17,7 +17,7 @@ _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
 """A figure over no tasks."""
 NONE_MISSING: Mapping[str, int] = {}
 Average = Callable[[Sequence[float]], Metric]
-"""One figure from its values, one per step in data set order."""
+"""Averages values, one a step in data set order, into one figure."""
 T = TypeVar("T")
 
 

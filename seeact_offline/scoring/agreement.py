@@ -1,8 +1,8 @@
-"""How far two people agree on which element the same texts mean: Cohen's kappa, and the steps to settle.
+"""Agreement of two people on the elements that the same texts mean: Cohen's kappa, and the steps to settle.
 
 Cohen's kappa is (agreement - chance) / (1 - chance), where chance is how often two would agree who each keep to their own
 shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). An element is a label of its
-own step, which nobody gives at another, so that chance is little more than both saying "none" alike.
+own step and no label of another, so chance is little more than two answers of "none".
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class ElementLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kappa:
-    """How far labels agree."""
+    """Agreement of labels."""
 
     agreement: float
     """Share of steps with the same label."""
     kappa: float | None
     """None where chance alone makes all labels the same."""
     ci95: tuple[float, float] | None
-    """Of kappa, by drawing tasks; None for fewer than two tasks, or where no resample has a kappa."""
+    """The interval of kappa, by drawing tasks; None for fewer than two tasks, or where no resample has a kappa."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Agreement:
     element: Kappa | None
     """The element, or that there is none. None, as are the next two, where there is no step."""
     found: Kappa | None
-    """Whether there is an element."""
+    """True if there is an element."""
     operation: Kappa | None
     disagreements: tuple[StepKey, ...]
     """Steps where element, operation or value differ, in the first's order."""
@@ -77,7 +77,7 @@ def agreement(
 
 
 def differ(one: ElementLabel, other: ElementLabel) -> bool:
-    """Whether two answers mean different things. Capitals and the space around a value do not matter."""
+    """True if two answers mean different things. Capitals and the space around a value do not matter."""
     return _folded(one) != _folded(other)
 
 

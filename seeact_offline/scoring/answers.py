@@ -1,4 +1,4 @@
-"""Predictions beside their truths, scored under many protocols: what protocols share is worked out once."""
+"""Predictions with their truths, scored under many protocols; results that protocols share are computed once."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepCredits:
-    """What steps earn under a protocol, each field of shape (n_steps,). Where a step is left out, all is 0."""
+    """The credit of steps under a protocol, each field of shape (n_steps,). Where a step is left out, all is 0."""
 
     element: np.ndarray
-    """Whether the element is right; False for all if none was asked for."""
+    """True if the element is right; False for all if none was asked for."""
     operation_f1: np.ndarray
     success: np.ndarray
-    """Whether the step succeeds; False for all if no element was asked for."""
+    """True if the step succeeds; False for all if no element was asked for."""
     counted: np.ndarray
-    """Whether the protocol does not leave the step out."""
+    """True if the protocol does not leave the step out."""
 
 
 class Answers:
@@ -45,7 +45,7 @@ class Answers:
         self._known: dict[object, object] = {}
 
     def remerged(self, rule: MergeRule) -> Answers:
-        """What another merge rule makes of the same replies."""
+        """Merges the same replies by another rule."""
         return self._once(
             ("remerged", rule), lambda: Answers([_remerged(p, rule) for p in self.predictions], self.truths)
         )
@@ -58,7 +58,7 @@ class Answers:
 
     @cached_property
     def ranks(self) -> list[int | None]:
-        """Of each step the best rank of a positive; None where none was ranked."""
+        """Each step's best rank of a positive; None where none was ranked."""
         return [metrics.best_rank(p.ranked, t.positives) for p, t in self._steps]
 
     def _score(self, protocol: Protocol) -> StepCredits:
@@ -84,7 +84,7 @@ class Answers:
         )
 
     def _elements(self, rule: ElementRule | None) -> list[bool]:
-        """Whether each answer's element is right."""
+        """True if each answer's element is right."""
         if rule is None:
             return [False] * len(self._steps)
         return self._once(rule, lambda: [p.ran and bool(rule(p, t)) for p, t in self._steps])

@@ -43,7 +43,7 @@ class Averaging:
 
     @cached_property
     def _over_tasks(self) -> bool:
-        """Whether the groups are the tasks."""
+        """True if the groups are the tasks."""
         return np.array_equal(self._groups, self._tasks)
 
     def points(self, values: Sequence[float] | np.ndarray) -> Averages:

@@ -1,4 +1,4 @@
-"""Causes of loss that a person gives, which stand beside the computed ones.
+"""Causes of loss that people give, in addition to the computed ones.
 
 A file with one JSON object a line, of which the last two fields may be left out::
 
@@ -35,7 +35,7 @@ class AnswerId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HumanCause:
-    """What a person says."""
+    """A cause of loss that a person gives."""
 
     cause: str
     """One of HUMAN_CAUSES."""
@@ -45,15 +45,15 @@ class HumanCause:
 
 @dataclass(frozen=True, slots=True)
 class Relabelling:
-    """Scores with a person's causes beside the computed ones, and what became of these."""
+    """Scores with people's causes, and the numbers of causes used and not used."""
 
     scores: list[StepScore]
     counts: dict[str, int]
-    """Of the causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or are left out."""
+    """Numbers of causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or are left out."""
 
 
 def answer_digest(prediction: Prediction) -> str:
-    """SHA-256 of what was answered and of everything that the model said, as 64 hexadecimal digits."""
+    """SHA-256 of the answer and of all replies of the model, as 64 hexadecimal digits."""
     said = [group.replies for group in prediction.groups]
     answered = [prediction.element_id, prediction.op, prediction.value, prediction.point, prediction.failure, said]
     return hashlib.sha256(json.dumps(answered).encode()).hexdigest()
@@ -92,7 +92,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_cause(cause: str) -> None:
-    """Raises FormatError for what is none of HUMAN_CAUSES."""
+    """Raises FormatError unless it is one of HUMAN_CAUSES."""
     if cause not in HUMAN_CAUSES:
         raise FormatError(f"cause to be one of {', '.join(HUMAN_CAUSES)}", short(cause))
 

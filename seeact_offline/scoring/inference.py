@@ -40,7 +40,7 @@ _CHUNK = 100
 
 @lru_cache(maxsize=4)
 def draws(n_tasks: int, seed: int) -> np.ndarray:
-    """How often each resample holds each task, shape (RESAMPLES, n_tasks), of 8 bits: every figure uses the same draws.
+    """The number of times that each resample holds each task, shape (RESAMPLES, n_tasks), of 8 bits: every figure uses the same draws.
 
     A count above 255 would take a chance of less than 1 in 256!.
     """
@@ -86,15 +86,15 @@ def _bounds(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How sure a figure is, by its tasks."""
+    """The uncertainty of a figure, by its tasks."""
 
     ci95: tuple[float, float]
     se: float | None = None
     """Standard error of the figure, clustered by task; None for one task."""
     n_effective: float | None = None
-    """How many independent steps would have that standard error."""
+    """The number of independent steps that would have that standard error."""
     method: str = "bootstrap"
-    """How `ci95` is made: `bootstrap`, `korn-graubard` or `logit-t`."""
+    """The method of `ci95`: `bootstrap`, `korn-graubard` or `logit-t`."""
 
 
 def interval(
@@ -192,7 +192,7 @@ class Gap:
     """The differences that flipping signs does not reject at 5 %, so 0 is among them just where p is not below 0.05. None for
     fewer than FEWEST_TASKS tasks, which reject nothing."""
     p: float
-    """By flipping the signs of tasks' differences; two-sided."""
+    """The two-sided p from flipping the signs of tasks' differences."""
 
 
 def gap(differences: np.ndarray, seed: int = 0) -> Gap:
@@ -276,7 +276,7 @@ def detectable(sd: float, n_tasks: int) -> float | None:
 
 
 def tasks_to_detect(sd: float, difference: float) -> int:
-    """How many tasks find this difference with POWER, if tasks' differences vary by `sd`; at least FEWEST_TASKS."""
+    """The number of tasks that find this difference with POWER, if tasks' differences vary by `sd`; at least FEWEST_TASKS."""
     normal = NormalDist()
     z = normal.inv_cdf((1 + LEVEL) / 2) + normal.inv_cdf(POWER)
     n = max(FEWEST_TASKS, math.ceil((z * sd / difference) ** 2))

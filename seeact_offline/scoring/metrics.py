@@ -20,17 +20,17 @@ def operation_f1(predicted: Operation | str, target: Operation | str) -> float:
 
 
 def element_correct(element_id: str | None, positives: Collection[str]) -> bool:
-    """Whether the predicted element is one of the positives. No element is never right."""
+    """True if the predicted element is one of the positives. No element is never right."""
     return element_id is not None and element_id in positives
 
 
 def point_correct(point: tuple[float, float], boxes: Iterable[Box]) -> bool:
-    """Whether the point (page pixels) lies in any of the boxes, edges included; a box without area contains no point."""
+    """True if the point (page pixels) lies in any of the boxes, edges included; a box without area contains no point."""
     return any(box.w > 0 and box.h > 0 and box.contains(*point) for box in boxes)
 
 
 def step_success(element_is_correct: bool, f1: float) -> bool:
-    """Whether the step succeeds: the right element and exactly the right tokens."""
+    """True if the step succeeds: the right element and exactly the right tokens."""
     return element_is_correct and f1 == 1.0
 
 

@@ -29,14 +29,14 @@ class ScoredRun:
     name: str
     protocol: str
     steps: Mapping[StepKey, StepRow]
-    """Those that its protocol counts, in data set order."""
+    """Steps that its protocol counts, in data set order."""
     n_not_run: int = 0
-    """Of `steps`, those that were never answered and earn 0 for it."""
+    """The number of `steps` that were never answered and earn 0."""
     complete: bool = True
     headline: Mapping[str, float] | None = None
     """Its figures by metric, as its own results give them."""
     identity: str = ""
-    """What its predictions depend on, seed and order aside: runs that share it are repeats. Empty: not known."""
+    """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
 
 
 # --- kinds of steps ---
@@ -164,7 +164,7 @@ class _Table:
 
     names: tuple[str, ...]
     steps: Sequence[StepRow]
-    """As the first run has them."""
+    """The steps of the first run."""
     task_of: np.ndarray
     """Shape (n_steps,): each step's task, numbered by first appearance."""
     credits: Mapping[str, Mapping[str, np.ndarray]]

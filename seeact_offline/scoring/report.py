@@ -45,7 +45,7 @@ CAUSES_WITHOUT_ELEMENT = {
     "missing_value": "right operation, no value where one is needed",
     "wrong_value": "right operation, wrong value",
 }
-"""For a run that asks for no element."""
+"""Meanings of causes for a run that asks for no element."""
 METHODS = {
     "bootstrap": "a bootstrap over tasks",
     "korn-graubard": "Korn and Graubard's on the effective number of steps",
@@ -310,7 +310,7 @@ def _recall(results: Mapping[str, Any]) -> Table | None:
 
 
 def _waterfall(results: Mapping[str, Any]) -> Table | None:
-    """From all steps to those that succeed. None for a run without steps."""
+    """The losses from all steps to those that succeed. None for a run without steps."""
     lost, done = results["waterfall"], results["step_success_rate"]
     n_lost = sum(one["steps"] for one in lost.values())
     if not n_lost + results["n_succeeded"]:

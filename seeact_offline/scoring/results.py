@@ -39,7 +39,7 @@ class ResultsFigure(Metric):
 
     @property
     def named(self) -> dict[str, Any]:
-        """As `results.json` has it."""
+        """The entry of `results.json`."""
         return {name: value for name, value in asdict(self).items() if name != "quoted" or value}
 
 
@@ -150,7 +150,7 @@ def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
 def _by_split(
     predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """FIGURES of each split by itself; empty for a run from before steps said of which they are."""
+    """FIGURES of each split by itself; empty for runs of earlier versions, whose steps name no split."""
     found = {}
     for split in dict.fromkeys(truth.split for truth in truths if truth.split):
         mine = [i for i, truth in enumerate(truths) if truth.split == split]
@@ -241,7 +241,7 @@ def _metric(metric: Metric | None) -> dict[str, Any] | None:
 def shuffle_spread(
     orders: Sequence[Sequence[Prediction]], truths: Sequence[Truth], protocol: Protocol
 ) -> dict[str, Any] | None:
-    """How far the averages that the protocol quotes vary with the order of groups and choices; None without repeats.
+    """The variation of the averages that the protocol quotes with the order of groups and choices; None without repeats.
 
     `values` are those of the repeats in order; `sd` is the sample standard deviation, None for fewer than two.
     """

@@ -1,4 +1,4 @@
-"""Where published evaluators differ, one function per rule; a protocol is a record of rules.
+"""The rules in which published evaluators differ, one function a rule; a protocol is a record of rules.
 
 The first line of a rule's docstring is its name for people, printed in the table of differences between protocols.
 docs/protocols.md names the paper or released evaluator behind each.
@@ -20,16 +20,16 @@ from seeact_offline.scoring.averaging import Averaging
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What an answer earns."""
+    """The credit of an answer."""
 
     element: bool
-    """Whether the element is right."""
+    """True if the element is right."""
     operation_f1: float
     """0 to 1."""
 
 
 ElementRule = Callable[[Prediction, Truth], bool]
-"""Whether the predicted element is right."""
+"""True if the predicted element is right."""
 OperationRule = Callable[[Operation], Operation]
 """An operation without the parts that do not count."""
 RightOperationRule = Callable[[Truth], Operation]
@@ -39,20 +39,20 @@ TextRule = Callable[[Operation], str]
 F1Rule = Callable[[Operation, Operation, TextRule], float]
 """Operation F1 of a predicted operation, given the right one."""
 SuccessRule = Callable[[Prediction, Truth, float], bool]
-"""Whether a step whose element is right succeeds, given its Operation F1."""
+"""True if a step whose element is right succeeds, given its Operation F1."""
 CaseRule = Callable[[Credit], Credit | None]
-"""What a step of a special case earns, given what its answer would earn; None leaves the step out of every figure."""
+"""The credit of a step in a special case, given that of its answer; None leaves the step out of every figure."""
 GroupRule = Callable[[Truth], str | None]
-"""In which group of steps a step is averaged: a figure is the mean of the groups' means. None: in none of them."""
+"""The group in which a step is averaged: a figure is the mean of the groups' means. None: no group."""
 LengthRule = Callable[[Truth], int]
-"""How many actions a task has, from its last row; those without a row count 0. At least its rows are counted."""
+"""The number of actions of a task, from its last row; those without a row count 0. At least its rows are counted."""
 HeadlineRule = Callable[[float, float], float]
-"""Which figure is quoted, of the mean of the groups' means and the mean over steps."""
+"""Chooses the quoted figure, of the mean of the groups' means and the mean over steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How one published evaluator scores. A step that did not run earns nothing under any of them.
+    """The rules of one published evaluator. A step that did not run earns nothing under any of them.
 
     The rules stand in the order in which they apply.
     """
@@ -79,10 +79,10 @@ class Protocol:
     success: SuccessRule
     length: LengthRule
     groups: GroupRule
-    """Of everything but Operation F1."""
+    """For all figures but Operation F1."""
     groups_of_f1: GroupRule
     headline: HeadlineRule
-    """Of everything but Operation F1."""
+    """For all figures but Operation F1."""
     headline_of_f1: HeadlineRule
     unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
     """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
@@ -254,7 +254,7 @@ def point_in_target_box(prediction: Prediction, truth: Truth) -> bool:
 
 
 def _clicks(prediction: Prediction, truth: Truth, is_own: bool, kinship: Kinship) -> bool:
-    """Whether the element's middle lies where it should: `is_own` if the box is its own, else as `truth.kin` says."""
+    """True if the element's middle lies where it should: `is_own` if the box is its own, else as `truth.kin` says."""
     element = prediction.element_id
     return element is not None and bool(truth.boxes) and (is_own or element in truth.kin.get(kinship, ()))
 
@@ -415,7 +415,7 @@ def micro(macro: float, micro: float) -> float:
     return micro
 
 
-# --- what a run may not say ---
+# --- what a run may not keep ---
 
 
 def order_of_positives_unknown(truth: Truth) -> bool:

@@ -183,7 +183,7 @@ def rows(
 
 
 def merge_spread(answers: Answers, protocol: Protocol, rule: MergeRule | None) -> Mapping[str, Mapping[str, float]]:
-    """What other merge rules would have made of the same replies: rule -> the averages that the protocol quotes.
+    """The figures of other merge rules on the same replies: rule -> the averages that the protocol quotes.
 
     Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
     Empty for a run without ranks or without a rule, whose grounding asks no groups.

@@ -44,7 +44,7 @@ NO_VALUE = frozenset({"", "none"})
 """Texts for no value, in lower case: evaluators that read one as a token hold a lost value against the model too."""
 
 Average = Callable[[Sequence[float]], Averages]
-"""One figure from its values, one a step: that of the protocol's Step SR, which is linear in the values."""
+"""Averages values, one a step, as the protocol averages Step SR; linear in the values."""
 
 
 def first_loss(

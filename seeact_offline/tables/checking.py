@@ -41,18 +41,18 @@ class TableText:
     table: str
     inputs: tuple[str, ...]
     dataset: str | None
-    """Which Table 1 counted; None for runs, and for a file of `stats`."""
+    """The data set that Table 1 counted; None for runs, and for a file of `stats`."""
     by: str | None
     stderr: bool
     hashes: Mapping[str, str | None]
     """Run -> hash of its results when the table was made."""
     text: str
-    """From what it was made of to the next table, or the end."""
+    """The text from the line that says what it was made of, to the next table or the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One cell that is another now."""
+    """A cell whose text has changed."""
 
     place: str
     """The labels of its row, and its column."""
@@ -62,7 +62,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """How a table in a file differs from the one that its runs give."""
+    """The differences between a table in a file and the one that its runs give."""
 
     moved: tuple[CellChange, ...] = ()
     missing: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def written(text: str, name: str) -> list[TableText]:
 
 
 def changes(old: str, new: str, form: Form) -> Changes:
-    """From a table as it stands in a file to the same table made again, both in one format."""
+    """Compares a table in a file with the same table made again, both in one format."""
     before, after = _GRIDS[form](old), _GRIDS[form](new)
     grids = _matched([_Line(grid[0]) for grid in before], [_Line(grid[0]) for grid in after])
     found = [
@@ -132,7 +132,7 @@ class _Line(NamedTuple):
 
 
 def _changes(before: Grid, after: Grid) -> Changes:
-    """Of one grid."""
+    """The changes of one grid."""
     titles, header = before[0], after[0]
     columns = _matched([_Line([title]) for title in titles], [_Line([title]) for title in header])
     old, new = _lines(before), _lines(after)

@@ -49,13 +49,13 @@ _PAGE = """<!doctype html>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where a table's figures come from."""
+    """The sources of a table's figures."""
 
     table: str
     inputs: Sequence[str]
     """The paths that `--check` makes the table again from."""
     dataset: str | None = None
-    """For Table 1 of a data set; else None."""
+    """The data set of Table 1; else None."""
     by: str | None = None
     stderr: bool = False
     runs: Sequence[Mapping[str, Any]]
@@ -85,7 +85,7 @@ class Provenance:
         return made
 
     def columns(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """For the line of a CSV whose figures come from these runs; the last says what the whole table was made of."""
+        """The columns of a CSV's line whose figures come from these runs; the last says what the whole table was made of."""
         known = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
         shown = {name: ";".join(run.get(name, "") for run in known) for name in (ORIGIN, HASH, *_SOURCE[1:])}
         made_of = {"inputs": list(self.inputs), "dataset": self.dataset, "by": self.by}
@@ -109,11 +109,11 @@ class TableDocument:
     tables: Sequence[Table]
     """The page, in Markdown and HTML, from top to bottom; the table with the figures comes first."""
     figures: Table | None = None
-    """For LaTeX; None: the first of `tables`."""
+    """The table for LaTeX; None: the first of `tables`."""
     values: Table | None = None
-    """For CSV; None: the first of `tables`."""
+    """The table for CSV; None: the first of `tables`."""
     provenance: Provenance | None = None
-    """None where nobody needs to make the table again."""
+    """None for a table that is not made again."""
 
     def text(self, form: Form, standalone: bool = False) -> str:
         """`standalone`: LaTeX and HTML as whole documents."""

@@ -93,7 +93,7 @@ def _read(paths: Sequence[Path]) -> list[TableRun]:
 
 
 def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
-    """With the split and the average that a run's protocol quotes, where these differ."""
+    """Labels with the split, and with the average that a run's protocol quotes, where these differ."""
     parts = [
         [run.results.split for run in runs],
         [run.average("step_success_rate") for run in runs],

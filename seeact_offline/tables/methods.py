@@ -56,7 +56,7 @@ class MethodCell:
     runs: Sequence[TableRun]
     """Several where they differ in their seed alone."""
     figures: Mapping[str, Figure | None]
-    """By metric; None where none is known."""
+    """Metric -> its figure; None where it is not known."""
     n_tasks: int
     n_steps: int
     not_run: int
@@ -71,7 +71,7 @@ class MethodRow:
     method: str
     splits: Sequence[str]
     cells: Mapping[str, MethodCell]
-    """By split, or `SPLIT, WEBSITE`, or POOLED."""
+    """The cells by split, by `SPLIT, WEBSITE`, or under POOLED."""
     paper: Mapping[str, Any] | None
     """The paper's row of the same method."""
 

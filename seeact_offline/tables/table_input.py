@@ -45,7 +45,7 @@ class Figure:
     ci95: tuple[float, float] | None
     se: float | None
     method: str
-    """How the interval is made."""
+    """The method of the interval."""
     sd: float | None = None
     """Sample standard deviation over runs that differ in their seed; None for one run."""
     n_runs: int = 1
@@ -61,7 +61,7 @@ class TableRun:
     results_sha256: str
     results: Results
     settings: Mapping[str, Any]
-    """Those of its manifest, with the protocol of its results."""
+    """The settings of its manifest, with the protocol of its results."""
     steps: Sequence[StepRow]
     """All steps, also those that its protocol leaves out."""
 
@@ -72,7 +72,7 @@ class TableRun:
 
     @cached_property
     def keys(self) -> frozenset[Any]:
-        """Those of the steps that count."""
+        """The keys of the steps that count."""
         return frozenset(step.key for step in self.counted)
 
     @property
@@ -91,7 +91,7 @@ class TableRun:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What identifies the run, and what its figures rest on."""
+        """The run's path, hash and data, which identify it."""
         return {
             "run": self.name,
             "results_sha256": self.results_sha256,
@@ -141,11 +141,11 @@ class TableInput:
     base: Path
     """The folder that paths are given relative to."""
     dataset: str | None = None
-    """For Table 1: a data set to count."""
+    """The data set that Table 1 counts."""
     by: str | None = None
     """`website` or `domain`: a row for each of them."""
     stderr: bool = False
-    """Whether standard errors are shown."""
+    """True if standard errors are shown."""
 
     @cached_property
     def runs(self) -> list[TableRun]:
@@ -167,7 +167,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Finished run folders, and those beside them that have no results."""
+    """Finished run folders, and run folders without results."""
     if not paths:
         raise InputError("runs", _EXPECTED, "none")
     found: dict[Path, Path] = {}

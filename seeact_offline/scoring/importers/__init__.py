@@ -85,7 +85,7 @@ def _beginning(path: Path) -> Any:
 
 
 def _first_entry(begun: str) -> Any:
-    """Of a list that may go on beyond what was read, with entries that may be long."""
+    """The first entry of a list of which only the beginning may have been read."""
     try:
         return json.JSONDecoder().raw_decode(begun[1:].lstrip())[0]
     except (json.JSONDecodeError, RecursionError):

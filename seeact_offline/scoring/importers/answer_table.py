@@ -41,7 +41,7 @@ UNITS: Mapping[str, float | None] = {"pixels": None, "fraction": 1.0, "per-mille
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Separators of other tables."""
 SHOWN_CHARS = 200
-"""Of the columns in an error."""
+"""Characters of the columns in an error."""
 
 
 def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswers:
@@ -189,7 +189,7 @@ def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]
 
 
 def _looks(first: Any) -> bool:
-    """Whether a line of JSON names steps and answers, or a header at least steps, whatever separates its columns."""
+    """True if a line of JSON names steps and answers, or a header at least steps, whatever separates its columns."""
     if isinstance(first, tuple):
         return any("annotation_id" in name.lower() for name in first)
     return isinstance(first, dict) and first.keys() >= set(IDS) and not first.keys().isdisjoint((*PLACES, "op"))

@@ -42,9 +42,9 @@ class Problem:
     name: str
     """The name that it is counted by: one of the notes."""
     where: str
-    """For people: the line, the file, the step."""
+    """The line, the file or the step, for people."""
     of_step: bool = True
-    """Whether it concerns a row or a step, and no column or task."""
+    """True if it concerns a row or a step, and no column or task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Importer:
     protocol: str
     """The protocol that scores it unless another is named."""
     read: Callable[..., ImportedAnswers]
-    """From the sources by argument, and `options` by name. Raises InputError for a file that cannot be read, WrongFormat for
+    """Reads the sources by argument, with `options` by name. Raises InputError for a file that cannot be read, WrongFormat for
     one of another kind."""
     looks: Callable[[Any], bool]
-    """Whether a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
+    """True if a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
     needs: tuple[str, ...] = ("run",)
     """Arguments that name its required files."""
     takes: tuple[str, ...] = ()

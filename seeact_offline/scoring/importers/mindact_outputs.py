@@ -19,7 +19,7 @@ from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, I
 from seeact_offline.scoring.importers.reading import decoded, text
 
 TOP_K = 50
-"""Where the file's name does not say another."""
+"""The default where the file's name gives none."""
 NOTES = {"letter_beyond_choices": "replies that name a letter that was not offered"}
 _NAMED_K = re.compile(r"_top(\d{1,4})\.json$")
 _ANSWER = re.compile(r"Answer: ([A-F])")

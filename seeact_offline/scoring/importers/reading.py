@@ -73,11 +73,11 @@ def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of,
 @dataclass(frozen=True, slots=True)
 class Line:
     number: int
-    """From 1."""
+    """The line's number, from 1."""
     text: str
     """Without its end; bytes that are not UTF-8 are replaced."""
     is_torn: bool
-    """Whether it is the last one and has no end."""
+    """True if it is the last one and has no end."""
     is_utf8: bool
 
 

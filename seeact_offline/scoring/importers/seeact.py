@@ -89,7 +89,7 @@ class _Group:
     texts: tuple[str, ...]
     """One a turn."""
     names_type: bool
-    """Whether prompt or reply name the element's type, as only attributes has it."""
+    """True if prompt or reply name the element's type, as only attributes has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class _Step:
     key: str
     where: str
     groups: tuple[_Group, ...]
-    """Those that were answered."""
+    """Groups with an answer."""
     n_queries: int
     ranked: tuple[str, ...]
     """Elements offered, best first; empty where the queries give no ranks."""

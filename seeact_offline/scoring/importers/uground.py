@@ -104,7 +104,7 @@ def _in_block(row: Values) -> Values:
 
 
 def _answers(source: Source) -> _Answers:
-    """As released, the first row decides whether all are known by their ids."""
+    """The first row decides whether all are known by their ids, as in the released code."""
     found = json_rows(source, lambda row: text(row.get("id")) or step_of(row))
     if not any("output" in row.values or "scale" in row.values for row in found.rows):
         raise WrongFormat(source, "answers of UGround, with id, output and scale")
@@ -179,7 +179,7 @@ class _Step:
 
     @property
     def _is_asked(self) -> bool:
-        """Whether the grounder was asked, which it is where its answer can be right. A gap in the plan is no reason not to."""
+        """True if the grounder was asked, which it is where its answer can be right. A gap in the plan is no reason not to."""
         return self._shows_target and not self._lacks_description
 
     @property
@@ -199,14 +199,14 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an answer points."""
+    """The place that an answer names."""
 
     point: tuple[float, float] | None = None
     """Pixels of the block."""
     failure: str | None = None
     detail: str = ""
     is_empty: bool = False
-    """Whether the answer holds no place at all."""
+    """True if the answer holds no place at all."""
 
 
 def place(answer: Values) -> Place:
@@ -226,7 +226,7 @@ def place(answer: Values) -> Place:
 
 
 def boxes(value: object) -> tuple[Box, ...]:
-    """Those of a list that are four numbers; a single one may stand alone."""
+    """The boxes of a list that are four numbers; a single one may stand alone."""
     several = value if isinstance(value, list) and _is_many(value) else [value]
     return tuple(one for one in map(box, several) if one is not None)
 
