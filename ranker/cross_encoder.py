@@ -105,7 +105,7 @@ class CrossEncoderRanker:
     ) -> None:
         """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
         that may be on either side of a query's cut after its best `exact_top`: nearly always, these are the best by float32 too
-        (docs/ranker-speed.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts.
+        (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts.
 
         `backend`: see BACKENDS. `batch_tokens` counts padding; None: what suits the device. `pair_order` None: what the
         checkpoint's config says, else query-text. Raises RankerError if pairs cannot be scored.

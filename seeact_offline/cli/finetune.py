@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm there is none)",
     )  # fmt: skip
     start.add_argument("--small", action="store_true", help="a small T5 and its tokenizer, both from scratch")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
+    parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint in --out")
     parser.add_argument("--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm")
     parser.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
     parser.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")

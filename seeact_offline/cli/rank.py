@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="score file; a killed run goes on from FILE.partial.jsonl",
+        help="score file; a killed run resumes from FILE.partial.jsonl",
     )
     ranking.add_argument(
         "--format",

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--base", default=BASE, metavar="DIR|HUB_ID", help="model to start from (default: %(default)s)")
     start.add_argument("--small", action="store_true", help="a small DeBERTa and its tokenizer, both from scratch")
-    parser.add_argument("--resume", action="store_true", help="go on from the last finished epoch in --out")
+    parser.add_argument("--resume", action="store_true", help="resume from the last finished epoch in --out")
     _add_recipe(parser)
     parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
 
