@@ -1,4 +1,4 @@
-"""A model that says what it is given."""
+"""Models that say what they are given."""
 
 from __future__ import annotations
 
@@ -24,3 +24,24 @@ class Scripted:
 
     async def aclose(self) -> None:
         pass
+
+
+class InTurn2(Scripted):
+    """Answers turn 2 of each group with the next of its texts, or raises what stands there."""
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        return Completion("I will click.", Usage(calls=1)) if request.turn == 1 else self.next_answer()
+
+
+class Ideal(Scripted):
+    """Answers with the text that the request's question calls ideal."""
+
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
+        self.requests.append(request)
+        return Completion(ideal, Usage(calls=1))
+
+
+def final(element: str, op: str = "CLICK", value: str = "None") -> str:
+    """A final answer, as prompts ask for it."""
+    return f"ELEMENT: {element}\nACTION: {op}\nVALUE: {value}"

@@ -27,45 +27,18 @@ from seeact_offline.ranking import read_scores
 from seeact_offline.records import (
     Box,
     Candidate,
-    Completion,
     InputError,
     Operation,
     RankedCandidate,
-    Request,
     RowError,
     Step,
-    Usage,
 )
 from seeact_offline.runs.prepare import prepare
-from tests.pages import picture
-from tests.scripted import Scripted
+from tests.pages import Stored, picture
+from tests.scripted import Ideal, InTurn2, Scripted, final
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "annotation.txt"
 UNSEEN = {"zero": Box(30, 40, 0, 12), "right": Box(1400, 40, 50, 12), "below": Box(30, 9000, 50, 12)}
-
-
-class Stored:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self) -> bytes:
-        return self._data
-
-
-class InTurn2(Scripted):
-    """Answers turn 2 of each group with the next of its texts."""
-
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        return Completion("I will click.", Usage(calls=1)) if request.turn == 1 else self.next_answer()
-
-
-class Ideal(Scripted):
-    """Answers what one who knows the truth would."""
-
-    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        self.requests.append(request)
-        return Completion(ideal, Usage(calls=1))
 
 
 def made_up(n: int = 20, target: int = 3, **boxes: Box) -> PreparedStep:
@@ -105,10 +78,6 @@ def grounding(
 def ground(prepared: PreparedStep, answers: Sequence[str], **options) -> tuple[GroundingResult, Scripted]:
     model = InTurn2(*answers)
     return asyncio.run(grounding(**options).ground(prepared, model)), model
-
-
-def final(element: str) -> str:
-    return f"ELEMENT: {element}\nACTION: CLICK\nVALUE: None"
 
 
 @pytest.fixture(scope="module")

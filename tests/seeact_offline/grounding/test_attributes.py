@@ -15,34 +15,13 @@ from seeact_offline.grounding.attributes import MAX_CHOICES, AttributesGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, CallError, Candidate, Completion, Operation, Request, Step, Usage
-from tests.pages import picture
+from seeact_offline.records import Box, CallError, Candidate, Operation, Step, Usage
+from tests.pages import Stored, picture
 from tests.reference import searching as reference
-from tests.scripted import Scripted
+from tests.scripted import Ideal, Scripted, final
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "attributes.txt"
 PLAIN = QuestionOptions()
-
-
-class Knowing(Scripted):
-    """Answers what one who knows the truth would."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-
-    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        self.answers = [ideal]
-        return await super().complete(request)
-
-
-class Stored:
-    """A screenshot in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def read(self) -> bytes:
-        return self.data
 
 
 def prepare(body: str, n: int, positives: Sequence[int] = (1,), boxes: bool = True, height: int = 400) -> PreparedStep:
@@ -72,19 +51,7 @@ def described(kind: str, text: str, op: str = "CLICK", value: str = "None") -> s
     return f"ELEMENT: this one\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}\nACTION: {op}\nVALUE: {value}"
 
 
-def chosen(letter: str, op: str = "CLICK", value: str = "None") -> str:
-    return f"ELEMENT: {letter}\nACTION: {op}\nVALUE: {value}"
-
-
 TWO = "<button #|1|><text>Buy</text></button><button #|2|><text>Buy</text></button><a #|3|><text>Help</text></a>"
-
-
-def test_one_match_is_taken_after_two_turns() -> None:
-    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("LINK", "Help")])
-    assert (grounded.decision.element_id, grounded.decision.op, grounded.decision.failure) == ("3", "CLICK", None)
-    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2)]
-    assert grounded.groups[0].element_id == "3"
-    assert dict(grounded.notes) == {"found_exact": 1}
 
 
 def test_both_turns_are_on_the_whole_page_shown_once() -> None:
@@ -101,69 +68,56 @@ def test_a_page_that_is_too_tall_is_made_smaller_and_said() -> None:
     assert dict(grounded.notes)["picture_resized"] == 1
 
 
-def test_several_matches_are_asked_for_in_one_more_turn() -> None:
-    grounded, model = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "buy"), chosen("B")])
-    assert grounded.decision.element_id == "2"
-    assert grounded.groups[1].offered == ("1", "2")
-    assert grounded.groups[1].is_final_round
-    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2), (1, 2)]
-    assert dict(grounded.notes) == {"found_normalised": 1, "several_matches": 1}
+BUY, HELP = described("BUTTON", "Buy"), described("LINK", "Help")
+TYPING = described("BUTTON", "Buy", "TYPE", "x")
+SEVERAL = {"found_exact": 1, "several_matches": 1}
+NOT_FOUND = "ELEMENT: NA\nELEMENT TYPE: NA\nELEMENT TEXT: NA\nACTION: CLICK"
+
+
+@pytest.mark.parametrize(
+    ("answers", "decision", "notes"),
+    [
+        ([HELP], ("3", "CLICK", "", None), {"found_exact": 1}),
+        ([BUY, final("B")], ("2", "CLICK", "", None), SEVERAL),
+        (
+            [described("BUTTON", "buy"), final("B")],
+            ("2", "CLICK", "", None),
+            {"found_normalised": 1, "several_matches": 1},
+        ),
+        ([TYPING, final("C", "TYPE", "y")], (None, "TYPE", "y", None), SEVERAL),
+        # an unreadable choice keeps the operation of the description
+        ([TYPING, "Well."], (None, "TYPE", "x", "no_final_answer"), SEVERAL),
+        ([described("BUTTON", "Something else")], (None, "CLICK", "", None), {"no_match": 1}),
+        ([NOT_FOUND], (None, "CLICK", "", None), {}),
+        (["Hm."], (None, "", "", "no_final_answer"), {}),
+        (["ELEMENT: it\nELEMENT TYPE: LINK\nACTION: CLICK"], (None, "CLICK", "", "missing_element_text"), {}),
+        (
+            ["ELEMENT: it\nELEMENT TEXT: Help\nACTION: CLICK"],
+            ("3", "CLICK", "", "missing_element_type"),
+            {"found_exact": 1},
+        ),
+        (["ELEMENT: it\nELEMENT TYPE: LINK\nELEMENT TEXT: Help"], ("3", "", "", "missing_action"), {"found_exact": 1}),
+        ([CallError("refused", "no", Usage(calls=1))], (None, "", "", "refused"), {}),
+    ],
+)
+def test_answers_lead_to_an_element_or_a_named_failure(answers, decision, notes) -> None:
+    grounded, model = ground(prepare(TWO, 3), ["Plan.", *answers])
+    found = grounded.decision
+    assert (found.element_id, found.op, found.value, found.failure) == decision
+    assert (grounded.ran, dict(grounded.notes), grounded.usage.calls) == (True, notes, 1 + len(answers))
+    assert [(r.group, r.turn) for r in model.requests] == [(0, 1), (0, 2), (1, 2)][: 1 + len(answers)]
+    assert [(group.offered, group.is_final_round) for group in grounded.groups[1:]] == [(("1", "2"), True)] * (
+        len(answers) - 1
+    )
 
 
 def test_the_choice_goes_on_from_the_plan_and_shows_where_the_matches_are() -> None:
-    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), final("A")])
     messages = model.requests[2].messages
     assert [m.role for m in messages] == ["system", "user", "assistant", "user"]
     assert messages[2].text == "Plan."
     assert messages[3].picture.box == (0, 0, 300, 20 * 2 + 15 + 1024)
     assert "A. <button id=0>Buy</button>" in messages[3].text
-
-
-def test_none_of_the_matches_is_no_element() -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy", "TYPE", "x"), chosen("C", "TYPE", "y")])
-    decision = grounded.decision
-    assert (decision.element_id, decision.op, decision.value, decision.failure) == (None, "TYPE", "y", None)
-
-
-def test_an_unreadable_choice_keeps_the_operation_of_the_description() -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy", "TYPE", "x"), "Well."])
-    decision = grounded.decision
-    assert (decision.element_id, decision.op, decision.value, decision.failure) == (
-        None,
-        "TYPE",
-        "x",
-        "no_final_answer",
-    )
-
-
-def test_no_match_is_no_element_and_no_failure() -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", described("BUTTON", "Something else")])
-    assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, None, True)
-    assert dict(grounded.notes) == {"no_match": 1}
-
-
-def test_na_is_no_element_and_nothing_to_look_for() -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", "ELEMENT: NA\nELEMENT TYPE: NA\nELEMENT TEXT: NA\nACTION: CLICK"])
-    assert (grounded.decision.element_id, grounded.decision.failure, grounded.notes) == (None, None, ())
-
-
-@pytest.mark.parametrize(
-    ("answer", "failure", "element"),
-    [
-        ("Hm.", "no_final_answer", None),
-        ("ELEMENT: it\nELEMENT TYPE: LINK\nACTION: CLICK\nVALUE: None", "missing_element_text", None),
-        ("ELEMENT: it\nELEMENT TEXT: Help\nACTION: CLICK\nVALUE: None", "missing_element_type", "3"),
-        ("ELEMENT: it\nELEMENT TYPE: LINK\nELEMENT TEXT: Help", "missing_action", "3"),
-    ],
-)
-def test_what_cannot_be_read_is_named_and_the_rest_is_used(answer, failure, element) -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", answer])
-    assert (grounded.decision.failure, grounded.decision.element_id, grounded.ran) == (failure, element, True)
-
-
-def test_a_refusal_is_the_models_answer() -> None:
-    grounded, _ = ground(prepare(TWO, 3), ["Plan.", CallError("refused", "no", Usage(calls=1))])
-    assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (True, "refused", 2)
 
 
 def test_a_call_without_an_answer_keeps_what_was_said_and_paid() -> None:
@@ -172,21 +126,17 @@ def test_a_call_without_an_answer_keeps_what_was_said_and_paid() -> None:
     assert len(grounded.groups) == 1
 
 
-def test_more_matches_than_a_question_holds_are_cut_and_counted() -> None:
+def test_more_matches_than_a_question_holds_are_cut_counted_and_out_of_reach() -> None:
     body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 61))
-    grounded, _ = ground(prepare(body, 60, height=2000), ["Plan.", described("BUTTON", "Choose"), chosen("A")])
+    grounded, _ = ground(prepare(body, 60, height=2000), ["Plan.", described("BUTTON", "Choose"), final("A")])
     assert len(grounded.groups[1].offered) == MAX_CHOICES
     assert dict(grounded.notes)["matches_left_out"] == 60 - MAX_CHOICES
-
-
-def test_what_is_left_out_of_the_question_is_out_of_reach() -> None:
-    body = "".join(f"<button #|{n}|><text>Choose</text></button>" for n in range(1, 61))
     assert [grounding().reaches(prepare(body, 60, [n], height=2000)) for n in (50, 51)] == [True, False]
 
 
 def test_matches_without_a_box_are_looked_for_on_the_whole_page() -> None:
     prepared = prepare(TWO, 3, boxes=False, height=4000)
-    grounded, model = ground(prepared, ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    grounded, model = ground(prepared, ["Plan.", described("BUTTON", "Buy"), final("A")])
     assert grounded.decision.element_id == "1"
     assert model.requests[2].messages[3].picture.box == (0, 0, 300, 4000)
 
@@ -209,7 +159,7 @@ def test_a_match_that_cannot_be_seen_is_left_out_beside_one_that_can(box) -> Non
 
 def test_a_match_of_which_a_part_is_on_the_page_can_be_seen() -> None:
     grounded, _ = ground(
-        placed(prepare(TWO, 3), {"1": Box(-40, -10, 50, 15)}), ["Plan.", described("BUTTON", "Buy"), chosen("A")]
+        placed(prepare(TWO, 3), {"1": Box(-40, -10, 50, 15)}), ["Plan.", described("BUTTON", "Buy"), final("A")]
     )
     assert grounded.decision.element_id == "1"
 
@@ -224,12 +174,12 @@ def test_a_row_without_a_picture_is_asked_to_choose_all_the_same() -> None:
     """The size of the picture, which nobody needed, made the step fail."""
     prepared = prepare(TWO, 3, boxes=False)
     missing = replace(prepared, picture=PagePicture(Stored(b"")))
-    grounded, _ = ground(missing, ["Plan.", described("BUTTON", "Buy"), chosen("B")], QuestionOptions(image=False))
+    grounded, _ = ground(missing, ["Plan.", described("BUTTON", "Buy"), final("B")], QuestionOptions(image=False))
     assert (grounded.decision.element_id, grounded.ran) == ("2", True)
 
 
 def test_one_turn_models_get_both_turns_at_once_and_a_choice_of_its_own() -> None:
-    grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), chosen("B")], QuestionOptions(turns=1))
+    grounded, model = ground(prepare(TWO, 3), [described("BUTTON", "Buy"), final("B")], QuestionOptions(turns=1))
     assert grounded.decision.element_id == "2"
     assert [[m.role for m in r.messages] for r in model.requests] == [["system", "user"]] * 2
     assert all("Buy it" in r.messages[1].text and r.messages[1].picture for r in model.requests)
@@ -237,7 +187,7 @@ def test_one_turn_models_get_both_turns_at_once_and_a_choice_of_its_own() -> Non
 
 def test_without_a_picture_the_pages_markup_is_given() -> None:
     grounded, model = ground(
-        prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), chosen("B")], QuestionOptions(image=False)
+        prepare(TWO, 3), ["Plan.", described("BUTTON", "Buy"), final("B")], QuestionOptions(image=False)
     )
     assert grounded.decision.element_id == "2"
     assert all(m.picture is None for r in model.requests for m in r.messages)
@@ -256,23 +206,20 @@ def test_without_a_picture_the_pages_markup_is_given() -> None:
 )
 def test_what_keeps_a_target_out_of_reach_is_noted(body, reachable, note) -> None:
     prepared = prepare(body, 2)
-    grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
     assert (grounding().reaches(prepared), grounded.decision.element_id == "1") == (reachable, reachable)
     assert [name for name, _ in grounded.notes if name.startswith("target")] == [note] * (note is not None)
 
 
 def test_a_step_without_a_target_is_out_of_reach_without_a_reason() -> None:
     prepared = prepare(TWO, 3, [])
-    grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
     assert (grounding().reaches(prepared), grounded.decision.element_id, grounded.notes) == (False, None, ())
 
 
 def test_the_question_gives_no_hint_of_the_target() -> None:
     def sent(prepared: PreparedStep) -> list[object]:
-        return [replace(question, ideal=()) for question in shorn(grounding().questions(prepared))]
-
-    def shorn(questions):
-        return [replace(question, pictures=()) for question in questions]
+        return [replace(question, ideal=(), pictures=()) for question in grounding().questions(prepared)]
 
     assert sent(prepare(TWO, 3, [1])) == sent(prepare(TWO, 3, [3]))
 
@@ -304,7 +251,7 @@ def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
     assert len(steps) > 10
     for step in steps:
         prepared = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
-        grounded = asyncio.run(grounding().ground(prepared, Knowing()))
+        grounded = asyncio.run(grounding().ground(prepared, Ideal()))
         hit = grounded.decision.element_id in step.truth.positives
         assert (hit, grounding().reaches(prepared)) == (own_words_lead_to_it(step),) * 2
 
@@ -312,7 +259,7 @@ def test_one_who_knows_reaches_exactly_the_ceiling() -> None:
 def test_the_real_step_is_reached_among_two(shared_step) -> None:
     step = next(load_steps(shared_step, "cross_domain"))
     prepared = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
-    model = Knowing()
+    model = Ideal()
     grounded = asyncio.run(grounding().ground(prepared, model))
     assert (grounded.decision.element_id, len(model.requests)) == ("8635", 3)
     assert grounding().reaches(prepared)
@@ -321,7 +268,7 @@ def test_the_real_step_is_reached_among_two(shared_step) -> None:
 
 def snapshot() -> str:
     """The last request of a step with two matches: everything that the strategy sends."""
-    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), chosen("A")])
+    _, model = ground(prepare(TWO, 3, height=4000), ["Plan.", described("BUTTON", "Buy"), final("A")])
     first, last = model.requests[1], model.requests[2]
     lines = []
     for name, request in (("description", first), ("choice", last)):

@@ -27,11 +27,9 @@ from seeact_offline.records import (
     Box,
     CallError,
     Candidate,
-    Completion,
     Operation,
     RankedCandidate,
     Reply,
-    Request,
     RowError,
     Step,
     Usage,
@@ -40,19 +38,7 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.pages import Stored, picture
 from tests.reference.grouping import groups_of
-from tests.scripted import Scripted
-
-
-class InTurn2(Scripted):
-    """A model that answers turn 2 of each group with the next of its texts, or raises what stands there."""
-
-    async def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        return Completion("I will click.", Usage(calls=1)) if request.turn == 1 else self.next_answer()
-
-
-def final(element: str, op: str = "CLICK", value: str = "None") -> str:
-    return f"ELEMENT: {element}\nACTION: {op}\nVALUE: {value}"
+from tests.scripted import InTurn2, Scripted, final
 
 
 def reply(

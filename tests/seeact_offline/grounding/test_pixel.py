@@ -15,10 +15,10 @@ from seeact_offline.grounding.pixel import PixelGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, CallError, Candidate, Completion, InputError, Operation, Request, Step, Usage
+from seeact_offline.records import Box, CallError, Candidate, InputError, Operation, Step
 from seeact_offline.replies.points import COORDINATES
 from tests.reference import pointing as reference
-from tests.scripted import Scripted
+from tests.scripted import Ideal, Scripted
 
 HTML = (
     '<html backend_node_id="1"><body backend_node_id="2"><div backend_node_id="10"><button backend_node_id="20">'
@@ -38,13 +38,6 @@ class White:
         file = io.BytesIO()
         Image.new("RGB", self.size, "white").save(file, "PNG")
         return file.getvalue()
-
-
-class Ideal(Scripted):
-    """A model that gives the answer that the request itself calls ideal."""
-
-    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        return Completion(ideal, Usage(calls=1))
 
 
 def a_step(positives: Sequence[str] = ("20",), boxes: dict[str, Box | None] | None = None) -> Step:
