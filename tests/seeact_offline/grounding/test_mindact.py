@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Decision, GroundingResult, Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.elimination import (
     OUT_OF_RANGE,
     RULES,
@@ -230,37 +230,28 @@ def test_fifty_are_asked_about_in_ten_groups_of_five_and_then_the_picks() -> Non
     assert groups[10] == ("0", "5", "10", "15", "20")
 
 
-def test_a_lone_candidate_is_never_asked_about_as_released() -> None:
-    assert Elimination(["a"]).next_group() == ()
-    left = heard(Elimination(list("abcdef")), None)
-    assert (left.next_group(), left.lone, left.winner) == ((), "f", None)
+BEYOND = "beyond"
+# in nine by three the picks of two groups wait; then three of the third group are dropped, and the pick of the second is left
+LAST_DROPPED = (None, 0, BEYOND)
 
 
-def test_a_lone_candidate_is_asked_about_when_corrected() -> None:
-    left = heard(Elimination(list("abcdef"), rule="corrected"), None)
-    assert left.next_group() == ("f",)
-    assert heard(left, 0).winner == 1
-    assert left.next_group() == ()
-
-
-@pytest.mark.parametrize(("out_of_range", "winner"), [("reset", None), ("keep", 1)])
-def test_a_letter_beyond_the_choices_takes_the_last_pick_back_or_keeps_it(
-    out_of_range: OutOfRange, winner: int | None
-) -> None:
-    # the picks of two groups of three wait; then three of the third group are dropped, and the pick of the second is left
-    left = heard(Elimination(list("abcdefghi"), size=3, out_of_range=out_of_range), None, 0, "beyond")
-    assert left.next_group() == ()
-    assert (left.winner, left.taken_back) == (winner, out_of_range == "reset")
-
-
-def test_a_letter_beyond_the_choices_takes_nothing_back_when_corrected() -> None:
-    left = heard(Elimination(list("abcdefghi"), size=3, rule="corrected", out_of_range="reset"), None, 0, "beyond")
-    assert (left.winner, left.taken_back) == (1, False)
-
-
-def test_a_winner_that_a_later_question_drops_is_no_answer() -> None:
-    left = heard(Elimination(list("abcdef")), 2, None)
-    assert (left.next_group(), left.winner) == ((), None)
+@pytest.mark.parametrize(
+    ("ids", "options", "answers", "asked", "lone", "winner", "taken_back"),
+    [
+        ("a", {}, (), (), "a", None, False),
+        ("abcdef", {}, (None,), (), "f", None, False),
+        ("abcdef", {"rule": "corrected"}, (None,), ("f",), "f", None, False),
+        ("abcdef", {"rule": "corrected"}, (None, 0), (), None, 1, False),
+        ("abcdefghi", {"size": 3, "out_of_range": "reset"}, LAST_DROPPED, (), None, None, True),
+        ("abcdefghi", {"size": 3, "out_of_range": "keep"}, LAST_DROPPED, (), None, 1, False),
+        ("abcdefghi", {"size": 3, "out_of_range": "reset", "rule": "corrected"}, LAST_DROPPED, (), None, 1, False),
+        # a winner that a later question drops is no answer
+        ("abcdef", {}, (2, None), (), None, None, False),
+    ],
+)
+def test_the_end_of_an_elimination(ids: str, options: Any, answers: Any, asked, lone, winner, taken_back) -> None:
+    left = heard(Elimination(list(ids), **options), *answers)
+    assert (left.next_group(), left.lone, left.winner, left.taken_back) == (asked, lone, winner, taken_back)
 
 
 def test_a_pick_that_was_not_offered_is_refused() -> None:
@@ -401,9 +392,7 @@ def test_a_model_that_declines_picks_none_of_the_group(prepared: PreparedStep) -
 
 def test_without_a_pick_there_is_neither_element_nor_operation(prepared: PreparedStep) -> None:
     grounded = ground(prepared, Answering(lambda text: "Answer: A.\nAction: CLICK"))
-    said = grounded.decision
-    assert (said.element_id, said.op, said.value, said.failure) == (None, "", "", None)
-    assert len(grounded.groups) == 3
+    assert (grounded.decision, len(grounded.groups)) == (Decision(None, "", ""), 3)
 
 
 def test_a_call_without_an_answer_fails_the_step(prepared: PreparedStep) -> None:
@@ -488,36 +477,29 @@ def test_our_examples_are_of_steps_of_the_sample_s_train_split() -> None:
         ('{"demonstrations": [{"html": "", "task": "", "history": [], "choices": ["x"], "answer": "C"}]}', "A, B"),
         ('{"demonstrations": [{"html": "", "task": "", "history": [], "choices": ["x"], "answer": "B"}]}', "CLICK"),
         ("{", "JSON"),
+        (None, "a readable file"),
     ],
 )
 def test_a_file_of_examples_that_cannot_be_used_is_refused_in_one_sentence(
-    tmp_path: Path, content: str, said: str
+    tmp_path: Path, content: str | None, said: str
 ) -> None:
     path = tmp_path / "shown.json"
-    path.write_text(content)
+    if content is not None:
+        path.write_text(content)
     with pytest.raises(InputError, match=said) as caught:
         read_demonstrations(path)
     assert caught.value.argument == "demonstrations"
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_of_examples_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a readable file"):
-        read_demonstrations(tmp_path / "nowhere.json")
-
-
 def test_an_example_answers_in_the_words_of_the_layout() -> None:
     shown = Demonstration("<a/>", "T", (), ("x", "y"), "C", "TYPE", "two\nlines")
     assert shown.messages(packed(), "chat")[1].text == "Answer: C.\nAction: TYPE\nValue: two lines"
     assert answer_text("seq2seq", None, Operation("CLICK")) == "A."
-
-
-def test_a_click_of_a_text_to_text_model_ends_in_a_line_feed_as_released() -> None:
-    layouts = ("chat", "seq2seq")
-    assert [answer_text(layout, 0, Operation("CLICK")) for layout in layouts] == [
-        "Answer: B.\nAction: CLICK", "B.\nAction: CLICK\n",
-    ]  # fmt: skip
     assert answer_text("seq2seq", 0, Operation("TYPE", "two")) == "B.\nAction: TYPE\nValue: two"
+    assert answer_text("chat", 0, Operation("CLICK")) == "Answer: B.\nAction: CLICK"
+    # a line feed at the end, as released
+    assert answer_text("seq2seq", 0, Operation("CLICK")) == "B.\nAction: CLICK\n"
 
 
 def test_an_example_ends_a_line_feed_before_the_question_would() -> None:
@@ -543,19 +525,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 def words(sample: Sample, out: Path, *more: object) -> list[object]:
-    return [
-        "eval",
-        *sample.words,
-        "--grounding",
-        "mindact",
-        "--top-k",
-        27,
-        "--protocol",
-        "mindact",
-        "--out",
-        out,
-        *more,
-    ]
+    return ["eval", *sample.words, *"--grounding mindact --top-k 27 --protocol mindact --out".split(), out, *more]
 
 
 def question_of(body: dict[str, Any]) -> str:
