@@ -20,9 +20,9 @@ from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.folder import read_prediction, read_steps
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 
-METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
 STEP_FIELDS = ("annotation_id", "action_uid", "element", "operation_f1", "success", "outcome")
 """The fields of a line of `steps.jsonl` that are exported."""
 _IN_NOTES = ("grounding", "model", "ranker", "top_k", "merge", "protocol", "seed", "dataset_fingerprint")

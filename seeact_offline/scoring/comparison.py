@@ -10,12 +10,12 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
 from seeact_offline.scoring.inference import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
+from seeact_offline.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIGNIFICANT = 0.05
-TITLES = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 ALWAYS_CLICK = "always CLICK, no element"
 
 
@@ -172,9 +172,9 @@ def _figures(comparison: Comparison) -> Table:
         for name, figure in figures.items():
             tied = "tied with the best" if name in comparison.tied[metric] else ""
             place = "best" if name == comparison.best[metric] else tied
-            rows.append((TITLES[metric], name, *_figure(figure), place))
+            rows.append((METRICS[metric], name, *_figure(figure), place))
         if metric == "operation_f1":
-            rows.append((TITLES[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
+            rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
     title = " against ".join([comparison.runs[0], ", ".join(comparison.runs[1:])])
     return Table(title=title, header=header, rows=rows, notes=_about(comparison), n_labels=2)
 
@@ -209,7 +209,7 @@ def _differences(comparison: Comparison) -> Table:
     several = len(comparison.runs) > 2
     rows = [
         (
-            TITLES[pair.metric],
+            METRICS[pair.metric],
             f"{pair.first} - {pair.second}",
             *_gap(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
@@ -249,7 +249,7 @@ def points(value: float) -> str:
 def _ties(comparison: Comparison) -> Table:
     rows = [
         (
-            TITLES[pair.metric],
+            METRICS[pair.metric],
             f"{pair.first} - {pair.second}",
             pair.same,
             pair.first_better,
@@ -280,7 +280,7 @@ def _repeats(comparison: Comparison) -> Table | None:
     for one in comparison.repeats:
         parts = [one.variance.tasks, one.variance.steps, one.variance.repeats]
         shares = [percent(part / sum(parts) if sum(parts) else None) for part in parts]
-        rows.append((TITLES[one.metric], ", ".join(one.runs), *shares))
+        rows.append((METRICS[one.metric], ", ".join(one.runs), *shares))
     note = "Percent of the variance of one step's credit; these runs differ by seed or order alone."
     header = ("metric", "repeats", "between tasks", "between steps of a task", "between repeats of a step")
     return Table(title="Where the variance is", header=header, rows=rows, notes=[note], n_labels=2)
@@ -296,5 +296,5 @@ def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownR
         gaps = [text for other in others for text in _gap(one.gaps[metric][other])[:2]]
         rows.append((one.label, one.n_tasks, one.n_steps, *macros, *gaps))
     header = (name, "tasks", "steps", *comparison.runs, *differences)
-    note = f"{TITLES[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
+    note = f"{METRICS[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])

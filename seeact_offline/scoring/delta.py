@@ -15,10 +15,8 @@ from seeact_offline.files.table import Table
 from seeact_offline.records import Prediction, Truth
 from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.rules import RULES, GroupRule, LengthRule, Protocol, sentence
-
-METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
-"""The figures compared, each with its name for people."""
 
 
 def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols: Sequence[Protocol]) -> dict[str, Any]:

@@ -5,9 +5,22 @@ Source: Mind2Web paper (arXiv 2306.06070) section 4.1 and its released evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from seeact_offline.records import Box, Operation
+
+METRICS: Mapping[str, str] = {
+    "element_accuracy": "Element Accuracy",
+    "operation_f1": "Operation F1",
+    "step_success_rate": "Step SR",
+}
+"""The metrics with their titles."""
+STEP_FIELDS: Mapping[str, str] = {
+    "element_accuracy": "element",
+    "operation_f1": "operation_f1",
+    "step_success_rate": "success",
+}
+"""Metric -> the field of a step's score that it averages."""
 
 
 def operation_f1(predicted: Operation | str, target: Operation | str) -> float:

@@ -15,10 +15,9 @@ from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
 from seeact_offline.scoring.inference import Gap
+from seeact_offline.scoring.metrics import STEP_FIELDS
 from seeact_offline.scoring.step_scores import StepRow
 
-METRICS = {"element_accuracy": "element", "operation_f1": "operation_f1", "step_success_rate": "success"}
-"""Each figure, and the field of a step that it averages."""
 _ABOVE = 10**9
 
 
@@ -174,7 +173,7 @@ class _Table:
     def of(cls, runs: Sequence[ScoredRun], keys: Sequence[StepKey]) -> _Table:
         columns = {
             metric: {run.name: [getattr(run.steps[key], field) for key in keys] for run in runs}
-            for metric, field in METRICS.items()
+            for metric, field in STEP_FIELDS.items()
         }
         known = {
             metric: {name: np.array([float(value or 0) for value in values]) for name, values in column.items()}

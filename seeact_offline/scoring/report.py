@@ -10,15 +10,11 @@ from typing import Any
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Summary
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS, headline
 from seeact_offline.scoring.rules import sentence
 from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
 
-METRICS = (
-    ("element_accuracy", "Element Accuracy"),
-    ("operation_f1", "Operation F1"),
-    ("step_success_rate", "Step SR"),
-)
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
     "turns", "no_image", "max_image_side", "batching", "marks", "mark_position", "mark_turn1", "fuzzy_threshold",
@@ -187,7 +183,9 @@ def _settings(results: Mapping[str, Any]) -> Table:
 
 
 def _figures(results: Mapping[str, Any]) -> Table:
-    named = METRICS if results.get("point_accuracy") is None else (*METRICS, ("point_accuracy", "Point in box"))
+    named = [*METRICS.items()]
+    if results.get("point_accuracy") is not None:
+        named.append(("point_accuracy", "Point in box"))
     rows = [(title, *_cells(results[name]), _average(results, name)) for name, title in named]
     note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results['protocol'])}{_intervals(results, named)}"
     if results["left_out"]:
@@ -214,7 +212,7 @@ def _by_split(results: Mapping[str, Any]) -> Table | None:
     parts = results.get("by_split")
     if not parts:
         return None
-    named = [(name, title) for name, title in METRICS if results[name] is not None]
+    named = [(name, title) for name, title in METRICS.items() if results[name] is not None]
     rows = []
     for split, part in parts.items():
         quoted = [headline(results["protocol"], name, part[name]) for name, _ in named]
@@ -284,7 +282,7 @@ def _without_flagged(results: Mapping[str, Any]) -> Table | None:
     rest = results.get("without_flagged")
     if rest is None:
         return None
-    rows = [(title, cells[0], cells[2]) for name, title in METRICS for cells in [_cells(rest[name])]]
+    rows = [(title, cells[0], cells[2]) for name, title in METRICS.items() for cells in [_cells(rest[name])]]
     size = f"{counted(rest['n_steps'], 'step')} of {counted(rest['n_tasks'], 'task')}"
     note = f"Without the {counted(rest['n_flagged'], 'flagged step')}: {size}."
     return Table(header=("metric", "macro", "micro"), rows=rows, notes=[note])
@@ -415,8 +413,8 @@ def _spread(results: Mapping[str, Any]) -> Table | None:
         return None
     return Table(
         title="Merge rules on the same replies",
-        header=("rule", *(f"{title}, {_average(results, name)}" for name, title in METRICS)),
-        rows=[(rule, *(percent(values[name]) for name, _ in METRICS)) for rule, values in spread.items()],
+        header=("rule", *(f"{title}, {_average(results, name)}" for name, title in METRICS.items())),
+        rows=[(rule, *(percent(values[name]) for name in METRICS)) for rule, values in spread.items()],
         notes=["No rule for merging the groups' answers was ever published; these rules read the same replies."],
     )
 
@@ -427,7 +425,7 @@ def _orders(results: Mapping[str, Any]) -> Table | None:
         return None
     rows = [
         (title, average, *(percent(one) for one in (results[name][average], value["min"], value["max"], value["sd"])))
-        for name, title in METRICS
+        for name, title in METRICS.items()
         if (value := spread.get(name)) and results[name]
         for average in [_average(results, name)]
     ]

@@ -13,13 +13,13 @@ from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summa
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
 from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.smaller_k import ranker_budget
 from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
-METRICS = ("element_accuracy", "operation_f1", "step_success_rate")
 FIGURES = ("n_tasks", "n_steps", *METRICS)
 """The figures that are also given without the flagged steps."""
 _PRICES = {

@@ -16,9 +16,8 @@ from seeact_offline.runs.folder import read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import gap_interval, points
-from seeact_offline.scoring.paired import METRICS as STEP_FIELDS
+from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.report import METRICS
 from seeact_offline.scoring.results import Results, assemble
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.tables.document import (
@@ -37,7 +36,7 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 PLACE = ("kind", "position", "turn 1")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
-TITLES = tuple(title for _, title in METRICS)
+TITLES = tuple(METRICS.values())
 
 
 def build(given: TableInput) -> TableDocument:
@@ -145,7 +144,7 @@ def _row(run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
         "position": marking.position,
         "turn1": marking.turn1,
         "folder": folder,
-        **{name: getattr(results, name).named for name, _ in METRICS},
+        **{name: getattr(results, name).named for name in METRICS},
         "difference_to_best": None if run is best else _differences(run, best),
         "paper": None if paper is None else dict(paper),
         "usage": results.usage,
@@ -217,7 +216,7 @@ def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figur
             **headline(table["protocol"], name, row[name]),
             method=row[name]["method"],
         )
-        for name, _ in METRICS
+        for name in METRICS
     ]
 
 
@@ -237,7 +236,7 @@ def _difference_table(table: Mapping[str, Any]) -> list[Table]:
     rows = []
     for row in table["rows"]:
         if gaps := row["difference_to_best"]:
-            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name, _ in METRICS]
+            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
             rows.append((*_place(row), *cells))
     note = (
         "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
@@ -290,7 +289,7 @@ def _values(table: Mapping[str, Any], provenance: Provenance) -> Table:
     lines = []
     for row, source in zip(table["rows"], provenance.runs, strict=True):
         line: dict[str, Any] = {name: row[name] for name in ("kind", "position", "turn1", "folder")}
-        for (name, _), figure in zip(METRICS, _row_figures(table, row), strict=True):
+        for name, figure in zip(METRICS, _row_figures(table, row), strict=True):
             gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
             low, high = figure.ci95 or (None, None)
             gap_low, gap_high = gap["ci95"] or (None, None)
@@ -308,4 +307,4 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _paper(row: Mapping[str, Any]) -> list[str]:
-    return [percent((row["paper"] or {}).get(name)) for name, _ in METRICS]
+    return [percent((row["paper"] or {}).get(name)) for name in METRICS]

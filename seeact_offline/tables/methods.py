@@ -16,9 +16,9 @@ from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.runs.finished import NOT_RUN
 from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.paper_tables import paper_table
-from seeact_offline.scoring.report import METRICS as METRIC_TITLES
 from seeact_offline.scoring.waterfall import LEFT_OUT
 from seeact_offline.tables.document import (
     NO_FIGURE,
@@ -32,14 +32,14 @@ from seeact_offline.tables.document import (
     interval_of,
     named_averages,
 )
-from seeact_offline.tables.table_input import METRICS, SAMPLE, Figure, TableInput, TableRun, labels
+from seeact_offline.tables.table_input import SAMPLE, Figure, TableInput, TableRun, labels
 
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
 """In the paper's order, with their titles."""
 POOLED = "pooled"
 OFFLINE = ("offline0", "offline1")
-FIGURES = {"2": METRICS, "3": METRICS[2:], "4": OFFLINE}
-TITLES = dict(METRIC_TITLES) | {"offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
+FIGURES = {"2": tuple(METRICS), "3": ("step_success_rate",), "4": OFFLINE}
+TITLES = {**METRICS, "offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
 SPLIT_TITLES = SPLITS | {POOLED: "All splits"}
 SUBJECTS = {"2": "Methods by split", "3": "Groundings by split", "4": "Whole tasks, all splits pooled"}
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}

@@ -17,13 +17,12 @@ from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.scoring.paired import METRICS as STEP_FIELDS
+from seeact_offline.scoring.metrics import STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.results import Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
-METRICS = tuple(STEP_FIELDS)
 SAMPLE = "sample"
 FOLDER_LISTS = ("grid.json", "table.json")
 """Files that list the run folders beside them in order: of a grid, and of a markup ablation."""

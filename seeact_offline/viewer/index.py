@@ -8,7 +8,7 @@ from typing import Any
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.finished import compare
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.paired import METRICS
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.step_scores import StepRow

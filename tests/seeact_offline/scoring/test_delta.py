@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import Operation, Prediction, StepKey, Truth
 from seeact_offline.scoring import rules
-from seeact_offline.scoring.delta import METRICS, delta, delta_tables
+from seeact_offline.scoring.delta import delta, delta_tables
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import MINDACT, PROTOCOLS, SEEACT, SEECLICK, SYNAPSE, UGROUND, find_protocol
 from seeact_offline.scoring.step_scores import summarise
 from tests.seeact_offline.scoring.test_profiles import some_steps

@@ -15,12 +15,12 @@ import pytest
 from seeact_offline.records import InputError, Operation, Prediction, StepKey, Truth, Usage
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Marking
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.document import ENDINGS, Form
 from seeact_offline.tables.markup import ablation_table
-from seeact_offline.tables.table_input import METRICS
 from tests.finished_runs import figure, make_run
 from tests.reference import paired
 

@@ -13,10 +13,11 @@ import pytest
 import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.tables import build_table
 from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
-from seeact_offline.tables.table_input import METRICS, TableInput, find_runs
+from seeact_offline.tables.table_input import TableInput, find_runs
 from tests.conftest import SHARED_DATA
 from tests.finished_runs import figure, make_run
 
