@@ -66,51 +66,34 @@ def test_no_more_than_the_limit_is_spent_and_no_call_that_fits_is_refused(limit:
     assert not refusals(found) or budget.spent + 4 > limit
 
 
-UNKNOWN_OUTCOMES = {
-    "a body that cannot be read": malformed("not JSON"),
-    "an error of a gateway": of_status(502, {}, b"oops"),
-    "an error in the middle of it": of_status(500, {}, b"oops"),
-    "no connection any more": Failure("connection_failed", ""),
-    "a reply without usage": Completion("ok", Usage(1, cost_usd=None, unreported=1)),
-    "an exception": ValueError("broken"),
-    "a caller that gives up": asyncio.CancelledError(),
+COSTS: dict[str, tuple[Outcome, float]] = {
+    # an attempt of unknown cost counts as the most that it can have cost
+    "a body that cannot be read": (malformed("not JSON"), 4),
+    "an error of a gateway": (of_status(502, {}, b"oops"), 4),
+    "an error in the middle of it": (of_status(500, {}, b"oops"), 4),
+    "no connection any more": (Failure("connection_failed", ""), 4),
+    "a reply without usage": (Completion("ok", Usage(1, cost_usd=None, unreported=1)), 4),
+    "an exception": (ValueError("broken"), 4),
+    "a caller that gives up": (asyncio.CancelledError(), 4),
+    # one that was turned away costs nothing
+    "too many requests": (of_status(429, {}, b"slow down"), 0),
+    "overloaded": (of_status(529, {}, b"busy"), 0),
+    "a request that is refused": (of_status(400, {}, b"no"), 0),
+    "no connection": (Failure("connection_failed", "", unreachable=True, unbilled=True), 0),
+    # an answer that is no text is paid for too
+    "a reply that is cut off": (Failure("truncated", "", usage=Usage(1, 0, 3, 0, None)), 3),
+    "a blank reply": (Failure("empty_reply", "", usage=Usage(1, 0, 3, 0, None)), 3),
+    "a model of Python that declines": (CallError("truncated", "", Usage(1, cost_usd=3.0)), 3),
 }
 
 
-@pytest.mark.parametrize("outcome", UNKNOWN_OUTCOMES.values(), ids=UNKNOWN_OUTCOMES.keys())
-def test_an_attempt_of_unknown_cost_counts_as_the_most_that_it_can_have_cost(outcome: Outcome) -> None:
+@pytest.mark.parametrize(("outcome", "cost"), COSTS.values(), ids=COSTS.keys())
+def test_every_attempt_has_its_cost(outcome: Outcome, cost: float) -> None:
     budget = Budget(10, PRICE, 4)
-    spend(budget, [outcome, outcome])
-    assert budget.spent == 8
-
-
-UNBILLED = {
-    "too many requests": of_status(429, {}, b"slow down"),
-    "overloaded": of_status(529, {}, b"busy"),
-    "a request that is refused": of_status(400, {}, b"no"),
-    "no connection": Failure("connection_failed", "", unreachable=True, unbilled=True),
-}
-
-
-@pytest.mark.parametrize("outcome", UNBILLED.values(), ids=UNBILLED.keys())
-def test_an_attempt_that_was_turned_away_costs_nothing(outcome: Outcome) -> None:
-    budget = Budget(10, PRICE, 4)
-    spend(budget, [outcome])
-    assert budget.spent == 0
-
-
-PAID_FAILURES = {
-    "a reply that is cut off": Failure("truncated", "", usage=Usage(1, 0, 3, 0, None)),
-    "a blank reply": Failure("empty_reply", "", usage=Usage(1, 0, 3, 0, None)),
-    "a model of Python that declines": CallError("truncated", "", Usage(1, cost_usd=3.0)),
-}
-
-
-@pytest.mark.parametrize("outcome", PAID_FAILURES.values(), ids=PAID_FAILURES.keys())
-def test_an_answer_that_is_no_text_is_paid_for_too(outcome: Outcome) -> None:
-    budget = Budget(10, PRICE, 4)
-    _, (found,) = spend(budget, [outcome])
-    assert (budget.spent, found.usage.cost_usd) == (3, 3)
+    _, found = spend(budget, [outcome, outcome])
+    assert budget.spent == 2 * cost
+    if cost == 3:
+        assert [one.usage.cost_usd for one in found] == [3, 3]
 
 
 def test_near_the_limit_calls_wait_for_one_another() -> None:

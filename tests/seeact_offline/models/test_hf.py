@@ -586,80 +586,80 @@ def test_the_identity_says_how_the_model_is_run(folders: dict[str, Path]) -> Non
     assert str(folders["llama"]) not in str(identity())
 
 
-def spoilt(folder: Path, how: str) -> Path:
-    """A folder of which one thing is wrong."""
+def cut_short(folder: Path) -> None:
     weights = folder / "model.safetensors"
-    if how == "no config":
-        (folder / "config.json").unlink()
-    elif how == "torn config":
-        (folder / "config.json").write_text("{")
-    elif how == "config of a list":
-        (folder / "config.json").write_text("[]")
-    elif how == "pickled weights":
-        weights.rename(folder / "pytorch_model.bin")
-    elif how == "a shard lacking":
-        weights.unlink()
-        index = {"weight_map": {"x": "model-00001-of-00001.safetensors"}}
-        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    elif how == "an adapter":
-        (folder / "adapter_config.json").write_text("{}")
-    elif how == "code of the hub":
-        changed(folder, "config.json", attn_implementation="someone/kernel")
-    elif how == "other weights":
-        changed(folder, "config.json", transformers_weights="../else.safetensors")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("how", "complaint"),
-    [
-        ("no config", "config.json"),
-        ("torn config", "a readable config.json"),
-        ("config of a list", "an object in the config.json"),
-        ("pickled weights", "safetensors, the only kind that is read"),
-        ("a shard lacking", "no 'model-00001-of-00001.safetensors'"),
-        ("an adapter", "an adapter, to be merged"),
-        ("code of the hub", "no further files or code, got attn_implementation 'someone/kernel'"),
-        ("other weights", "no further files or code, got transformers_weights"),
-    ],
-)
-def test_a_folder_that_cannot_be_loaded_is_refused_before_anything_is_asked(
-    copied: Path, how: str, complaint: str
-) -> None:
-    folder = spoilt(copied, how)
-    assert complaint in str(refusal(lambda: open_model(f"hf/{folder}", OPTIONS)))
-
-
-def test_weights_that_are_cut_short_are_one_sentence(copied: Path) -> None:
-    weights = copied / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    assert "to load as a model" in refusal(lambda: ask(copied, [request(0)])).expected
+
+
+def lacking_a_shard(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    index = {"weight_map": {"x": "model-00001-of-00001.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def lacking_weights(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.norm.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def with_code(folder: Path) -> None:
+    code = {"AutoConfig": "modeling.Config", "AutoModelForCausalLM": "modeling.Model"}
+    (folder / "modeling.py").write_text("raise SystemExit('run')")
+    changed(folder, "config.json", model_type="ours", auto_map=code)
+
+
+def text(file: str, content: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / file).write_text(content)
+
+
+def config(**entries: object) -> Callable[[Path], object]:
+    return lambda folder: changed(folder, "config.json", **entries)
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str, bool]] = {
+    # spoils the folder, the complaint, and whether it is refused before anything is asked
+    "no config": (lambda folder: (folder / "config.json").unlink(), "config.json", True),
+    "torn config": (text("config.json", "{"), "a readable config.json", True),
+    "config of a list": (text("config.json", "[]"), "an object in the config.json", True),
+    "pickled weights": (
+        lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
+        "safetensors, the only kind that is read",
+        True,
+    ),
+    "a shard lacking": (lacking_a_shard, "no 'model-00001-of-00001.safetensors'", True),
+    "an adapter": (text("adapter_config.json", "{}"), "an adapter, to be merged", True),
+    "code of the hub": (
+        config(attn_implementation="someone/kernel"),
+        "no further files or code, got attn_implementation 'someone/kernel'",
+        True,
+    ),
+    "other weights": (
+        config(transformers_weights="../else"),
+        "no further files or code, got transformers_weights",
+        True,
+    ),
+    "weights cut short": (cut_short, "to load as a model", False),
+    "weights lacking": (lacking_weights, "lacks 1 of its weights, model.norm.weight first", False),
+    "code of its own": (with_code, "to load as a model", False),
+    "a model without text": (config(model_type="vit"), "image-text-to-text, causal or text-to-text", False),
+}
+
+
+@pytest.mark.parametrize(("spoil", "complaint", "at_once"), SPOILT.values(), ids=SPOILT.keys())
+def test_a_folder_that_cannot_be_loaded_is_refused(
+    copied: Path, spoil: Callable[[Path], object], complaint: str, at_once: bool
+) -> None:
+    spoil(copied)
+    refused = refusal(lambda: open_model(f"hf/{copied}", OPTIONS) if at_once else ask(copied, [request(0)]))
+    assert complaint in str(refused)
 
 
 def test_weights_that_are_no_safetensors_have_no_digest(copied: Path) -> None:
     (copied / "model.safetensors").write_bytes(b"\xff" * 100)
     assert "a safetensors file" in refusal(lambda: digest(copied)).expected
-
-
-def test_a_model_that_lacks_weights_is_no_model(copied: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(copied / "model.safetensors")
-    del weights["model.norm.weight"]
-    save_file(weights, copied / "model.safetensors", metadata={"format": "pt"})
-    assert "lacks 1 of its weights, model.norm.weight first" in refusal(lambda: ask(copied, [request(0)])).got
-
-
-def test_a_model_of_its_own_code_is_refused(copied: Path) -> None:
-    code = {"AutoConfig": "modeling.Config", "AutoModelForCausalLM": "modeling.Model"}
-    (copied / "modeling.py").write_text("raise SystemExit('run')")
-    folder = changed(copied, "config.json", model_type="ours", auto_map=code)
-    assert "to load as a model" in refusal(lambda: ask(folder, [request(0)])).expected
-
-
-def test_a_model_that_generates_no_text_is_refused(copied: Path) -> None:
-    folder = changed(copied, "config.json", model_type="vit")
-    assert "image-text-to-text, causal or text-to-text" in refusal(lambda: ask(folder, [request(0)])).expected
 
 
 def test_a_model_of_pictures_needs_a_chat_template(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -74,43 +74,17 @@ def ask(server: ChatServer, *conversations: tuple[Message, ...], name: str = "m"
     return asyncio.run(run())
 
 
-def test_text_messages_are_sent_as_plain_strings() -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask(server, (*HELLO, Message("assistant", "Hi."), Message("user", "Again")))
-    assert server.requests[0]["messages"] == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Hi."},
-        {"role": "user", "content": "Again"},
-    ]
-
-
 def test_the_request_that_leaves_is_as_released() -> None:
-    """Text before picture, JPEG of quality 95 looked at closely, at most 4,096 new tokens, temperature 0."""
+    """Text before picture, JPEG of quality 95 looked at closely, at most 4,096 new tokens, temperature 0; text alone as a string."""
+    talk = (Message("system", "Be brief."), Message("user", "Look", FakePicture("p")), Message("assistant", "Hi."))
     with ChatServer(script("Hi.")) as server:
-        ask(server, (Message("system", "Be brief."), Message("user", "Look", FakePicture("p"))))
-    content = base64.b64encode(b"jpeg:95 pixels").decode()
-    assert server.requests == [
-        {
-            "model": "m",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "text", "text": "Look"},
-                        {
-                            "type": "image_url",
-                            "image_url": {"url": f"data:image/jpeg;base64,{content}", "detail": "high"},
-                        },
-                    ],
-                },
-            ],
-            "max_tokens": 4096,
-            "temperature": 0.0,
-            "seed": 0,
-        }
-    ]
+        ask(server, (*talk, Message("user", "Again")))
+    url = "data:image/jpeg;base64," + base64.b64encode(b"jpeg:95 pixels").decode()
+    look = [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": url, "detail": "high"}}]
+    sent = [("system", "Be brief."), ("user", look), ("assistant", "Hi."), ("user", "Again")]
+    messages = [{"role": role, "content": content} for role, content in sent]
+    (request,) = server.requests
+    assert request == {"model": "m", "messages": messages, "max_tokens": 4096, "temperature": 0.0, "seed": 0}
 
 
 @pytest.mark.parametrize("detail", ["auto", "low", "high"])
@@ -214,41 +188,39 @@ def test_the_reply_comes_back_unchanged() -> None:
         assert ask(server, HELLO)[0].text == "  ELEMENT: A\n"
 
 
-def test_usage_is_counted() -> None:
+USED = Usage(1, PROMPT_TOKENS + IMAGE_TOKENS, COMPLETION_TOKENS, IMAGE_TOKENS)
+COST = ((PROMPT_TOKENS + IMAGE_TOKENS) * 2 + COMPLETION_TOKENS * 8) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("answer", "price", "usage"),
+    [
+        (Answer("Hi."), Price(2.0, 8.0), replace(USED, cost_usd=COST)),
+        (Answer("Hi."), None, replace(USED, cost_usd=None)),
+        (Answer("Hi.", with_usage=False), Price(1, 1), Usage(calls=1, cost_usd=None, unreported=1)),
+    ],
+    ids=["counted", "without a price", "a server that counts nothing"],
+)
+def test_usage(answer: Answer, price: Price | None, usage: Usage) -> None:
+    with ChatServer(script(answer)) as server:
+        (completion,) = ask(server, (Message("user", "Look", FakePicture("p")),), price=price)
+    assert completion.usage == usage
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sent"),
+    [
+        ("org/m", {"max_tokens": 7, "temperature": 0.5, "seed": 3}, {"max_tokens": 7, "temperature": 0.5, "seed": 3}),
+        ("m", {"temperature": None}, {"max_tokens": 4096, "seed": 0}),
+        # nothing is guessed from a model's name
+        ("o1", {}, {"max_tokens": 4096, "temperature": 0.0, "seed": 0}),
+        ("openai/o3", {}, {"max_tokens": 4096, "temperature": 0.0, "seed": 0}),
+    ],
+)
+def test_sampling_settings_are_sent(name: str, options: dict[str, Any], sent: dict[str, Any]) -> None:
     with ChatServer(script("Hi.")) as server:
-        (completion,) = ask(server, (Message("user", "Look", FakePicture("p")),), price=Price(2.0, 8.0))
-    cost = ((PROMPT_TOKENS + IMAGE_TOKENS) * 2 + COMPLETION_TOKENS * 8) / 1e6
-    assert completion.usage == Usage(1, PROMPT_TOKENS + IMAGE_TOKENS, COMPLETION_TOKENS, IMAGE_TOKENS, cost)
-
-
-def test_without_a_price_the_cost_is_unknown() -> None:
-    with ChatServer(script("Hi.")) as server:
-        assert ask(server, HELLO)[0].usage.cost_usd is None
-
-
-def test_a_server_that_counts_nothing_leaves_the_cost_unknown() -> None:
-    with ChatServer(script(Answer("Hi.", with_usage=False))) as server:
-        assert ask(server, HELLO, price=Price(1, 1))[0].usage == Usage(calls=1, cost_usd=None, unreported=1)
-
-
-def test_sampling_settings_are_sent() -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask(server, HELLO, name="org/m", max_tokens=7, temperature=0.5, seed=3)
-    sent = {name: value for name, value in server.requests[0].items() if name != "messages"}
-    assert sent == {"model": "org/m", "max_tokens": 7, "temperature": 0.5, "seed": 3}
-
-
-@pytest.mark.parametrize("name", ["o1", "gpt-5-mini", "openai/o3"])
-def test_nothing_is_guessed_from_a_models_name(name: str) -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask(server, HELLO, name=name)
-    assert server.requests[0]["temperature"] == 0.0
-
-
-def test_a_temperature_of_none_is_not_sent() -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask(server, HELLO, temperature=None)
-    assert "temperature" not in server.requests[0]
+        ask(server, HELLO, name=name, **options)
+    assert {key: value for key, value in server.requests[0].items() if key != "messages"} == {"model": name, **sent}
 
 
 def test_openai_itself_is_told_the_limit_by_its_newer_name() -> None:
@@ -257,46 +229,18 @@ def test_openai_itself_is_told_the_limit_by_its_newer_name() -> None:
     assert "max_tokens" not in identity
 
 
-@pytest.mark.parametrize(
-    ("status", "name"),
-    [
-        (400, "bad_request"),
-        (403, "forbidden"),
-        (404, "bad_request"),
-        (408, "timeout"),
-        (409, "server_error"),
-        (422, "bad_request"),
-        (429, "rate_limited"),
-        (500, "server_error"),
-        (503, "server_error"),
-        (529, "server_error"),
-    ],
-)
+STATUSES = {
+    **dict.fromkeys((400, 404, 422), "bad_request"),
+    **dict.fromkeys((409, 500, 503, 529), "server_error"),
+    **{403: "forbidden", 408: "timeout", 429: "rate_limited"},
+}
+
+
+@pytest.mark.parametrize(("status", "name"), STATUSES.items())
 def test_a_status_has_a_failure_name(status: int, name: str) -> None:
     error = failure(status)
     assert error.name == name
     assert f"scripted {status}" in error.detail
-
-
-@pytest.mark.parametrize(
-    ("answer", "name"),
-    [
-        (Answer(None, refusal="I cannot help."), "refused"),
-        (Answer("", finish_reason="content_filter"), "refused"),
-        (Answer("against the rules", status=400, code="content_policy_violation"), "refused"),
-        (Answer("I would", finish_reason="length"), "truncated"),
-        (Answer(" \n"), "empty_reply"),
-        (Answer(None), "empty_reply"),
-        (Answer(body=b"<html>hello</html>", headers={"Content-Type": "text/html"}), "api_error"),
-        (Answer(body=b"{torn"), "api_error"),
-        (Answer(body=b"{}"), "api_error"),
-        (Answer(body=b'{"choices": []}'), "api_error"),
-        (Answer(body=b'{"choices": [{}]}'), "api_error"),
-        (Answer(body=b"[]"), "api_error"),
-    ],
-)
-def test_an_answer_without_a_usable_reply_is_a_named_failure(answer: Answer, name: str) -> None:
-    assert failure(answer).name == name
 
 
 def test_a_slow_server_is_a_timeout() -> None:

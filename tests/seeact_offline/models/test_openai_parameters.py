@@ -42,24 +42,24 @@ def sent(server: ChatServer, number: int = -1) -> dict[str, Any]:
 # --- the user's own ---
 
 
-def test_any_parameter_can_be_sent() -> None:
-    given = {"top_p": 0.5, "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}}
+OURS = {"max_tokens": 4096, "temperature": 0.0, "seed": 0}
+GIVEN = {"top_p": 0.5, "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (GIVEN, OURS | GIVEN),
+        ({"max_tokens": 9, "temperature": 1.0}, {"max_tokens": 9, "temperature": 1.0, "seed": 0}),
+        ({"max_completion_tokens": 9}, {"max_completion_tokens": 9, "temperature": 0.0, "seed": 0}),
+        ({"temperature": None, "seed": None, "max_tokens": None}, {}),
+    ],
+    ids=["any can be sent", "in place of ours", "in place of ours by another name", "null is not sent"],
+)
+def test_a_parameter_of_the_users(given: dict[str, Any], expected: dict[str, Any]) -> None:
     with ChatServer(script("Hi.")) as server:
         ask_one(opened(server, model_args=given))
-    assert sent(server) == {"max_tokens": 4096, "temperature": 0.0, "seed": 0, **given}
-
-
-@pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
-def test_a_parameter_takes_the_place_of_ours(limit: str) -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask_one(opened(server, model_args={limit: 9, "temperature": 1.0}))
-    assert sent(server) == {limit: 9, "temperature": 1.0, "seed": 0}
-
-
-def test_a_parameter_of_null_is_not_sent() -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask_one(opened(server, model_args={"temperature": None, "seed": None, "max_tokens": None}))
-    assert sent(server) == {}
+    assert sent(server) == expected
 
 
 @pytest.mark.parametrize("name", ["messages", "model", "input", "stream", "n"])
@@ -225,20 +225,21 @@ def test_all_of_ours_can_be_refused_one_after_the_other() -> None:
     assert sorted(model.dropped) == ["max_tokens -> max_completion_tokens", "seed", "temperature"]
 
 
-@pytest.mark.parametrize("name", ["temperature", "seed"])
-def test_one_that_the_user_typed_stays_an_error(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("temperature", {"typed": frozenset({"temperature"})}),
+        ("seed", {"typed": frozenset({"seed"})}),
+        ("temperature", {"model_args": {"temperature": 0.3}}),
+    ],
+)
+def test_one_that_the_user_chose_stays_an_error(name: str, options: dict[str, Any]) -> None:
     with ChatServer(lambda body: openais(name) if name in body else "Hi.") as server:
-        model = opened(server, typed=frozenset({name}))
+        model = opened(server, **options)
         (found,) = ask_in_turn(model, 1)
     assert isinstance(found, CallError)
     assert f"'{name}' is not supported" in found.detail
     assert model.dropped == ()
-
-
-def test_one_among_the_model_args_stays_an_error() -> None:
-    with ChatServer(lambda body: openais("temperature") if "temperature" in body else "Hi.") as server:
-        (found,) = ask_in_turn(opened(server, model_args={"temperature": 0.3}), 1)
-    assert isinstance(found, CallError)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def test_a_request_that_is_at_fault_is_not_asked_again(status: int) -> None:
 
 DECLINED = {
     "refused": Answer(None, refusal="I cannot help."),
+    "refused by a filter": Answer("", finish_reason="content_filter"),
+    "refused by a policy": Answer("against the rules", status=400, code="content_policy_violation"),
     "truncated": Answer("I would", finish_reason="length"),
 }
 
@@ -92,7 +94,7 @@ DECLINED = {
 def test_what_the_model_declines_is_its_answer(name: str) -> None:
     with ChatServer(script(DECLINED[name])) as server, pytest.raises(CallError) as caught:
         ask_one(opened(server))
-    assert caught.value.name == name
+    assert caught.value.name == name.split()[0]
     assert caught.value.answered
     assert len(server.requests) == 1
 
@@ -117,8 +119,9 @@ def test_a_blank_reply_is_paid_for_beside_the_one_that_counts() -> None:
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 2 * PROMPT_TOKENS, 2 * COMPLETION_TOKENS)
 
 
-def test_a_malformed_success_is_asked_for_so_often_and_no_more() -> None:
-    with ChatServer(script("Hi.", MALFORMED["no choices"])) as server:
+@pytest.mark.parametrize("answer", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_success_is_asked_for_so_often_and_no_more(answer: Answer) -> None:
+    with ChatServer(script("Hi.", answer)) as server:
         error = ask_in_turn(opened(server), 2)[1]
     assert isinstance(error, CallError)
     assert error.name == "api_error"
@@ -354,19 +357,14 @@ def test_a_server_that_goes_away_is_waited_for() -> None:
     assert found.name == "connection_failed"
 
 
-def test_calls_that_all_fail_stop_the_run_before_one_has_got_through() -> None:
-    with ChatServer(script(400)) as server:
-        found = ask_in_turn(opened(server), FIRST_IN_A_ROW + 2)
-    assert [type(one) for one in found[: FIRST_IN_A_ROW - 1]] == [CallError] * (FIRST_IN_A_ROW - 1)
-    assert all(isinstance(one, ModelStopped) for one in found[FIRST_IN_A_ROW - 1 :])
-    assert len(server.requests) == FIRST_IN_A_ROW
-
-
-def test_calls_that_all_fail_stop_the_run_later_too() -> None:
-    with ChatServer(script("Hi.", 400)) as server:
-        found = ask_in_turn(opened(server), MOST_IN_A_ROW + 1)
-    assert [type(one) for one in found] == [Completion] + [CallError] * (MOST_IN_A_ROW - 1) + [ModelStopped]
+@pytest.mark.parametrize(("before", "most"), [([], FIRST_IN_A_ROW), (["Hi."], MOST_IN_A_ROW)], ids=["first", "later"])
+def test_calls_that_all_fail_stop_the_run(before: list[str], most: int) -> None:
+    with ChatServer(script(*before, 400)) as server:
+        found = ask_in_turn(opened(server), len(before) + most + 1)
+    failed = [CallError] * (most - 1)
+    assert [type(one) for one in found] == [*[Completion] * len(before), *failed, ModelStopped, ModelStopped]
     assert "scripted 400" in str(found[-1])
+    assert len(server.requests) == len(before) + most
 
 
 def test_models_that_decline_do_not_stop_a_run() -> None:
@@ -375,16 +373,21 @@ def test_models_that_decline_do_not_stop_a_run() -> None:
     assert all(isinstance(one, CallError) for one in found)
 
 
-def test_a_share_of_failed_calls_stops_the_run_where_one_is_given() -> None:
-    with ChatServer(script("Hi.", 400, "Hi.", 400, 400, "Hi.", 400, "Hi.")) as server:
-        found = ask_in_turn(opened(server, fail_on_error=0.3), 7)
-    assert [type(one) for one in found] == [*[Completion, CallError] * 2, CallError, Completion, ModelStopped]
-    assert "expected at most 30% of calls to fail, not 4 of 7" in str(found[-1])
-
-
-def test_a_share_of_none_stops_the_run_at_the_first_failure() -> None:
-    with ChatServer(script("Hi.", 400)) as server:
-        assert isinstance(ask_in_turn(opened(server, fail_on_error=0.0), 2)[1], ModelStopped)
+@pytest.mark.parametrize(
+    ("share", "answers", "counted"),
+    [
+        (0.3, ("Hi.", 400, "Hi.", 400, 400, "Hi.", 400, "Hi."), "at most 30% of calls to fail, not 4 of 7"),
+        (0.0, ("Hi.", 400), "at most 0% of calls to fail, not 1 of 2"),
+    ],
+)
+def test_a_share_of_failed_calls_stops_the_run(share: float, answers: tuple[str | int, ...], counted: str) -> None:
+    with ChatServer(script(*answers)) as server:
+        found = ask_in_turn(opened(server, fail_on_error=share), int(counted.split()[-1]))
+    assert [type(one) for one in found[:-1]] == [
+        CallError if one == 400 else Completion for one in answers[: len(found) - 1]
+    ]
+    assert isinstance(found[-1], ModelStopped)
+    assert f"expected {counted}" in str(found[-1])
 
 
 def test_calls_that_wait_while_the_run_stops_are_not_sent() -> None:

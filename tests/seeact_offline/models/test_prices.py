@@ -57,25 +57,23 @@ def test_it_knows_models_of_all_three_providers(family: str) -> None:
 # --- which price -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-2024-08-06"])
-def test_a_day_at_the_end_of_a_name_makes_no_other_model(name: str) -> None:
-    quote = price_of(f"openai/{name}", bundled_prices(), TODAY)
-    assert quote is not None
-    assert (quote.model, quote.price) == ("gpt-4o", Price(2.5, 10.0))
-
-
-def test_a_dated_name_that_is_listed_has_its_own_price() -> None:
-    quote = price_of("openai/gpt-4o-2024-05-13", bundled_prices(), TODAY)
-    assert quote is not None
-    assert quote.price == Price(5.0, 15.0)
-
-
 @pytest.mark.parametrize(
-    "name",
-    ["gpt-4o-mini-high", "gpt", "gpt-4o-", "gpt-4o-2024", "my-gpt-4o", "GPT-4o", "gpt-4o-latest", "openai/gpt-4o"],
+    ("name", "price"),
+    [
+        *[
+            ("gpt-4o", Price(2.5, 10.0)),
+            ("gpt-4o-2024-08-06", Price(2.5, 10.0)),
+            ("gpt-4o-2024-05-13", Price(5.0, 15.0)),
+        ],
+        *dict.fromkeys(
+            ("gpt-4o-mini-high", "gpt", "gpt-4o-", "gpt-4o-2024", "my-gpt-4o", "GPT-4o", "gpt-4o-latest")
+        ).items(),
+        ("openai/gpt-4o", None),
+    ],
 )
-def test_nothing_is_guessed(name: str) -> None:
-    assert price_of(f"openai/{name}", bundled_prices(), TODAY) is None
+def test_a_model_has_the_price_of_its_exact_name_or_of_the_name_without_a_day(name: str, price: Price | None) -> None:
+    quote = price_of(f"openai/{name}", bundled_prices(), TODAY)
+    assert (quote and quote.price) == price
 
 
 def test_the_bundled_table_holds_the_prices_of_the_providers_own_servers_alone() -> None:
@@ -132,18 +130,20 @@ def test_what_is_neither_is_refused(text: str) -> None:
     assert caught.value.argument == "price"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+WRONG = (
+    *(
         {"prompt": -1},
         {"completion": "2"},
         {"cached": -0.1},
         {"date": "June"},
+        {"date": None},
         {"model": 3},
         {"extra": 1},
-        {"date": None},
-    ],
+    ),
 )
+
+
+@pytest.mark.parametrize("changes", WRONG)
 def test_a_file_with_a_wrong_entry_is_refused_by_name(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"prices\.json"):
         read_given(written(tmp_path, {**ENTRY, **changes}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,8 @@ def request(group: int = 0, turn: int = 1, offered: tuple[str, ...] = (), uid: s
     return Request((), step.key, group, turn, offered)
 
 
-def recorded(path: Path, *rows: object, end: str = "\n") -> Path:
-    path.write_text("\n".join(map(json.dumps, rows)) + end, encoding="utf-8")
-    return path
+def lines(*rows: object, end: str = "\n") -> bytes:
+    return ("\n".join(map(json.dumps, rows)) + end).encode()
 
 
 def ask(path: Path, asked: Request) -> Completion:
@@ -36,80 +36,57 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "recorded.jsonl"
 
 
-def test_each_turn_gets_its_reply(path: Path) -> None:
-    recorded(path, GROUP, {**GROUP, "group": 1, "replies": ["third", "fourth"]})
-    asked = [request(group, turn) for group in (0, 1) for turn in (1, 2)]
-    assert [ask(path, one).text for one in asked] == ["first", "second", "third", "fourth"]
+NEXT = {**GROUP, "group": 1, "replies": ["third", "fourth"]}
+STEP_LINE = {**ROW, "groups": [{**GROUP, "offered": ["x", "y"], "element_id": "x"}], "op": "CLICK", "failure": None}
+READ = {
+    "the reply of each turn": (lines(GROUP, NEXT), request(turn=2), "second"),
+    "the reply of each group": (lines(GROUP, NEXT), request(1, 2), "fourth"),
+    "a predictions file": (lines(STEP_LINE), request(offered=("x", "y")), "first"),
+    "a recording that names no choices": (lines(GROUP), request(offered=("x", "y")), "first"),
+    "the last of equal rows": (lines(GROUP, {**GROUP, "replies": ["newer"]}), request(), "newer"),
+    "a torn last line": (lines(GROUP) + b'{"annotation_id": "a", "text": "\xc3', request(), "first"),
+    "a last line without its end": (lines(GROUP, end=""), request(), "first"),
+    "half of a surrogate pair": (lines({**GROUP, "replies": ["\ud83d"]}), request(), "\ud83d"),
+    "empty lines": (b"\n" + lines(GROUP) + b"\n", request(), "first"),
+}
 
 
-def test_a_predictions_file_is_read(path: Path) -> None:
-    groups = [{"group": 3, "offered": ["x", "y"], "replies": ["one", "two"], "element_id": "x"}]
-    recorded(path, {**ROW, "groups": groups, "op": "CLICK", "failure": None})
-    assert ask(path, request(3, 2, ("x", "y"))).text == "two"
+@pytest.mark.parametrize(("content", "asked", "text"), READ.values(), ids=READ.keys())
+def test_a_recorded_reply_is_given_back(path: Path, content: bytes, asked: Request, text: str) -> None:
+    path.write_bytes(content)
+    assert ask(path, asked).text == text
 
 
 def test_a_replayed_call_is_counted_and_costs_nothing(path: Path) -> None:
-    assert ask(recorded(path, GROUP), request()).usage == Usage(calls=1, cost_usd=0.0)
+    path.write_bytes(lines(GROUP))
+    assert ask(path, request()).usage == Usage(calls=1, cost_usd=0.0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "named"),
-    [
-        (request(uid="v"), "step a_v, group 0, turn 1"),
-        (request(group=7), "step a_u, group 7, turn 1"),
-        (request(turn=3), "step a_u, group 0, turn 3"),
-    ],
-)
-def test_what_was_not_recorded_is_a_failure_that_names_it(path: Path, asked: Request, named: str) -> None:
-    with pytest.raises(CallError, match=named) as caught:
-        ask(recorded(path, GROUP), asked)
-    assert caught.value.name == "no_recorded_reply"
+NOT_RECORDED = {
+    "another step": (lines(GROUP), request(uid="v"), "no_recorded_reply: .*step a_v, group 0, turn 1"),
+    "another group": (lines(GROUP), request(group=7), "no_recorded_reply: .*step a_u, group 7, turn 1"),
+    "another turn": (lines(GROUP), request(turn=3), "no_recorded_reply: .*step a_u, group 0, turn 3"),
+    "a group that a later prediction lacks": (
+        lines({**ROW, "groups": [GROUP, NEXT]}, {**ROW, "groups": [GROUP]}),
+        request(group=1),
+        "no_recorded_reply",
+    ),
+    "other choices": (
+        lines({**GROUP, "offered": ["x", "y", "z"]}),
+        request(offered=("x", "q")),
+        "recording_mismatch: .*3 choices, now 2 .* choice 1: y then, q now",
+    ),
+    "fewer choices": (lines({**GROUP, "offered": ["x"]}), request(offered=("x", "y")), "choice 1: nothing then, y now"),
+}
 
 
-def test_replies_to_other_choices_are_refused(path: Path) -> None:
-    recorded(path, {**GROUP, "offered": ["x", "y", "z"]})
-    with pytest.raises(CallError, match=r"3 choices, now 2 .* choice 1: y then, q now") as caught:
-        ask(path, request(offered=("x", "q")))
-    assert caught.value.name == "recording_mismatch"
-
-
-def test_replies_to_fewer_choices_are_refused(path: Path) -> None:
-    recorded(path, {**GROUP, "offered": ["x"]})
-    with pytest.raises(CallError, match="choice 1: nothing then, y now"):
-        ask(path, request(offered=("x", "y")))
-
-
-def test_a_recording_that_names_no_choices_is_trusted(path: Path) -> None:
-    assert ask(recorded(path, GROUP), request(offered=("x", "y"))).text == "first"
-
-
-def test_the_last_of_equal_rows_wins(path: Path) -> None:
-    recorded(path, GROUP, {**GROUP, "replies": ["newer"]})
-    assert ask(path, request()).text == "newer"
-
-
-def test_a_later_prediction_replaces_all_groups_of_the_step(path: Path) -> None:
-    recorded(path, {**ROW, "groups": [GROUP, {**GROUP, "group": 1}]}, {**ROW, "groups": [GROUP]})
-    with pytest.raises(CallError, match="no_recorded_reply"):
-        ask(path, request(group=1))
-
-
-def test_a_torn_last_line_is_left_out(path: Path) -> None:
-    path.write_bytes(json.dumps(GROUP).encode() + b'\n{"annotation_id": "a", "text": "\xc3')
-    assert ask(path, request()).text == "first"
-
-
-def test_a_last_line_without_its_end_counts(path: Path) -> None:
-    assert ask(recorded(path, GROUP, end=""), request()).text == "first"
-
-
-def test_a_reply_may_hold_half_of_a_surrogate_pair(path: Path) -> None:
-    assert ask(recorded(path, {**GROUP, "replies": ["\ud83d"]}), request()).text == "\ud83d"
-
-
-def test_empty_lines_are_left_out(path: Path) -> None:
-    path.write_text("\n" + json.dumps(GROUP) + "\n\n")
-    assert ask(path, request()).text == "first"
+@pytest.mark.parametrize(("content", "asked", "failure"), NOT_RECORDED.values(), ids=NOT_RECORDED.keys())
+def test_what_was_not_recorded_is_a_failure_that_names_it(
+    path: Path, content: bytes, asked: Request, failure: str
+) -> None:
+    path.write_bytes(content)
+    with pytest.raises(CallError, match=failure):
+        ask(path, asked)
 
 
 @pytest.mark.parametrize(
@@ -139,19 +116,18 @@ def test_a_line_of_neither_layout_is_named(path: Path, line: str, complaint: str
     assert re.match(complaint, f"expected {expected.removesuffix(f' ({LAYOUTS})')}, got {got}")
 
 
-def test_a_missing_file_is_named(path: Path) -> None:
-    with pytest.raises(ModelSpecError, match=r"^model: .*readable file, got .*recorded\.jsonl: No such file"):
-        open_model(f"replay/{path}", ModelOptions())
-
-
-def test_a_folder_is_no_recording(tmp_path: Path) -> None:
-    with pytest.raises(ModelSpecError, match="readable file"):
-        open_model(f"replay/{tmp_path}", ModelOptions())
-
-
-def test_an_empty_file_is_no_recording(path: Path) -> None:
-    path.touch()
-    with pytest.raises(ModelSpecError, match="holds none"):
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda path: None, r"readable file, got .*recorded\.jsonl: No such file"),
+        (Path.mkdir, "readable file"),
+        (Path.touch, "holds none"),
+    ],
+    ids=["missing", "a folder", "empty"],
+)
+def test_what_is_no_recording_is_named(path: Path, make: Callable[[Path], None], complaint: str) -> None:
+    make(path)
+    with pytest.raises(ModelSpecError, match=f"^model: .*{complaint}"):
         open_model(f"replay/{path}", ModelOptions())
 
 
