@@ -18,7 +18,7 @@ from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, default_out, open_run
+from seeact_offline.runs.open import OpenRun, open_run, run_folder
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
@@ -47,9 +47,10 @@ def ablate_markup(config: EvalConfig, markings: Sequence[Marking], watch: Watch 
     """
     watch = watch or Watch()
     check_markings(markings, config.group_size, config.merge, config.top_k)
+    out = run_folder(config, what=NAME).path
     configs = [
         config.changed(
-            out=config.out or default_out(config, NAME),
+            out=out,
             grounding="annotation",
             marks=one.kind,
             mark_position=one.position,

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings, own_options
+from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
 from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
 from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
@@ -198,6 +199,26 @@ class EvalConfig:
     def own(self, name: str) -> Any:
         """The value given for an option that only some groundings have; None where nothing was given."""
         return self.grounding_options.get(name)
+
+    @property
+    def strategy_name(self) -> str:
+        """The strategy as `find_strategy` takes it."""
+        return UNGROUNDED if self.ungrounded else self.grounding
+
+    @property
+    def strategy(self) -> Strategy:
+        """The declaration of the grounding strategy. Raises InputError."""
+        return find_strategy(self.strategy_name)
+
+    @property
+    def strategy_title(self) -> str:
+        """The strategy as results name it. Raises InputError."""
+        return self.strategy.label or self.strategy.name
+
+    @property
+    def ignored(self) -> list[str]:
+        """Grouping options that the strategy ignores."""
+        return [name for name in GROUPING_OPTIONS if name not in self.strategy.grouping_options]
 
     @property
     def shuffle_groups(self) -> int:

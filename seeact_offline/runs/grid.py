@@ -26,7 +26,7 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.groundings import open_strategy, without_ignored
 from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.open import default_out, safe_name
+from seeact_offline.runs.open import run_folder, safe_name
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
@@ -85,7 +85,7 @@ def evaluate_grid(
     """
     watch = watch or Watch()
     cells = _cells(config, models, groundings)
-    path = Path(out or config.out or default_out(config, NAME, f"{len(cells)}-cells"))
+    path = Path(out) if out is not None else run_folder(config, f"{len(cells)}-cells", NAME).path
     configs = [_of_cell(config, cell, model, path) for cell, model in cells]
     for one in configs:
         open_strategy(one)

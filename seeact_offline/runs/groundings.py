@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (
     STRATEGIES,
-    UNGROUNDED,
-    find_strategy,
     groundings,
     open_pack,
     own_options,
 )
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
-from seeact_offline.prompting import PromptPack, only_with
+from seeact_offline.prompting import only_with
 from seeact_offline.records import InputError, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, EvalConfig
 from seeact_offline.runs.turn1 import ReplySource, reply_source_of
@@ -32,6 +31,8 @@ _NAMED = ("group_size", "merge")
 class OpenedStrategy:
     """A strategy, and what identifies it."""
 
+    name: str
+    """As results name it."""
     grounding: Grounding
     identity: dict[str, Any]
     """For the manifest: all that its questions depend on; what was not asked for differently is left out."""
@@ -41,43 +42,13 @@ class OpenedStrategy:
     """Whose turn-1 texts it grounds, where those of a finished run are taken and no model is asked."""
 
 
-def strategy_of(config: EvalConfig) -> Strategy:
-    """Raises InputError."""
-    return find_strategy(_spec(config))
-
-
-def _spec(config: EvalConfig) -> str:
-    return UNGROUNDED if config.ungrounded else config.grounding
-
-
-def name_of(config: EvalConfig) -> str:
-    """What results call the strategy."""
-    strategy = strategy_of(config)
-    return strategy.label or strategy.name
-
-
 def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrategy:
     """Raises InputError for an option that the strategy does not use, or that another one rules out."""
-    for name in ignored_options(config):
+    strategy, title = config.strategy, config.strategy_title
+    for name in config.ignored:
         if getattr(config, name) != GROUPING[name]:
-            raise UnusedOption(name, f"grounding {name_of(config)}", str(getattr(config, name)))
-    return _opened(config, order)
-
-
-def without_ignored(config: EvalConfig) -> EvalConfig:
-    """The configuration with the options that its strategy ignores reset to their defaults."""
-    return replace(config, **{name: GROUPING[name] for name in ignored_options(config)})
-
-
-def ignored_options(config: EvalConfig) -> list[str]:
-    """Grouping options that the strategy ignores."""
-    return [name for name in GROUPING if name not in strategy_of(config).grouping_options]
-
-
-def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
-    strategy = strategy_of(config)
-    _check_own_options(config, strategy)
-    _check_form(config, strategy)
+            raise UnusedOption(name, f"grounding {title}", str(getattr(config, name)))
+    _check(config, strategy)
     form = QuestionOptions(
         turns=config.turns,
         image=not config.no_image,
@@ -85,24 +56,51 @@ def _opened(config: EvalConfig, order: Order | None) -> OpenedStrategy:
         order=Order(config.seed, 0) if order is None and strategy.always_shuffled else order,
         max_side=config.max_image_side,
     )
-
     own = _own_options(config, strategy)
-
-    def pack_of(name: str) -> PromptPack:
-        return open_pack(config.prompts, name, turns=form.turns, image=form.image)
-
-    variant = strategy.variant(own, form)
-    pack = open_pack(config.prompts, _spec(config), turns=form.turns, image=form.image, variant=variant)
+    pack_of = partial(open_pack, config.prompts, turns=form.turns, image=form.image)
+    pack = pack_of(config.strategy_name, variant=strategy.variant(own, form))
     opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
-    extra = _beyond_the_usual(config) | dict(opened.identity)
+    # only what differs from the usual, so that runs from before these options resume
+    usual = {"turns": 2, "no_image": False, "max_image_side": MAX_SIDE, "batching": BATCHINGS[0]}
+    unusual = {name: getattr(config, name) for name, value in usual.items() if getattr(config, name) != value}
+    extra = unusual | dict(opened.identity)
     reply_source = None if opened.replayed is None else reply_source_of(opened.replayed, config)
     prompts = {"prompts_digest": pack.digest} if reply_source is None else {}
     used = {name: getattr(config, name) if name in strategy.grouping_options else None for name in _NAMED}
     grouped = used if opened.grounding.needs_ranking else {}
     code = {"grounding_digest": strategy.digest} if strategy.digest else {}
-    identity = {"grounding": name_of(config), **code, **grouped, **prompts, **extra}
+    identity = {"grounding": title, **code, **grouped, **prompts, **extra}
     shown = {name: value for name, value in used.items() if value is None} | extra
-    return OpenedStrategy(opened.grounding, identity, shown, reply_source)
+    return OpenedStrategy(title, opened.grounding, identity, shown, reply_source)
+
+
+def without_ignored(config: EvalConfig) -> EvalConfig:
+    """The configuration with the options that its strategy ignores reset to their defaults."""
+    return replace(config, **{name: GROUPING[name] for name in config.ignored})
+
+
+def _check(config: EvalConfig, strategy: Strategy) -> None:
+    """Raises InputError for options that do not go together."""
+    for name, (_, owners) in own_options().items():
+        if config.own(name) is not None and strategy.name not in owners:
+            raise InputError(name, f"grounding {' or '.join(owners)}", strategy.name)
+    unknown = config.grounding_options.keys() - own_options().keys()
+    if unknown:
+        raise InputError("grounding_options", "options of a grounding", min(unknown))
+    if config.ungrounded and config.grounding != "choice":
+        raise InputError("ungrounded", "no grounding beside it", config.grounding)
+    grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
+    if config.no_image and strategy.needs_picture:
+        others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
+        raise InputError("no_image", f"grounding {' or '.join(others)}", f"{strategy.name}, which needs a picture")
+    if config.turns == 1 and strategy.turn2 is None:
+        raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
+    if config.batching != BATCHINGS[0] and not strategy.is_grouped:
+        raise InputError("batching", f"{grouped} with {config.batching}", strategy.name)
+    if config.batching != BATCHINGS[0] and config.turns == 1:
+        raise InputError("batching", f"turns 2 with {config.batching}", "1")
+    if config.shuffle_groups and not strategy.is_grouped:
+        raise InputError("shuffle_groups", grouped, f"{strategy.name}, which has no groups")
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
@@ -120,35 +118,3 @@ def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
                 str(given),
             )
     return own
-
-
-def _check_own_options(config: EvalConfig, strategy: Strategy) -> None:
-    for name, (_, owners) in own_options().items():
-        if config.own(name) is not None and strategy.name not in owners:
-            raise InputError(name, f"grounding {' or '.join(owners)}", strategy.name)
-    unknown = config.grounding_options.keys() - own_options().keys()
-    if unknown:
-        raise InputError("grounding_options", "options of a grounding", min(unknown))
-    if config.ungrounded and config.grounding != "choice":
-        raise InputError("ungrounded", "no grounding beside it", config.grounding)
-
-
-def _check_form(config: EvalConfig, strategy: Strategy) -> None:
-    grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
-    if config.no_image and strategy.needs_picture:
-        others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
-        raise InputError("no_image", f"grounding {' or '.join(others)}", f"{strategy.name}, which needs a picture")
-    if config.turns == 1 and strategy.turn2 is None:
-        raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
-    if config.batching != BATCHINGS[0] and not strategy.is_grouped:
-        raise InputError("batching", f"{grouped} with {config.batching}", strategy.name)
-    if config.batching != BATCHINGS[0] and config.turns == 1:
-        raise InputError("batching", f"turns 2 with {config.batching}", "1")
-    if config.shuffle_groups and not strategy.is_grouped:
-        raise InputError("shuffle_groups", grouped, f"{strategy.name}, which has no groups")
-
-
-def _beyond_the_usual(config: EvalConfig) -> dict[str, Any]:
-    """Only what differs from the usual, so that runs from before these options go on."""
-    usual = {"turns": 2, "no_image": False, "max_image_side": MAX_SIDE, "batching": BATCHINGS[0]}
-    return {option: getattr(config, option) for option, value in usual.items() if getattr(config, option) != value}

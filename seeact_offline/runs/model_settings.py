@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
-from seeact_offline.models import ModelOptions, ModelSource, Provider, find_model, ignored_options, model_name
+from seeact_offline.models import ModelOptions, ModelSource, find_model, ignored_options, model_name
 from seeact_offline.models.budget import Budget, Ledger, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.prices import Quote, bundled_prices, price_of
@@ -79,9 +79,21 @@ class ModelSettings:
 
 
 def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
-    """`folder`: where replies are kept that no other run may use. Raises ModelSpecError and InputError."""
-    source = find_model(config.model)
-    quote = _quote(config, source.provider)
+    """`folder`: where replies are kept that no other run may use. The price is today's: the one that is given, or the bundled table's
+    where the server is a provider's own. Raises ModelSpecError, also for a base URL that is none, and InputError."""
+    source, name = find_model(config.model), model_name(config.model)
+    provider, price = source.provider, config.price
+    # a configuration reads texts when it is made
+    assert not isinstance(price, str)
+    if price is None and provider.is_listed(config.base_url):
+        price = bundled_prices()
+    quote = None if price is None else price_of(name, price, datetime.now(UTC).date().isoformat())
+    cache: Path | str | None = config.cache
+    names_server = config.base_url is not None or provider.server(None) is not None
+    if cache is None and (config.temperature or names_server or not provider.is_known):
+        # another run is to ask anew: a model that answers by chance, a server on which other weights may have the same name
+        # tomorrow, an object that does not say what it is
+        cache = "off"
     options = ModelOptions(
         base_url=config.base_url,
         max_tokens=config.max_tokens,
@@ -97,41 +109,21 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
         tpm=config.tpm,
         model_args=config.model_args,
         typed=config.typed,
-        cache=_reply_store(config, source.provider, folder),
+        cache=folder.calls if cache == "off" else _reply_store(cache, folder),
         ask_equal=config.ask_equal,
         model_version=config.model_version,
         price=None if quote is None else quote.price,
         seed=config.seed,
     )
-    rule = source.provider.image_rule(source.name)
-    return ModelSettings(config.model, model_name(config.model), source, options, quote, config.max_cost, rule)
+    rule = provider.image_rule(source.name)
+    return ModelSettings(config.model, name, source, options, quote, config.max_cost, rule)
 
 
-def _quote(config: EvalConfig, provider: Provider) -> Quote | None:
-    """Today's price: the one that was given, or the bundled table's where the server is a provider's own. None: not known.
-
-    Raises ModelSpecError for a base URL that is none.
-    """
-    given = config.price
-    if given is None and provider.is_listed(config.base_url):
-        given = bundled_prices()
-    # a configuration reads texts when it is made
-    assert not isinstance(given, str)
-    return None if given is None else price_of(model_name(config.model), given, datetime.now(UTC).date().isoformat())
-
-
-def _reply_store(config: EvalConfig, provider: Provider, folder: RunFolder) -> Path:
-    """The file of paid replies: the user's, so that no other run pays for one again, or the run's own.
-
-    Unless a folder is named, it is the run's own where another run is to ask anew: a model that answers by chance, a server on
-    which other weights may have the same name tomorrow, an object that does not say what it is. The run's own is also used where
-    the user's folder cannot be written.
-    """
-    if config.cache not in ("off", None):
-        return Path(config.cache) / REPLIES
-    names_server = config.base_url is not None or provider.server(None) is not None
-    if config.cache == "off" or config.temperature or names_server or not provider.is_known:
-        return folder.calls
+def _reply_store(cache: Path | str | None, folder: RunFolder) -> Path:
+    """The file of paid replies in the folder that is named, else in the user's, so that no other run pays for one again; the run's
+    own where the user's cannot be written."""
+    if cache is not None:
+        return Path(cache) / REPLIES
     shared = cache_folder()
     try:
         shared.mkdir(parents=True, exist_ok=True)

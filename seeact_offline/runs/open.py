@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
-from seeact_offline.runs.groundings import OpenedStrategy, name_of, open_strategy, strategy_of
+from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
 from seeact_offline.runs.selection import step_ids
@@ -122,7 +122,8 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     """Raises InputError for a field that cannot be used."""
     protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
     opened = open_strategy(config)
-    folder = run_folder(config, opened)
+    source = opened.reply_source
+    folder = run_folder(config, source.model if source else None)
     model = model_settings(config, folder)
     if config.max_cost is not None and config.engine == "ray":
         raise InputError("max_cost", "engine local, where every call is counted before it is made", "ray")
@@ -130,19 +131,19 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         got = f"neither, for {model.name}"
         raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
-    _note_unknown_tasks(config, split, watch)
+    if config.task_ids is not None:
+        _note_unknown_tasks(config.task_ids, config.split, split, watch)
     ranking = None
     if opened.grounding.needs_ranking:
         ranking = ranking_stage(config, split, watch)
     elif config.scores is not None:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
+    orders = [Order(config.seed, number) for number in range(1, config.repeats + 1)]
     return OpenRun(
         split=split,
         ranking=ranking,
         grounding=opened.grounding,
-        repeats=tuple(
-            open_strategy(config, Order(config.seed, number)).grounding for number in range(1, config.repeats + 1)
-        ),
+        repeats=tuple(open_strategy(config, order).grounding for order in orders),
         model=model,
         protocol=protocol,
         folder=folder,
@@ -150,22 +151,20 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         asking=_ask_options(config, split, model),
         flagged=None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & {*split.keys},
         predict_only=config.predict_only,
-        estimate_remark=strategy_of(config).estimate_remark,
+        estimate_remark=config.strategy.estimate_remark,
     )
 
 
-def run_folder(config: EvalConfig, opened: OpenedStrategy | None = None) -> RunFolder:
-    """The folder of a run, named in the configuration or by `default_out`."""
-    source = None if opened is None else opened.reply_source
-    model = None if source is None else source.model
-    return RunFolder(config.out or default_out(config, name_of(config), model))
+def run_folder(config: EvalConfig, model: str | None = None, what: str | None = None) -> RunFolder:
+    """The folder that the configuration names, else one below `runs/` in the working folder whose name tells runs apart.
 
-
-def default_out(config: EvalConfig, what: str, model: str | None = None) -> Path:
-    """A name that tells runs apart, below `runs/` in the working folder. `model`: its name, the configuration's unless given."""
-    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what]
+    `model`, `what`: in this name, instead of the configuration's model and grounding.
+    """
+    if config.out is not None:
+        return RunFolder(config.out)
+    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what or config.strategy_title]
     names += (model or model_name(config.model)).split("/")[-2:]
-    return Path("runs") / "-".join(map(safe_name, names))
+    return RunFolder(Path("runs") / "-".join(map(safe_name, names)))
 
 
 def safe_name(text: str) -> str:
@@ -198,7 +197,7 @@ def _manifest(
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
     settings = {
-        "split": split.name, "grounding": name_of(config), "model": source.model if source else model.name,
+        "split": split.name, "grounding": opened.name, "model": source.model if source else model.name,
         "ranker": None if ranking is None else ranker, "protocol": protocol.name,
         "prompts": source.prompts if source else str(config.prompts),
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
@@ -240,14 +239,11 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
     return AskOptions(config.top_k, config.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew)
 
 
-def _note_unknown_tasks(config: EvalConfig, split: Split, watch: Watch) -> None:
-    """Raises InputError where none of the tasks asked for is in the split."""
-    if config.task_ids is None:
-        return
-    unknown = sorted(set(config.task_ids) - set(split.tasks))
+def _note_unknown_tasks(asked_for: Collection[str], named: str, split: Split, watch: Watch) -> None:
+    """Raises InputError where none of the tasks asked for is in the split, which the user calls `named`."""
+    unknown = sorted(set(asked_for) - set(split.tasks))
     if not split.tasks:
-        got = f"{len(config.task_ids)} of which it has none, {unknown[0]} first"
-        raise InputError("tasks", f"ids of tasks of {config.split}", got)
-    if unknown and config.limit is None:
-        asked_for = f"{len(unknown)} of {len(config.task_ids)} tasks asked for"
-        watch.note(f"{asked_for} are not in {config.split}, {unknown[0]} first")
+        got = f"{len(asked_for)} of which it has none, {unknown[0]} first"
+        raise InputError("tasks", f"ids of tasks of {named}", got)
+    if unknown and split.limit is None:
+        watch.note(f"{len(unknown)} of {len(asked_for)} tasks asked for are not in {named}, {unknown[0]} first")
