@@ -118,7 +118,7 @@ class AnnotationSite:
         return {
             "schema": 1,
             "mode": "annotate",
-            "title": f"What the texts of {self._run.resolve().name} mean",
+            "title": f"Meaning of the texts of {self._run.resolve().name}",
             "annotator": self.annotator,
             "out": self._file.path.name,
             "run": str(self._run),

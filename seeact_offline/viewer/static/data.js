@@ -6,14 +6,14 @@ const KEPT = 60;
 const steps = new Map();
 
 /** Raises an Error whose message can be shown. */
-export async function fetchJson(name, options) {
+export async function fetchJson(name) {
   let answer;
   try {
-    answer = await fetch(name, options);
+    answer = await fetch(name);
   } catch {
-    throw new Error(`${name} cannot be had: the server does not answer. Is it still running?`);
+    throw new Error(`${name} cannot be loaded: the server does not answer. Is it still running?`);
   }
-  if (!answer.ok) throw new Error(`${name} cannot be had: the server answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`${name} cannot be loaded: the server answered ${answer.status}`);
   return answer.json();
 }
 

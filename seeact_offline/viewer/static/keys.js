@@ -2,42 +2,53 @@
 
 import { h } from "./dom.js";
 
-let bound = [];
+const ABOUT = [
+  h("p", { class: "faint" }, "On the picture: drag or scroll to move, + and − or Ctrl and the wheel to zoom, 0 to fit."),
+  h("p", { class: "faint" }, "The address of this page holds the runs, filters, order and step: copy it to share what you see."),
+];
+const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select";
+let view = { keys: [], busy: () => false };
 
-/** Takes the place of the keys before. `keys`: `{key, name, help, act}`; `name` is shown for the key where it is given. */
-export function bind(keys) {
-  bound = keys;
+/** Replaces the keys before. `keys`: `{key, name, help, act, once, within}`; `name` is shown for the key, `once` ignores repeats, and
+ * the key also acts while the person types in the field `within`. `busy`: no key acts while it returns true. `about`: more help. */
+export function bind(keys, { busy = () => false, title = "Keys", before = [], about = ABOUT } = {}) {
+  view = { keys, busy, title, before, about };
 }
 
-const typing = (node) => node.closest?.("input:not([type=checkbox]), textarea, select") !== null && node.closest !== undefined;
-
+/** Listens before the picture, in which 0 has another meaning. */
 export function listen() {
-  document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (typing(event.target)) {
-      if (event.key === "Escape") event.target.blur();
-      return;
-    }
-    const found = bound.find(({ key }) => key === event.key);
-    if (!found) return;
-    event.preventDefault();
-    found.act();
-  });
+  document.addEventListener("keydown", press, { capture: true });
+}
+
+function press(event) {
+  const { target, key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const found = view.keys.find((one) => one.key === key);
+  if (target.matches?.(TYPING) && !(found?.within && target.matches(found.within))) {
+    if (key === "Escape") target.blur();
+    return;
+  }
+  // Enter presses what has the focus
+  if (!found || (event.repeat && found.once) || (key === "Enter" && target.matches?.("button, summary, a"))) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (!view.busy()) found.act();
 }
 
 /** Opens the help. It closes by Escape, its button, or a click beside it. */
 export function help() {
   const close = () => dialog.close();
+  const listed = view.keys.filter((one) => one.help);
   const dialog = h(
     "dialog",
-    { class: "help", "aria-label": "Keys", on: { close: () => dialog.remove(), click: (event) => event.target === dialog && close() } },
+    { class: "help", "aria-label": view.title, on: { close: () => dialog.remove(), click: (event) => event.target === dialog && close() } },
     h(
       "div",
       {},
+      view.before,
       h("h2", {}, "Keys"),
-      h("dl", { class: "keys" }, bound.filter((one) => one.help).map((one) => [h("dt", {}, h("kbd", {}, one.name ?? one.key)), h("dd", {}, one.help)])),
-      h("p", { class: "faint" }, "On the picture: drag or scroll to move, + and − or Ctrl and the wheel to zoom, 0 to fit."),
-      h("p", { class: "faint" }, "The address of this page holds the runs, filters, order and step: copy it to share what you see."),
+      h("dl", { class: "keys" }, listed.map((one) => [h("dt", {}, h("kbd", {}, one.name ?? one.key)), h("dd", {}, one.help)])),
+      view.about,
       h("button", { type: "button", on: { click: close } }, "Close"),
     ),
   );

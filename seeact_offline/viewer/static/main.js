@@ -1,27 +1,15 @@
 /** The page: what the address says, shown. */
 
 import { EMPTY, link, read } from "./address.js";
-import { Table, fetchJson, forgetSteps, loadIndex } from "./data.js";
+import { Table, forgetSteps, loadIndex } from "./data.js";
 import { h, plain, replace, sheet } from "./dom.js";
 import { bind, help, listen } from "./keys.js";
 import { ListView } from "./list.js";
 import { follow } from "./live.js";
+import { takeToken } from "./notes.js";
 import { StepView } from "./step.js";
 
-const TOKEN = "seeact-token", THEME = "seeact-theme";
-
-/** What the start-up link carries for writing; kept out of the address, so that a copied link does not hand it on. */
-const token = () => sessionStorage.getItem(TOKEN);
-
-function takeToken() {
-  const found = /^#token=([\w-]+)$/.exec(location.hash);
-  if (!found) return;
-  sessionStorage.setItem(TOKEN, found[1]);
-  history.replaceState(null, "", "#/");
-}
-
-// --- theme ---
-
+const THEME = "seeact-theme";
 const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
 
 function themeSwitch() {
@@ -51,7 +39,6 @@ function themeSwitch() {
 class App {
   constructor(index, place) {
     this.place = place;
-    this.token = token();
     this.state = read(location.hash);
     this.renew(index);
     this.list = new ListView(this);
@@ -169,7 +156,7 @@ async function start() {
     if (index.mode === "annotate") {
       sheet("annotate.css");
       const { annotate } = await import("./annotate.js");
-      await annotate({ index, place, token: token(), fetchJson });
+      await annotate(index, place);
       return;
     }
     const app = new App(index, place);

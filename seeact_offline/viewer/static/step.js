@@ -1,9 +1,10 @@
 /** One step: the page with its boxes, what was asked, what came back, and what was right. */
 
 import { LETTERS } from "./compare.js";
-import { fetchJson, loadIndex, loadStep, taskName } from "./data.js";
+import { loadIndex, loadStep, taskName } from "./data.js";
 import { count, cut, h, long, money, quoted, replace, seconds, unknown, words } from "./dom.js";
 import { byPerson, outcomeChip } from "./list.js";
+import { save, token } from "./notes.js";
 import { PageView } from "./picture.js";
 
 const ROWS = 60, MORE_ROWS = 500;
@@ -342,11 +343,11 @@ export class StepView {
     return [byPerson(cause, this.app.index.outcomes), annotator && [", ", quoted(annotator)], note && [": ", quoted(note)]];
   }
 
-  /** A person's own view of the cause of loss, where the server keeps one. */
+  /** A form for a person's cause of loss, where the server keeps them. */
   #relabel(place, held, showPerson) {
-    const { index, token } = this.app;
-    if (!index.causes || !token || held.outcome === "success") return null;
-    const said = h("span", { role: "status" });
+    const { index } = this.app;
+    if (!index.causes || !token() || held.outcome === "success") return null;
+    const status = h("span", { role: "status" });
     const cause = h(
       "select",
       { "aria-label": "Cause of loss, by a person" },
@@ -355,23 +356,22 @@ export class StepView {
     );
     cause.value = held.relabelled?.cause ?? "";
     const note = h("input", { type: "text", placeholder: "note", maxlength: 2000, "aria-label": "Note", value: held.relabelled?.note ?? "" });
-    const save = async () => {
-      const body = JSON.stringify({ run: place, answer_sha256: held.answer_sha256, cause: cause.value || null, note: note.value });
-      const headers = { "Content-Type": "application/json", "X-Seeact-Token": token };
+    const send = async () => {
       try {
-        held.relabelled = (await fetchJson(`cause/${this.step.key}`, { method: "POST", headers, body })).relabelled;
+        const body = { run: place, answer_sha256: held.answer_sha256, cause: cause.value || null, note: note.value };
+        held.relabelled = (await save(`cause/${this.step.key}`, body)).relabelled;
         showPerson();
         this.app.renew(await loadIndex());
-        replace(said, "Saved.");
+        replace(status, "Saved.");
       } catch (error) {
-        replace(said, error.message);
+        replace(status, error.message);
       }
     };
     return h(
       "details",
       { class: "relabel" },
       h("summary", {}, "Give a cause of your own"),
-      h("div", { class: "toolbar" }, cause, note, h("button", { type: "button", on: { click: save } }, "Save"), said),
+      h("div", { class: "toolbar" }, cause, note, h("button", { type: "button", on: { click: send } }, "Save"), status),
     );
   }
 
