@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
@@ -16,18 +16,13 @@ from seeact_offline.grounding.strategies import notes, own_options
 from seeact_offline.models import IMAGE_DETAILS, usage
 from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import JPEG_95, InputError, Prediction
-from seeact_offline.runs.batches import BATCH_ACTIONS, run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.estimate import dry_run
-from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.finished import compare, read_scored
-from seeact_offline.runs.grid import evaluate_grid
-from seeact_offline.runs.run import Run
 from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import counted, none_answered, short
-from seeact_offline.scoring.results import unanswered
-from seeact_offline.tables import build_table
+
+if TYPE_CHECKING:
+    from seeact_offline.runs.run import Run
 
 DEFAULT_MODEL = "builtin/lexical"
 
@@ -53,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     runs.add_argument(
         "--batch", nargs=2, metavar=("ACTION", "DIR"),
-        help=f"ask through batch files instead of calls: {', '.join(BATCH_ACTIONS)} batches of requests in DIR",
+        help="ask through batch files instead of calls: export, import or submit batches of requests in DIR",
     )  # fmt: skip
     runs.add_argument(
         "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
@@ -217,6 +212,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     """Runs every model with every grounding, split by split, and prints the paper's Table 2."""
+    from seeact_offline.runs.grid import evaluate_grid
+    from seeact_offline.tables import build_table
+
     refused = [
         name for name in ("baseline", "step", "predict_only", "ungrounded", "dry_run", "batch") if getattr(args, name)
     ]
@@ -237,6 +235,12 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
 
 
 def _run_one(args: argparse.Namespace) -> int:
+    # loaded here, so that --help stays quick
+    from seeact_offline.runs.batches import run_batch
+    from seeact_offline.runs.estimate import dry_run
+    from seeact_offline.runs.evaluate import evaluate
+    from seeact_offline.runs.finished import read_scored
+
     if args.dry_run:
         say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
@@ -257,6 +261,9 @@ def _run_one(args: argparse.Namespace) -> int:
 
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
     """Prints the outcome of a run; returns the exit status."""
+    from seeact_offline.runs.finished import compare
+    from seeact_offline.scoring.results import unanswered
+
     predictions = run.predictions()
     lost = unanswered(predictions)
     if lost is not None:

@@ -11,12 +11,12 @@ from seeact_offline.ranking.rankers import (
     ranker_digest,
 )
 from seeact_offline.ranking.score_files import (
-    SCHEMA,
     FileScores,
     Origin,
     ScoreRow,
     check_dataset,
     read_scores,
+    schema,
     write_official,
     write_scores,
 )
@@ -26,7 +26,6 @@ from seeact_offline.ranking.top_k import LiveScores, Scores, top_k
 __all__ = [
     "BACKENDS",
     "DTYPES",
-    "SCHEMA",
     "TEXT_VERSION",
     "FileScores",
     "LiveScores",
@@ -44,6 +43,7 @@ __all__ = [
     "ranker_digest",
     "ranker_query",
     "read_scores",
+    "schema",
     "top_k",
     "write_official",
     "write_scores",

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ranker.errors import RankerError
 from seeact_offline.ranking.texts import TEXT_VERSION, RankerInput
 from seeact_offline.records import InputError, RowError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 BUNDLED = "bundled"
 LEXICAL = "bm25"
@@ -123,6 +124,8 @@ def begin_ranking(ranker: Ranker, given: RankerInput) -> Callable[[], StepScores
             scores = ranker.predict(encoded)[0] if isinstance(ranker, StagedRanker) else ranker.score(query, texts)
         except ValueError as error:
             raise InputError("ranker", f"scores from {ranker.name}", str(error)) from error
+        import numpy as np
+
         if not np.isfinite(scores).all():
             raise InputError("ranker", "finite scores", f"NaN or infinity from {ranker.name}")
         scored = dict(zip(given.texts, scores.tolist(), strict=True))

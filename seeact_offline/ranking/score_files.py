@@ -10,13 +10,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
@@ -26,17 +22,11 @@ from seeact_offline.ranking.score_pickles import one_line, read_tables
 from seeact_offline.ranking.top_k import Scores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
 
-SCHEMA = pa.schema(
-    [
-        ("annotation_id", pa.string()),
-        ("action_uid", pa.string()),
-        ("backend_node_id", pa.string()),
-        ("score", pa.float64()),
-        ("rank", pa.int32()),
-    ]
-)
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
 
-
+COLUMNS = ("annotation_id", "action_uid", "backend_node_id", "score", "rank")
 KEY_COLUMNS = ("annotation_id", "action_uid")
 METADATA = b"seeact_offline"
 """The key under which a parquet file says what made it."""
@@ -81,6 +71,14 @@ class FileScores(Scores, Protocol):
         """What made the file; None if it does not say."""
 
 
+def schema() -> pa.Schema:
+    """The Arrow schema of a score file."""
+    import pyarrow as pa
+
+    types = (pa.string(), pa.string(), pa.string(), pa.float64(), pa.int32())
+    return pa.schema(list(zip(COLUMNS, types, strict=True)))
+
+
 def read_scores(path: str | Path) -> FileScores:
     """A score file: our `.parquet` or an official pickle. Raises ScoreFileError."""
     path = Path(path)
@@ -93,9 +91,12 @@ def read_scores(path: str | Path) -> FileScores:
 
 def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | None = None) -> None:
     """Writes a score file for `read_scores`, some rows at a time."""
-    schema = SCHEMA if origin is None else SCHEMA.with_metadata({METADATA: json.dumps(asdict(origin))})
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columned = schema().with_metadata(None if origin is None else {METADATA: json.dumps(asdict(origin))})
     left = iter(rows)
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
+    with pq.ParquetWriter(path, columned, write_page_checksum=True) as writer:
         while some := list(islice(left, ROWS_AT_ONCE)):
             columns = [
                 [row.key.annotation_id for row in some],
@@ -104,7 +105,7 @@ def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | No
                 [row.score for row in some],
                 [row.rank for row in some],
             ]
-            writer.write_table(pa.table(columns, schema=schema))
+            writer.write_table(pa.table(columns, schema=columned))
 
 
 def write_official(path: str | Path, rows: Iterable[ScoreRow]) -> None:
@@ -140,6 +141,8 @@ class ParquetScores:
     """Our score file. Stays columnar in memory; a step's rows are only read when asked for."""
 
     def __init__(self, path: Path) -> None:
+        import numpy as np
+
         self._path = path
         table, self.origin = _read_table(path)
         tasks, uids = (table[name].combine_chunks() for name in KEY_COLUMNS)
@@ -152,7 +155,7 @@ class ParquetScores:
             order = np.argsort(numbers, kind="stable")
             table, numbers = table.take(order), numbers[order]
             begins = _run_begins(numbers)
-        self._columns = [table[name].combine_chunks() for name in SCHEMA.names[2:]]
+        self._columns = [table[name].combine_chunks() for name in COLUMNS[2:]]
         task_names, uid_names = tasks.dictionary.to_pylist(), uids.dictionary.to_pylist()
         keys = [StepKey(task_names[n // width], uid_names[n % width]) for n in numbers[begins].tolist()]
         spans = map(_Span, keys, begins.tolist(), np.diff(begins, append=len(numbers)).tolist())
@@ -194,17 +197,21 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
 
     `pq.read_table` and `to_numpy` would do, but they load pandas.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path, read_dictionary=list(KEY_COLUMNS), page_checksum_verification=True) as file:
-            table = file.read(columns=SCHEMA.names).select(SCHEMA.names)
+            table = file.read(columns=list(COLUMNS)).select(COLUMNS)
             origin = _origin((file.schema_arrow.metadata or {}).get(METADATA))
-        table = pa.table([_typed(table[field.name], field) for field in SCHEMA], names=SCHEMA.names)
+        table = pa.table([_typed(table[field.name], field) for field in schema()], names=COLUMNS)
         # refuses texts that are not UTF-8
         table.validate(full=True)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        columns = ", ".join(SCHEMA.names)
+        columns = ", ".join(COLUMNS)
         raise ScoreFileError("scores", f"parquet with columns {columns}", f"{path}: {one_line(error)}") from None
-    empty = next((name for name in SCHEMA.names[:4] if table[name].null_count), None)
+    empty = next((name for name in COLUMNS[:4] if table[name].null_count), None)
     if empty is not None:
         raise ScoreFileError("scores", "a value in every row", f"an empty {empty} in {path}")
     if not pc.all(pc.is_finite(table["score"]), min_count=0).as_py():
@@ -224,6 +231,8 @@ def _origin(text: bytes | None) -> Origin | None:
 
 def _typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """The column as texts or numbers. Raises ValueError for booleans and dates, which a cast would turn into either."""
+    import pyarrow as pa
+
     encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded else column.type
     if pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
@@ -236,11 +245,15 @@ def _typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
+    import numpy as np
+
     return np.from_dlpack(column.indices).astype(np.int64)
 
 
 def _run_begins(numbers: np.ndarray) -> np.ndarray:
     """Where a number differs from the one before it."""
+    import numpy as np
+
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 

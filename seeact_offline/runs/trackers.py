@@ -11,12 +11,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.records import InputError
-from seeact_offline.runs.run import Run
+
+if TYPE_CHECKING:
+    from seeact_offline.runs.run import Run
 
 PROJECT = "seeact-offline"
 """The project of runs unless the tracker's own variables name another."""

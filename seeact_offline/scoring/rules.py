@@ -11,11 +11,14 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from seeact_offline.pages.kinship import clicks
 from seeact_offline.records import OPERATIONS, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
-from seeact_offline.scoring.averaging import Averaging
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.averaging import Averaging
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +98,15 @@ class Protocol:
 
     def averaging(self, truths: Sequence[Truth]) -> Averaging:
         """Averages figures of these steps, all but Operation F1."""
+        # loads numpy, which the names of protocols do not need
+        from seeact_offline.scoring.averaging import Averaging
+
         return Averaging(truths, self.groups, self.length)
 
     def averaging_of_f1(self, truths: Sequence[Truth]) -> Averaging:
         """Averages Operation F1 of these steps."""
+        from seeact_offline.scoring.averaging import Averaging
+
         return Averaging(truths, self.groups_of_f1, self.length)
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seeact_offline.records import Kinship, Prediction, Reply, StepKey, StepScore, Truth
-from seeact_offline.scoring.averaging import Averages
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.averaging import Averages
 
 SUCCESS = "success"
 LEFT_OUT = "left_out"
@@ -43,7 +45,7 @@ VALUELESS = "missing_value"
 NO_VALUE = frozenset({"", "none"})
 """Texts for no value, in lower case: evaluators that read one as a token hold a lost value against the model too."""
 
-Average = Callable[[Sequence[float]], Averages]
+Average: TypeAlias = "Callable[[Sequence[float]], Averages]"
 """Averages values, one a step, as the protocol averages Step SR; linear in the values."""
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seeact_offline.ranking import SCHEMA, read_scores
+from seeact_offline.ranking import read_scores, schema
 from seeact_offline.records import Operation, ScoreFileError, Step
 
 STEP = Step("task", "step", "do it", (), "site", "domain", "<a/>", Operation("CLICK"), (), None)
@@ -204,7 +204,7 @@ def test_dictionaries_shared_forty_deep_are_refused_by_their_type(tmp_path: Path
 
 # --- parquet ---------------------------------------------------------------------------------------------------------
 
-COLUMNS = dict(zip(SCHEMA.names, (["task"], ["step"], ["8"], [0.5], [0]), strict=True))
+COLUMNS = dict(zip(schema().names, (["task"], ["step"], ["8"], [0.5], [0]), strict=True))
 """One text of one byte, which UTF-8 has not."""
 NOT_UTF8 = pa.Array.from_buffers(
     pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")]

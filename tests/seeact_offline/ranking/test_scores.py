@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import (
-    SCHEMA,
     LiveScores,
     Origin,
     ScoreRow,
@@ -28,6 +27,7 @@ from seeact_offline.ranking import (
     ranker_query,
     rankers,
     read_scores,
+    schema,
     top_k,
     write_official,
     write_scores,
@@ -158,7 +158,7 @@ def test_a_missing_score_file_is_named(tmp_path) -> None:
     ("table", "reason"),
     [
         (pa.table({"a": [1]}), "annotation_id"),
-        (pa.table([["a"], ["b"], ["1"], [float("nan")], [0]], schema=SCHEMA), "finite"),
+        (pa.table([["a"], ["b"], ["1"], [float("nan")], [0]], schema=schema()), "finite"),
     ],
     ids=["other columns", "not finite"],
 )
@@ -185,8 +185,8 @@ def test_a_score_file_without_metadata_says_nothing(tmp_path) -> None:
 
 
 def test_metadata_of_another_kind_say_nothing(tmp_path) -> None:
-    schema = SCHEMA.with_metadata({b"seeact_offline": b"[1]"})
-    pq.write_table(pa.table([["a"], ["b"], ["1"], [0.5], [0]], schema=schema), tmp_path / "s.parquet")
+    with_note = schema().with_metadata({b"seeact_offline": b"[1]"})
+    pq.write_table(pa.table([["a"], ["b"], ["1"], [0.5], [0]], schema=with_note), tmp_path / "s.parquet")
     assert read_scores(tmp_path / "s.parquet").origin is None
 
 
