@@ -236,7 +236,7 @@ def names_options(function: F) -> F:
     its type and default."""
     given = signature(function)
     named = [one for one in given.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    for one in (field for field in fields(EvalConfig) if field.name not in given.parameters):
+    for one in (known for known in fields(EvalConfig) if known.name not in given.parameters):
         default = one.default if one.default_factory is MISSING else one.default_factory()
         named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=one.type))
     named += [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()]
