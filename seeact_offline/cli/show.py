@@ -1,4 +1,4 @@
-"""`show`: one step exactly as a model would see it, with its pictures as files."""
+"""`show`: one step exactly as it would be sent to a model, with its pictures as files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_picture_arguments, config_of
 from seeact_offline.cli.output import say
 from seeact_offline.cli.progress import TerminalWatch
-from seeact_offline.cli.shown_files import Pictures, Places, Sent, boxes_format, write_boxes, write_pictures
+from seeact_offline.cli.shown_files import (
+    PicturePaths,
+    Pictures,
+    SentPicture,
+    boxes_format,
+    write_boxes,
+    write_pictures,
+)
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Question
-from seeact_offline.ranking import Scores, ranker_query, top_k
+from seeact_offline.ranking import ranker_query, top_k
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -45,13 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boxes",
         type=Path,
         metavar="FILE",
-        help="write the page with all candidates: green the right ones, red with their ranks the others offered, blue the rest",
+        help="write the page with all candidates: the right ones green, the others offered red with their ranks, the rest blue",
     )
     pictures.add_argument(
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder of the pictures sent (default: runs/show/STEP, or none with --picture)",
+        help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
     )
     add_picture_arguments(pictures)
 
@@ -60,13 +67,14 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
     step, task = _find(open_split(args.dataset, args.split, limit=args.limit), args.step)
-    places = _places(args, config, step)
+    paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
     try:
         prepared = prepare(step, scores, args.top_k, grounding.form.image)
         questions = grounding.questions(prepared)
-        pictures = write_pictures(questions, places)
-        shown = _shown(prepared, questions, pictures, _ranking(step, scores))
+        pictures = write_pictures(questions, paths)
+        ranking = () if scores is None else top_k(step, scores, len(step.candidates))
+        shown = _shown(prepared, questions, pictures, ranking)
         if args.boxes is not None:
             shown["boxes"] = {"image": str(args.boxes), "unseen": write_boxes(prepared, args.boxes)}
     except StepError as error:
@@ -75,15 +83,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _places(args: argparse.Namespace, config: EvalConfig, step: Step) -> Places:
-    """Raises InputError for files that cannot be, before anything is ranked."""
+def _picture_paths(args: argparse.Namespace, config: EvalConfig, step: Step) -> PicturePaths:
+    """Raises InputError for files that cannot be written, before anything is ranked."""
     if args.boxes is not None:
         boxes_format(args.boxes)
     if args.picture is not None and config.no_image:
         raise InputError("picture", "a picture that is sent", "none, by --no-image")
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(step.key))
-    usual = None if args.picture is not None else Path("runs") / "show" / safe
-    return Places(args.out or usual, args.picture, ImageFormat.read(config.image_format))
+    default = None if args.picture is not None else Path("runs") / "show" / safe
+    return PicturePaths(args.out or default, args.picture, ImageFormat.read(config.image_format))
 
 
 def _find(split: Split, named: str) -> tuple[Step, Split]:
@@ -95,15 +103,10 @@ def _find(split: Split, named: str) -> tuple[Step, Split]:
     raise InputError("step", f"a number under {len(split.keys)} or the id of a step of {split.name}", named)
 
 
-def _ranking(step: Step, scores: Scores | None) -> tuple[RankedCandidate, ...]:
-    """All of the step's candidates, best first; none where nothing is ranked."""
-    return () if scores is None else top_k(step, scores, len(step.candidates))
-
-
 def _shown(
     prepared: PreparedStep, questions: list[Question], pictures: Pictures, ranking: tuple[RankedCandidate, ...]
 ) -> dict[str, Any]:
-    """`candidates` are all of the step's, best first; those ranked under --top-k are offered."""
+    """The step as JSON. `ranking`: all candidates, best first; those ranked under --top-k are offered."""
     page = prepared.page
     return {
         "query": ranker_query(prepared.step),
@@ -115,14 +118,14 @@ def _shown(
     }
 
 
-def _group(question: Question, pictures: tuple[Sent | None, ...]) -> dict[str, Any]:
+def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict[str, Any]:
     """`choices` are ids with their texts, or with their marks. `crop` and `image` are those of turn 1, null where it shows no
     picture; a picture of turn 2 follows as `image_turn2`."""
     first, *later = pictures
     texts = question.texts or question.labels
     group: dict[str, Any] = {
         "choices": [list(choice) for choice in zip(question.offered, texts, strict=True)],
-        "crop": _cut_from(first),
+        "crop": _crop_of(first),
         "system": question.system,
         "turns": list(question.turns),
         "image": None if first is None else str(first.path),
@@ -132,7 +135,7 @@ def _group(question: Question, pictures: tuple[Sent | None, ...]) -> dict[str, A
     return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
 
 
-def _cut_from(sent: Sent | None) -> list[int] | None:
+def _crop_of(sent: SentPicture | None) -> list[int] | None:
     """Page pixels that the picture shows."""
     if sent is None:
         return None
@@ -153,7 +156,7 @@ def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: E
     if len(systems) == 1:
         say(f"\n== system, of every group\n{systems[0]}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
-        said = [_described(one, config) for one in sent if one is not None]
+        said = [_describe(one, config) for one in sent if one is not None]
         where = f"{' and '.join(said)}, page pixels {group['crop']}" if said else "no picture"
         say(f"\n== group {i}: {counted(len(group['choices']), 'choice')}, {where}")
         if group["system"] and len(systems) > 1:
@@ -169,8 +172,8 @@ def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: E
             say(f"not drawn: {counted(unseen, 'candidate')} without any area on the page")
 
 
-def _described(sent: Sent, config: EvalConfig) -> str:
-    """A picture in words: its file, and what of it is sent."""
+def _describe(sent: SentPicture, config: EvalConfig) -> str:
+    """A picture in words: its file, size, format and detail."""
     size = getattr(sent.picture, "size", None)
     pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
     return f"picture {sent.path} ({pixels}{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail})"

@@ -1,4 +1,4 @@
-"""The files that `show` leaves: pictures as they are sent, and the page with the boxes of all candidates."""
+"""Files that `show` writes: pictures as they are sent, and the page with the boxes of all candidates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import JPEG_95, PNG, ImageFormat, InputError, Picture
 
 BOXES = (PNG, JPEG_95)
-"""What the page with the boxes may be written as."""
+"""Formats of the page with the boxes."""
 _KNOWN = (*BOXES, ImageFormat("webp", 90))
 """A format for each ending, to suggest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentPicture:
     """A turn's picture as it is sent, and the file that holds it."""
 
     picture: Picture
@@ -28,13 +28,13 @@ class Sent:
     n_bytes: int
 
 
-Pictures = list[tuple[Sent | None, ...]]
-"""Of each question, turn by turn."""
+Pictures = list[tuple[SentPicture | None, ...]]
+"""The pictures of each question, turn by turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where pictures go: `group-0.jpg` in a folder, FILE by its name, or both. Turn 2 adds `-turn2`."""
+class PicturePaths:
+    """Paths of pictures: `group-0.jpg` in a folder, FILE, or both. Turn 2 adds `-turn2`."""
 
     folder: Path | None
     file: Path | None
@@ -50,7 +50,7 @@ class Places:
             raise InputError("picture", wanted, str(self.file))
 
     def of(self, group: int, turn: int, n_groups: int) -> list[Path]:
-        """Where this picture goes. FILE gets the group's number where there are several."""
+        """The paths of one picture. FILE gets the group's number where there are several."""
         later = f"-turn{turn}" if turn > 1 else ""
         paths = []
         if self.folder is not None:
@@ -61,30 +61,30 @@ class Places:
         return paths
 
 
-def write_pictures(questions: Sequence[Question], places: Places) -> Pictures:
-    """Every picture of the questions, encoded as it is sent; the folder is made even for none. Raises InputError, RowError."""
-    if places.folder is not None:
-        with _writable("out", places.folder):
-            places.folder.mkdir(parents=True, exist_ok=True)
+def write_pictures(questions: Sequence[Question], paths: PicturePaths) -> Pictures:
+    """Writes the pictures of all questions, encoded as they are sent; makes the folder even for none. Raises InputError, RowError."""
+    if paths.folder is not None:
+        with _writable("out", paths.folder):
+            paths.folder.mkdir(parents=True, exist_ok=True)
     return [
         tuple(
-            None if picture is None else _write(picture, places.of(question.index, turn, len(questions)), places)
+            None if picture is None else _write(picture, paths.of(question.index, turn, len(questions)), paths)
             for turn, picture in enumerate(question.pictures, 1)
         )
         for question in questions
     ]
 
 
-def _write(picture: Picture, paths: Sequence[Path], places: Places) -> Sent:
-    content = picture.encoded(places.image_format)
-    for path in paths:
-        with _writable("out" if path.parent == places.folder else "picture", path):
+def _write(picture: Picture, targets: Sequence[Path], paths: PicturePaths) -> SentPicture:
+    content = picture.encoded(paths.image_format)
+    for path in targets:
+        with _writable("out" if path.parent == paths.folder else "picture", path):
             path.write_bytes(content)
-    return Sent(picture, paths[0], len(content))
+    return SentPicture(picture, targets[0], len(content))
 
 
 def boxes_format(path: Path) -> ImageFormat:
-    """By the file's ending. Raises InputError."""
+    """The format of a file by its ending. Raises InputError."""
     found = next((known for known in BOXES if path.suffix.lower() in known.endings), None)
     if found is None:
         endings = ", ".join(ending for known in BOXES for ending in known.endings)
@@ -93,7 +93,7 @@ def boxes_format(path: Path) -> ImageFormat:
 
 
 def write_boxes(prepared: PreparedStep, path: Path) -> int:
-    """The page as it was recorded, with every candidate's box; returns how many cannot be seen. Raises InputError, RowError."""
+    """Writes the recorded page with every candidate's box, and returns how many cannot be seen. Raises InputError, RowError."""
     ranks = {candidate.backend_node_id: candidate.rank for candidate in prepared.ranked}
     outlines = [
         Outline(candidate.box, candidate.is_positive, ranks.get(candidate.backend_node_id))
@@ -109,7 +109,7 @@ def write_boxes(prepared: PreparedStep, path: Path) -> int:
 
 @contextmanager
 def _writable(option: str, path: Path) -> Iterator[None]:
-    """Makes the file's folder; what cannot be written inside becomes an InputError of the option."""
+    """Makes the file's folder, and turns an OSError inside into an InputError of the option."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
