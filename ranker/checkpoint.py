@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from ranker.errors import RankerError
 from ranker.untrusted import (
@@ -20,7 +20,6 @@ from ranker.untrusted import (
     SAFE_WEIGHTS,
     SETTINGS_FILES,
     VOCABULARY_FILES,
-    Settings,
     check_size,
     check_tokenizer,
     first_line,
@@ -35,7 +34,7 @@ from ranker.untrusted import (
 PairOrder = Literal["query-text", "text-query"]
 
 MAX_TOKENS = 512
-"""Longest pair, whatever the model could take: the published ranker was trained and run at 512."""
+"""Longest pair, even if the model takes longer ones: the published ranker was trained and run at 512."""
 
 DTYPES = {
     "float32": "float32",
@@ -54,10 +53,10 @@ OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 """Model types whose attention gives NaN in fp16 (DeBERTa-v3 has the type deberta-v2)."""
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
-"""Names of labels that plainly say that a pair belongs together."""
+"""Names of labels for a pair that belongs together."""
 
 ANSWER_S = 4.0
-"""Seconds in which the hub has to answer; the hub's own client tries for minutes."""
+"""Seconds that the hub has to answer; its own client tries for minutes."""
 
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
@@ -76,7 +75,7 @@ class Checkpoint:
     tokenizer: Any
     """transformers' tokenizer."""
     pair_order: PairOrder
-    """Which of the two texts comes first."""
+    """The text that comes first."""
     positive: int
     """Column of the logits that is high for a matching pair."""
     max_tokens: int
@@ -91,6 +90,9 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
     if names and not any(name.endswith("ForSequenceClassification") for name in names):
         raise RankerError("model", "a sequence classifier", f"{model}, which is {shown(', '.join(names))}")
     where = _choose_device(device)
+    order = pair_order or settings.pair_order or "query-text"
+    if order not in get_args(PairOrder):
+        raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(order)))
     chosen = _choose_dtype(dtype, where, str(settings.model_type), model)
     loaded, missing = _load_model(folder, model, content, chosen)
     # Missing weights were filled with random numbers: the scores would mean nothing.
@@ -108,7 +110,7 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
         digest=folder_digest(folder),
         model=loaded,
         tokenizer=tokenizer,
-        pair_order=_choose_pair_order(pair_order, settings, model),
+        pair_order=cast(PairOrder, order),
         positive=positive,
         max_tokens=_max_tokens(tokenizer, loaded.config, model),
     )
@@ -170,7 +172,11 @@ def positive_label(config: Any, model: str | Path) -> int:
         raise RankerError("model", f"id2label to number its labels from 0 in the config.json of {model}", names)
     stated = getattr(config, "positive_label", None)
     if stated is not None:
-        return _stated_label(stated, labels, model)
+        columns = [column for column, label in labels.items() if stated in (column, label)]
+        if len(columns) != 1 or isinstance(stated, bool):
+            wanted = f"one of {names} or a number under {len(labels)} as positive_label in the config.json of {model}"
+            raise RankerError("model", wanted, shown(repr(stated)))
+        return columns[0]
     named = [column for column, label in labels.items() if label.lower() in POSITIVE_NAMES]
     if len(named) != 1:
         raise RankerError(
@@ -181,25 +187,13 @@ def positive_label(config: Any, model: str | Path) -> int:
     return named[0]
 
 
-def _stated_label(stated: object, labels: dict[int, str], model: str | Path) -> int:
-    columns = [column for column, label in labels.items() if stated in (column, label)]
-    if len(columns) != 1 or isinstance(stated, bool):
-        raise RankerError(
-            "model",
-            f"one of {shown(', '.join(labels.values()))} or a number under {len(labels)} as positive_label in the "
-            f"config.json of {model}",
-            shown(repr(stated)),
-        )
-    return columns[0]
-
-
 def _download(model: str, patterns: list[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    answers = hub_answers()
+    answers = _hub_answers()
     try:
-        # what is kept serves where the hub does not answer
+        # without an answer, the snapshot that was downloaded before serves
         return Path(
             snapshot_download(model, allow_patterns=patterns, ignore_patterns=["*/*"], local_files_only=not answers)
         )
@@ -209,23 +203,22 @@ def _download(model: str, patterns: list[str]) -> Path:
         raise RankerError("model", "a folder or hub id", found) from error
 
 
-def hub_answers() -> bool:
-    """Whether the hub says anything at all, through whatever proxy is set, in ANSWER_S."""
+def _hub_answers() -> bool:
+    """Asks the hub, through whatever proxy is set, and waits for ANSWER_S."""
     from huggingface_hub import constants, get_session
 
-    said: list[bool] = []
+    answers: list[Any] = []
 
     def ask() -> None:
-        # whatever keeps it from answering: that it does not is all there is to know
+        # whatever the error is: it does not answer
         with suppress(Exception):
-            get_session().head(constants.ENDPOINT, timeout=ANSWER_S)
-            said.append(True)
+            answers.append(get_session().head(constants.ENDPOINT, timeout=ANSWER_S))
 
     # in a thread, because looking up a name has no timeout
     asking = Thread(target=ask, daemon=True)
     asking.start()
     asking.join(ANSWER_S)
-    return bool(said)
+    return bool(answers)
 
 
 def _choose_device(device: str | None) -> str:
@@ -249,15 +242,6 @@ def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -
         wanted = f"bfloat16 or float32 for {model} of type {model_type}"
         raise RankerError("dtype", wanted, f"{dtype}, in which it gives NaN")
     return DTYPES[dtype]
-
-
-def _choose_pair_order(stated: str | None, settings: Settings, model: str | Path) -> PairOrder:
-    """The argument, else the checkpoint's config, else (query, text), the order of the published evaluation."""
-    found = stated or settings.pair_order or "query-text"
-    for order in get_args(PairOrder):
-        if order == found:
-            return order  # type: ignore[no-any-return]
-    raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(found)))
 
 
 def _load_model(

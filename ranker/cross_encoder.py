@@ -1,4 +1,4 @@
-"""Scores pairs with a sequence classifier that reads both texts at once.
+"""A cross-encoder: scores pairs with a sequence classifier that reads both texts at once.
 
 Flatten, predict once, split back: the pairs of all queries become rows of token ids, equal rows once; the rows go through
 the model longest first, as many at a time as a budget of tokens allows; every text gets the score of its row.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranker.checkpoint import MIXED, Checkpoint, PairOrder, open_checkpoint
+from ranker.checkpoint import MIXED, TRIAL, Checkpoint, PairOrder, open_checkpoint
 from ranker.errors import RankerError
 from ranker.exact_top_k import rescore_near_cut
 from ranker.packed import PackedDeberta, can_pack
@@ -28,7 +29,7 @@ MIN_TEXT_TOKENS = 8
 """A query that leaves fewer tokens than this for the text is refused."""
 
 BACKENDS = ("auto", "packed", "transformers")
-"""Which forward pass is used: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
+"""Names of the forward passes: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
 
 BATCH_TOKENS = {"cpu": 2048}
 """Tokens per batch, by kind of device. A CPU gains at most 3 % from four times as many as 1,000, and needs the memory."""
@@ -46,7 +47,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class PairTemplate:
-    """How a tokenizer joins two texts: special tokens around and between them, and a type for each token."""
+    """Joins two texts as a tokenizer does: special tokens around and between them, and a type for each token."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]
@@ -69,7 +70,7 @@ class PairTemplate:
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """What `encode` hands to `predict`."""
+    """Pairs as `encode` hands them to `predict`."""
 
     rows: tuple[Row, ...]
     """Distinct rows, longest first."""
@@ -104,18 +105,22 @@ class CrossEncoderRanker:
         exact_top: int = 50,
     ) -> None:
         """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
-        that may be on either side of a query's cut after its best `exact_top`: nearly always, these are the best by float32 too
+        that may be on either side of a query's cut after its best `exact_top`. These are nearly always the best by float32 too
         (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts.
 
-        `backend`: see BACKENDS. `batch_tokens` counts padding; None: what suits the device. `pair_order` None: what the
-        checkpoint's config says, else query-text. Raises RankerError if pairs cannot be scored.
+        `backend`: see BACKENDS. `batch_tokens` counts padding; None: as suits the device. `pair_order` None: as in the
+        checkpoint's config, else query-text. Raises RankerError if pairs cannot be scored.
         """
         for name, number in (("batch_tokens", batch_tokens), ("exact_top", exact_top)):
             if number is not None and number < 1:
                 raise RankerError(name, "a positive number", str(number))
         self._checkpoint = open_checkpoint(model, device, dtype, pair_order)
         self._template = _find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
-        self._typed = _reads_types(self._checkpoint.model, self._checkpoint.tokenizer)
+        self._reads_types = (
+            "token_type_ids" in signature(self._checkpoint.model.forward).parameters
+            and "token_type_ids" in self._checkpoint.tokenizer.model_input_names
+            and _n_types(self._checkpoint.model.config) > 1
+        )
         self._exact_top = exact_top if dtype == MIXED else None
         self._exact = _forward(self._checkpoint, backend)
         self._rough = _forward(self._checkpoint, backend, "bfloat16") if self._exact_top else self._exact
@@ -172,28 +177,32 @@ class CrossEncoderRanker:
         return EncodedPairs(tuple(rows), places)
 
     def predict(self, encoded: EncodedPairs) -> list[np.ndarray]:
-        """Scores of what `encode` made. Raises RankerError if one is not finite."""
-        rows = encoded.rows
-        scores = self._score_rows(self._rough, rows)
+        """Scores of encoded pairs. Raises RankerError if one is not finite."""
+        scores = self._score_rows(self._rough, encoded.rows)
         found = [scores[places] for places in encoded.places]
         self._refuse_non_finite(found)
         if self._exact_top is None:
             return found
-        found = rescore_near_cut(
-            scores, encoded.places, self._exact_top, lambda places: self._rescore_near_cut([rows[i] for i in places])
-        )
+
+        def score_exactly(places: list[int]) -> np.ndarray:
+            self.rescored += len(places)
+            return self._score_rows(self._exact, [encoded.rows[place] for place in places])
+
+        found = rescore_near_cut(scores, encoded.places, self._exact_top, score_exactly)
         self._refuse_non_finite(found)
         return found
 
-    def _rescore_near_cut(self, rows: Sequence[Row]) -> np.ndarray:
-        self.rescored += len(rows)
-        return self._score_rows(self._exact, rows)
-
     def _score_rows(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
         """`rows`: longest first."""
+        import torch
+
         scores = np.zeros(len(rows), dtype=np.float32)
         for start, stop in pairwise(forward.bounds([len(row.ids) for row in rows], self._batch_tokens)):
-            scores[start:stop] = self._score_batch(forward, rows[start:stop])
+            batch = rows[start:stop]
+            types = [self._template.token_types(row) for row in batch] if self._reads_types else None
+            with torch.inference_mode():
+                logits = forward.logits([row.ids for row in batch], types)
+                scores[start:stop] = _log_odds(logits, self._checkpoint.positive).cpu().numpy()
         return scores
 
     def _tokens(self, texts: set[str]) -> dict[str, list[int]]:
@@ -217,22 +226,13 @@ class CrossEncoderRanker:
                 f"{len(asked)}: {query[:60]!r}",
             )
         self.truncated += sum(len(read[text]) > room for text in texts)
-        rows = {text: self._row(asked, self._cut(read[text], room)) for text in set(texts)}
+        cut = slice(-room, None) if self._checkpoint.tokenizer.truncation_side == "left" else slice(room)
+        rows = {}
+        for text in set(texts):
+            kept = read[text][cut]
+            first, second = (asked, kept) if self.pair_order == "query-text" else (kept, asked)
+            rows[text] = self._template.join(first, second)
         return [rows[text] for text in texts]
-
-    def _cut(self, text: list[int], room: int) -> list[int]:
-        return text[-room:] if self._checkpoint.tokenizer.truncation_side == "left" else text[:room]
-
-    def _row(self, asked: list[int], text: list[int]) -> Row:
-        return self._template.join(*((asked, text) if self.pair_order == "query-text" else (text, asked)))
-
-    def _score_batch(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
-        import torch
-
-        types = [self._template.token_types(row) for row in rows] if self._typed else None
-        with torch.inference_mode():
-            logits = forward.logits([row.ids for row in rows], types)
-            return np.asarray(_log_odds(logits, self._checkpoint.positive).cpu().numpy(), dtype=np.float32)
 
     def _refuse_non_finite(self, scores: Sequence[np.ndarray]) -> None:
         bad = sum(int((~np.isfinite(values)).sum()) for values in scores)
@@ -246,7 +246,7 @@ class CrossEncoderRanker:
 
 
 def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> Forward:
-    """The checkpoint's model; its products use another number format if one is named."""
+    """The forward pass of the checkpoint's model, in another number format if one is named."""
     import torch
 
     if backend not in BACKENDS:
@@ -267,9 +267,9 @@ def _forward(checkpoint: Checkpoint, backend: str, dtype: str | None = None) -> 
 
 
 def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
-    """Finds out how the tokenizer joins two texts. Raises RankerError if it does not, or puts nothing between them."""
-    first, second = _plain_ids(tokenizer, "alpha one"), _plain_ids(tokenizer, "two beta gamma")
-    pair = tokenizer("alpha one", "two beta gamma", return_token_type_ids=True)
+    """Finds how the tokenizer joins two texts. Raises RankerError if it does not, or puts nothing between them."""
+    first, second = (list(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in TRIAL)
+    pair = tokenizer(*TRIAL, return_token_type_ids=True)
     ids, types = list(pair["input_ids"]), list(pair["token_type_ids"])
     start = _find(ids, first, 0)
     middle = _find(ids, second, start + len(first)) if first and second and start >= 0 else -1
@@ -290,10 +290,6 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
     return template
 
 
-def _plain_ids(tokenizer: Any, text: str) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
 def _find(ids: list[int], part: list[int], start: int) -> int:
     """Where `part` begins in `ids`, not before `start`; -1 if nowhere."""
     places = range(start, len(ids) - len(part) + 1)
@@ -303,13 +299,6 @@ def _find(ids: list[int], part: list[int], start: int) -> int:
 def _n_types(config: Any) -> int:
     """Token types that the model tells apart; for a model that does not say, those of its tokenizer."""
     return int(getattr(config, "type_vocab_size", 2))
-
-
-def _reads_types(model: Any, tokenizer: Any) -> bool:
-    from inspect import signature
-
-    takes = "token_type_ids" in signature(model.forward).parameters
-    return takes and "token_type_ids" in tokenizer.model_input_names and _n_types(model.config) > 1
 
 
 def _log_odds(logits: Any, positive: int) -> Any:

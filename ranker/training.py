@@ -12,6 +12,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,14 +21,14 @@ from typing import Any
 from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.small_model import SmallModel, build_small
+from ranker.small_model import SmallModel, build_small, train_tokenizer
 
 __all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
 
 CHECKPOINTS = "checkpoints"
-"""Where a training that has not ended keeps its last epoch."""
+"""The folder of an unfinished training's last epoch."""
 SECONDS = "seconds"
-"""The file in it that says how long it took to get there."""
+"""The file in it with the seconds of training so far."""
 PADDED_TOGETHER = 8
 """Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RECORD = "training.json"
@@ -35,14 +36,14 @@ RECORD = "training.json"
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """How a ranker is trained. The defaults are the published recipe."""
+    """The recipe of a training. The defaults are the published ones."""
 
     epochs: int = 5
     negatives: int = 5
     """Drawn per group and epoch, uniformly, besides one random positive."""
     distinct_negatives: bool = False
-    """Whether no negative is drawn twice in an epoch. Then those that read like a positive are left out, and so are groups
-    without another one. As published a negative may be drawn twice, and a group without any gives positives in their place."""
+    """Draw no negative twice in an epoch, and leave out those that read like a positive, and groups without another one.
+    As published, a negative may be drawn twice, and a group without any gives positives in their place."""
     batch: int = 32
     """Pairs per device and step."""
     accumulate: int = 1
@@ -52,11 +53,11 @@ class TrainingSettings:
     clip: float = 1.0
     """Largest norm of the gradients."""
     warmup_epochs: float = 0.5
-    """How long the learning rate rises linearly, less than all epochs; then it falls linearly to 0."""
+    """The learning rate rises linearly for so many epochs, less than all; then it falls linearly to 0."""
     max_tokens: int = 512
     """Tokens of a pair, including special ones; longer pairs lose the end of their longer text."""
     pair_order: PairOrder = "text-query"
-    """Which text comes first. Written into the checkpoint's config, and read from there for scoring."""
+    """The text that comes first. Written into the checkpoint's config, and read from there for scoring."""
     bf16: bool = False
     seed: int = 0
     threads: int | None = None
@@ -68,13 +69,13 @@ SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a training run leaves."""
+    """The outcome of a training."""
 
     folder: Path
     history: tuple[Mapping[str, float], ...]
-    """What the Trainer logged."""
+    """The Trainer's log."""
     seconds: float
-    """Of all of it, those of an earlier call that this one went on from too."""
+    """Of the whole training, including those before it was resumed."""
     groups: int
     """Groups that were trained on."""
 
@@ -92,46 +93,40 @@ def train(
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
-    the texts of `groups`. Groups without a positive are dropped. `resume` goes on from the last epoch in `out`.
-    What such a call needs is gone once a training has ended. `tell` is called with one line per epoch, `advance` with the steps
-    of the optimizer that are done and their total, at the beginning and after each. Raises RankerError.
+    the texts of `groups`. Groups without a positive are dropped. `resume` continues from the last epoch in `out`; a finished
+    training leaves nothing to resume. `tell` is called with one line per epoch, `advance` with the optimizer's steps so far and
+    their total, at the beginning and after each. Raises RankerError.
     """
-    settings, out, began = settings or TrainingSettings(), Path(out), time.monotonic()
-    _check(out, settings, resume)
-    # as if an earlier call had never ended
-    started = began - (_seconds_so_far(out) if resume else 0.0)
-    used = _usable(groups, settings.distinct_negatives)
+    settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
+    if not 0 <= settings.warmup_epochs < settings.epochs:
+        raise RankerError("warmup_epochs", f"less than {settings.epochs} epochs", str(settings.warmup_epochs))
+    if (out / "model.safetensors").exists() and not resume:
+        raise RankerError("out", "a folder without a model", f"{out}, which holds one already")
+    last = _last_checkpoint(out) if resume else None
+    if resume:
+        if last is None:
+            raise RankerError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
+        # as if the earlier call had never ended
+        with suppress(OSError, ValueError):
+            started -= float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
+    used, needed = [group for group in groups if group.positives], "a positive text"
+    if settings.distinct_negatives:
+        used = [group for group in (group.without_twins() for group in used) if group.negatives]
+        needed = "a positive and a negative text"
     if not used:
-        needed = "a positive and a negative text" if settings.distinct_negatives else "a positive text"
         raise RankerError("groups", f"at least one with {needed}", "none")
     _prepare_torch(settings)
     model, tokenizer = _open_base(base, used)
     model.config.pair_order = settings.pair_order
     pairs = EpochPairs(used, settings.negatives, settings.seed, settings.distinct_negatives)
-    trainer = _make_trainer(model, tokenizer, pairs, settings, out, tell)
-    trainer.add_callback(_progress(advance, out, started))
-    trainer.train(resume_from_checkpoint=_last_checkpoint(out) if resume else None)
+    trainer = _make_trainer(model, tokenizer, pairs, settings, out)
+    trainer.add_callback(_make_callback(pairs, out, started, tell, advance))
+    trainer.train(resume_from_checkpoint=last)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
     if trainer.is_world_process_zero():
         _save(trainer.model, tokenizer, result, settings)
         _drop_checkpoints(out)
     return result
-
-
-def _check(out: Path, settings: TrainingSettings, resume: bool) -> None:
-    if not 0 <= settings.warmup_epochs < settings.epochs:
-        raise RankerError("warmup_epochs", f"less than {settings.epochs} epochs", str(settings.warmup_epochs))
-    if (out / "model.safetensors").exists() and not resume:
-        raise RankerError("out", "a folder without a model", f"{out}, which holds one already")
-    if resume and _last_checkpoint(out) is None:
-        raise RankerError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
-
-
-def _usable(groups: Sequence[PairGroup], distinct: bool) -> list[PairGroup]:
-    """Groups that give pairs."""
-    if not distinct:
-        return [group for group in groups if group.positives]
-    return [group for group in (group.without_twins() for group in groups) if group.positives and group.negatives]
 
 
 def _prepare_torch(settings: TrainingSettings) -> None:
@@ -148,8 +143,6 @@ def _prepare_torch(settings: TrainingSettings) -> None:
 def _open_base(base: str | Path | SmallModel, groups: Sequence[PairGroup]) -> tuple[Any, Any]:
     """The model to start from, in float32, and its tokenizer."""
     if isinstance(base, SmallModel):
-        from ranker.tokenizer import train_tokenizer
-
         texts = (text for group in groups for text in (group.query, *group.texts))
         tokenizer = train_tokenizer(texts, base.vocab_size, base.max_tokens)
         return build_small(base, tokenizer), tokenizer
@@ -159,14 +152,7 @@ def _open_base(base: str | Path | SmallModel, groups: Sequence[PairGroup]) -> tu
         raise RankerError("base", error.expected, error.got) from error
 
 
-def _make_trainer(
-    model: Any,
-    tokenizer: Any,
-    pairs: EpochPairs,
-    settings: TrainingSettings,
-    out: Path,
-    tell: Callable[[str], None],
-) -> Any:
+def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: TrainingSettings, out: Path) -> Any:
     import torch
     import transformers
 
@@ -178,41 +164,64 @@ def _make_trainer(
             logits = torch.cat([model(**rows).logits[:, 0] for rows in inputs["rows"]])
             return binary_cross_entropy_with_logits(logits.float(), targets)
 
-        def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-            super().log(logs, *args, **kwargs)
-            if self.is_world_process_zero():
-                tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
-
-    class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            pairs.set_epoch(round(state.epoch or 0))
-
     together = settings.batch if torch.cuda.is_available() else PADDED_TOGETHER
     trainer = PairTrainer(
         model=model,
         args=_arguments(settings, out / CHECKPOINTS),
         train_dataset=pairs,
         data_collator=partial(collate, tokenizer=tokenizer, settings=settings, together=together),
-        callbacks=[NewDraws()],
     )
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer
 
 
+def _make_callback(
+    pairs: EpochPairs,
+    out: Path,
+    started: float,
+    tell: Callable[[str], None],
+    advance: Callable[[int, int], None],
+) -> Any:
+    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint."""
+    import transformers
+
+    class Callback(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.on_step_end(args, state, control)
+
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            pairs.set_epoch(round(state.epoch or 0))
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                advance(state.global_step, state.max_steps)
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
+
+    return Callback()
+
+
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
     """A batch as `rows`: lists of `together` pairs, shortest first, each with the model's inputs and their `targets`."""
-    ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))
-    parts = (ordered[at : at + together] for at in range(0, len(ordered), together))
-    return {"rows": [_rows(some, tokenizer, settings) for some in parts]}
-
-
-def _rows(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings) -> dict[str, Any]:
     import torch
 
-    texts = [pair.query for pair in pairs], [pair.text for pair in pairs]
-    first, second = texts if settings.pair_order == "query-text" else texts[::-1]
-    rows = tokenizer(first, second, truncation=True, max_length=settings.max_tokens, padding=True, return_tensors="pt")
-    return {**rows, "targets": torch.tensor([pair.target for pair in pairs])}
+    ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))
+    rows = []
+    for at in range(0, len(ordered), together):
+        part = ordered[at : at + together]
+        texts = [pair.query for pair in part], [pair.text for pair in part]
+        first, second = texts if settings.pair_order == "query-text" else texts[::-1]
+        inputs = tokenizer(
+            first, second, truncation=True, max_length=settings.max_tokens, padding=True, return_tensors="pt"
+        )
+        rows.append({**inputs, "targets": torch.tensor([pair.target for pair in part])})
+    return {"rows": rows}
 
 
 def _arguments(settings: TrainingSettings, folder: Path) -> Any:
@@ -246,34 +255,8 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
     )
 
 
-def _progress(advance: Callable[[int, int], None], out: Path, started: float) -> Any:
-    """A callback of the Trainer that says how far it is, and notes the seconds beside what it saves."""
-    import transformers
-
-    class Progress(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.on_step_end(args, state, control)
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.is_world_process_zero:
-                advance(state.global_step, state.max_steps)
-
-        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.is_world_process_zero:
-                (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
-
-    return Progress()
-
-
-def _seconds_so_far(out: Path) -> float:
-    try:
-        return float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
-    except (OSError, ValueError):
-        return 0.0
-
-
 def _drop_checkpoints(out: Path) -> None:
-    """Leaves what a tracker has written there."""
+    """Keeps a tracker's files."""
     folder = out / CHECKPOINTS
     for checkpoint in folder.glob("checkpoint-*"):
         shutil.rmtree(checkpoint)

@@ -118,7 +118,7 @@ def test_draws_depend_on_seed_and_epoch_alone() -> None:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    from ranker.tokenizer import train_tokenizer
+    from ranker.small_model import train_tokenizer
 
     return train_tokenizer([text for group in groups() for text in (group.query, *group.texts)], 400, 64)
 
