@@ -18,7 +18,7 @@ from typing import Any
 
 from seeact_offline.engines.ray import ATTEMPTS, Room, Workers, connected, first_line, in_our_words, room_of
 from seeact_offline.grounding.conversation import in_thread
-from seeact_offline.models import ModelOptions, find_model, model_identity, open_model
+from seeact_offline.models import ModelOptions, find_model, open_model
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores, StepScores
 from seeact_offline.ranking.rankers import model_threads, set_model_threads
@@ -44,7 +44,7 @@ class Asking:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What replies depend on, as this machine sees it. Raises InputError."""
-        return dict(model_identity(self.model, self.options))
+        return find_model(self.model).identity(self.options)
 
     @property
     def is_loaded(self) -> bool:

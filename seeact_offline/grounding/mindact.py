@@ -38,7 +38,7 @@ from seeact_offline.grounding.elimination import (
 from seeact_offline.grounding.groups import ranked_boxes
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
-from seeact_offline.models import is_text_to_text
+from seeact_offline.models import find_model
 from seeact_offline.pages.dom import Style
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import PromptPack, shipped_packs
@@ -327,7 +327,7 @@ def _decide(ended: Elimination, replies: Sequence[Reply]) -> Decision:
 
 def layout_of(model: object) -> Layout:
     """Whose questions and answers suit a model, as users name it. Raises ModelSpecError for one that cannot be found."""
-    return "seq2seq" if is_text_to_text(model) else "chat"
+    return "seq2seq" if find_model(model).is_text_to_text else "chat"
 
 
 def _open(inputs: StrategyInputs) -> StrategyInstance:

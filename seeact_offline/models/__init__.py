@@ -32,15 +32,8 @@ __all__ = [
     "Price",
     "Provider",
     "find_model",
-    "ignored_options",
-    "image_rule",
-    "is_free",
-    "is_known",
-    "is_text_to_text",
-    "model_identity",
     "model_name",
     "open_model",
-    "reports_cost",
     "usage",
 ]
 
@@ -67,6 +60,23 @@ class ModelSource:
     """The part behind `PROVIDER/`."""
     code: Mapping[str, str] = field(default_factory=dict)
     """For a provider outside the package, the digest of its code as a part of the identity."""
+
+    @property
+    def is_text_to_text(self) -> bool:
+        """As `Provider.is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
+        return self.provider.is_text_to_text(self.name)
+
+    @property
+    def image_rule(self) -> ImageRule | None:
+        """As `Provider.image_rule`."""
+        return self.provider.image_rule(self.name)
+
+    def ignored_options(self, options: ModelOptions) -> list[str]:
+        """Options that were given, which the model ignores."""
+        used = {*self.provider.options, *UNSAID, *(() if self.provider.is_free else EVERYONES)}
+        usual = ModelOptions()
+        names = [field.name for field in fields(options) if getattr(options, field.name) != getattr(usual, field.name)]
+        return [name for name in names if name not in used]
 
     def identity(self, options: ModelOptions) -> dict[str, Any]:
         """Everything that replies depend on, for the manifest. Raises ModelSpecError as opening does."""
@@ -127,46 +137,6 @@ def model_name(spec: Any) -> str:
         return f"python/{name_of_object(spec)}"
     in_file = None if spec.partition("/")[0] in PROVIDERS else _FILE_SPEC.fullmatch(spec)
     return spec.removeprefix(in_file["file"].removesuffix(Path(in_file["file"]).name)) if in_file else spec
-
-
-def model_identity(spec: Any, options: ModelOptions) -> Mapping[str, Any]:
-    """As `ModelSource.identity`."""
-    return find_model(spec).identity(options)
-
-
-def is_known(spec: Any) -> bool:
-    """As `Provider.is_known`."""
-    return find_model(spec).provider.is_known
-
-
-def is_free(spec: Any) -> bool:
-    """As `Provider.is_free`."""
-    return find_model(spec).provider.is_free
-
-
-def reports_cost(spec: Any) -> bool:
-    """As `Provider.reports_cost`."""
-    return find_model(spec).provider.reports_cost
-
-
-def image_rule(spec: Any) -> ImageRule | None:
-    """As `Provider.image_rule`."""
-    found = find_model(spec)
-    return found.provider.image_rule(found.name)
-
-
-def is_text_to_text(spec: Any) -> bool:
-    """As `Provider.is_text_to_text`."""
-    found = find_model(spec)
-    return found.provider.is_text_to_text(found.name)
-
-
-def ignored_options(spec: Any, options: ModelOptions) -> list[str]:
-    """Options that were given, which the model ignores."""
-    provider, usual = find_model(spec).provider, ModelOptions()
-    used = {*provider.options, *UNSAID, *(() if provider.is_free else EVERYONES)}
-    given = [field.name for field in fields(options) if getattr(options, field.name) != getattr(usual, field.name)]
-    return [name for name in given if name not in used]
 
 
 def usage() -> str:

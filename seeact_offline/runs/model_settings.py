@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
-from seeact_offline.models import ModelOptions, ModelSource, find_model, ignored_options, model_name
+from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.budget import Budget, Ledger, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.prices import Quote, bundled_prices, price_of
@@ -48,7 +48,7 @@ class ModelSettings:
     @property
     def ignored(self) -> list[str]:
         """Options that were given, which the model ignores."""
-        return ignored_options(self.spec, self.options)
+        return self.source.ignored_options(self.options)
 
     @property
     def asks_each(self) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.models import PROVIDERS, ModelOptions, ignored_options, open_model
+from seeact_offline.models import PROVIDERS, ModelOptions, find_model, open_model
 from seeact_offline.models.hf import HFModel, loading
 from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder
@@ -554,7 +554,7 @@ def test_no_more_calls_than_asked_for_share_a_batch(folders: dict[str, Path], mo
 
 def test_options_of_servers_are_not_heeded() -> None:
     given = ModelOptions(base_url="http://localhost/v1", temperature=0.5, model_args={"batch_size": 2})
-    assert ignored_options("hf/somewhere", given) == ["base_url"]
+    assert find_model("hf/somewhere").ignored_options(given) == ["base_url"]
 
 
 # --- folders ---

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.models import ModelOptions, model_identity
+from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, ModelStopped
@@ -96,8 +96,8 @@ def test_parameters_are_part_of_what_replies_depend_on() -> None:
         ModelOptions(base_url="http://h/v1"),
         ModelOptions(base_url="http://h/v1", model_args={"top_p": 0.5}),
     )
-    assert "model_args" not in model_identity("openai/m", plain)
-    assert model_identity("openai/m", chosen)["model_args"] == {"top_p": 0.5}
+    assert "model_args" not in find_model("openai/m").identity(plain)
+    assert find_model("openai/m").identity(chosen)["model_args"] == {"top_p": 0.5}
     assert OpenAIModel("m", chosen).identity["top_p"] == 0.5
 
 
