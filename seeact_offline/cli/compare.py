@@ -1,4 +1,4 @@
-"""`compare`: finished runs against each other, paired by step and clustered by task. Asks no model and needs no data set."""
+"""`compare`: compares finished runs, paired by step and clustered by task. Asks no model and needs no data set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
 from seeact_offline.runs.finished import compare
-from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import BREAKDOWNS
 
 ENDINGS = (".json", ".md")
@@ -27,12 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--intersect", action="store_true", help="compare only the steps that all runs have")
     parser.add_argument(
         "--detect", type=float, default=5.0, metavar="POINTS",
-        help="say how many tasks would show a difference of so many points (default: %(default)s)",
+        help="compute the number of tasks that would show a difference of so many points (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of resamples and signs (default: %(default)s)"
+        "--seed", type=int, default=0, metavar="N", help="seed of resamples and signs (default: %(default)s)"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help=f"write it here too, ending in {' or '.join(ENDINGS)}")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help=f"also write it to a file, ending in {' or '.join(ENDINGS)}"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,16 +41,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("out", f"a file ending in {' or '.join(ENDINGS)}", str(args.out))
     found = compare(*args.runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
     if args.out is not None:
-        write(found, args.out)
+        as_json = json.dumps(found.to_dict(), indent=2) + "\n"
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(args.out, as_json if args.out.suffix == ".json" else printable(found.report()))
     say(found.report())
     return 0
-
-
-def write(found: Comparison, path: Path) -> None:
-    """Writes JSON or Markdown, by the file's ending."""
-    text = json.dumps(found.to_dict(), indent=2) + "\n" if path.suffix == ".json" else printable(found.report())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, text)
 
 
 def _names(text: str) -> list[str]:

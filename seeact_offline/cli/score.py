@@ -1,6 +1,6 @@
-"""`score`: finished predictions under scoring rules. Asks no model and needs no scores.
+"""`score`: scores finished predictions again. Asks no model and needs no scores.
 
-A run is scored again; predictions of another program become a run first.
+Predictions of another program become a run first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from seeact_offline.scoring.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from seeact_offline.runs.importing import Imported
-    from seeact_offline.runs.rescoring import Several
     from seeact_offline.runs.run import Run
 
 
@@ -29,41 +28,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protocol", type=_names, default=(), metavar="NAME[,NAME...]",
-        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); of several, what makes them"
-        " differ is printed",
+        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); for several, the rules that make them"
+        " differ are printed",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
-        help="where results go (default: the run's folder); with several protocols a folder in it each, and delta.json and"
+        help="folder of the results (default: the run's folder); with several protocols a folder in it each, and delta.json and"
         " delta.md (default: nothing is written); for predictions of another program the folder of the run that they become",
     )  # fmt: skip
     parser.add_argument(
         "--dataset", metavar="DIR|FILE|HUB_ID",
-        help="what is right: of a run, its data where they are now (default: as kept with the run); needed by other formats"
-        " than uground",
+        help="the data set with the right answers: for a run, its data where they are now (default: as kept with the run);"
+        " required by all formats but uground",
     )  # fmt: skip
     parser.add_argument(
         "--oracle", type=Path, metavar="RUN",
-        help="of an annotation run: count its errors over the steps that this run of the oracle grounding gets right",
+        help="for an annotation run: count its errors over the steps that this run of the oracle grounding gets right",
     )  # fmt: skip
     parser.add_argument(
         "--causes", type=Path, metavar="FILE",
-        help="of a run: causes of loss that a person gives (`view --causes`), kept beside the computed ones and counted in the waterfall",
+        help="for a run: causes of loss that a person gives (`view --causes`), added to the computed ones and counted in the waterfall",
     )  # fmt: skip
     other = parser.add_argument_group("predictions of another program")
-    other.add_argument("--format", choices=tuple(IMPORTERS), help="what RUN|FILE is (default: what it looks like)")
-    other.add_argument("--split", metavar="NAME", help="of --dataset: cross_task, cross_website, cross_domain or all")
+    other.add_argument("--format", choices=tuple(IMPORTERS), help="format of RUN|FILE (default: by its content)")
+    other.add_argument(
+        "--split", metavar="NAME", help="split of --dataset: cross_task, cross_website, cross_domain or all"
+    )
     other.add_argument(
         "--answered-only", action="store_true", help="leave out steps without an answer, which fail otherwise"
     )
     other.add_argument("--points", choices=tuple(UNITS), help="table: unit of its places (default: pixels)")
     other.add_argument(
-        "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: as the files tell)"
+        "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: by its files)"
     )
-    other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, which say what is right")
+    other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
     other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
     other.add_argument(
-        "--answers", type=Path, metavar="FILE", help="uground: the places (default: only operations are scored)"
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="uground: the answered places (default: only operations are scored)",
     )
 
 
@@ -76,29 +80,23 @@ def run(args: argparse.Namespace) -> int:
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
         raise InputError("run", "a run's folder, or predictions of another program", "none")
-    # what the data set says was right is kept with an imported run
-    dataset = args.dataset if imported is None else None
     if args.causes is not None and (len(args.protocol) > 1 or imported is not None):
-        raise InputError(
-            "causes", "a run under one protocol", "several" if len(args.protocol) > 1 else "another program's"
-        )
+        got = "several" if len(args.protocol) > 1 else "another program's"
+        raise InputError("causes", "a run under one protocol", got)
+    # an imported run keeps the right answers of its data set
+    options = {"dataset": args.dataset if imported is None else None, "out": args.out, "watch": TerminalWatch()}
     if len(args.protocol) > 1:
-        done = rescore_all(folder, args.protocol, dataset=dataset, out=args.out, watch=TerminalWatch())
-        return max(_several(done, args.out), int(bool(imported and imported.covered)))
-    if imported is None:
-        name = args.protocol[0] if args.protocol else None
-        return _one(
-            rescore(
-                folder,
-                protocol=name,
-                dataset=dataset,
-                oracle=args.oracle,
-                causes=args.causes,
-                out=args.out,
-                watch=TerminalWatch(),
-            )
-        )
-    return max(_one(Run(folder)), int(bool(imported.covered)))
+        several = rescore_all(folder, args.protocol, **options)
+        say("\n\n".join(table.markdown() for table in several.tables))
+        if args.out is not None:
+            say(f"\nDifferences: {args.out / 'delta.md'}")
+        status = 0 if several.complete else 1
+    elif imported is None:
+        protocol = args.protocol[0] if args.protocol else None
+        status = _show(rescore(folder, protocol=protocol, oracle=args.oracle, causes=args.causes, **options))
+    else:
+        status = _show(Run(folder))
+    return max(status, int(bool(imported and imported.covered)))
 
 
 def _is_to_be_imported(args: argparse.Namespace) -> bool:
@@ -129,21 +127,15 @@ def _imported(args: argparse.Namespace) -> Imported:
     )
 
 
-def _one(done: Run) -> int:
+def _show(done: Run) -> int:
+    """Prints the figures of a scored run; returns the exit status."""
     from seeact_offline.runs.rescoring import meanings
     from seeact_offline.scoring.report import short
 
     say(short(done.results, meanings()))
-    # what was imported cannot be asked again
+    # imported steps cannot be asked again
     has_failed = done.results["n_not_run"] and "format" not in done.results
     return 1 if has_failed or not done.results["complete"] else 0
-
-
-def _several(done: Several, out: Path | None) -> int:
-    say("\n\n".join(table.markdown() for table in done.tables))
-    if out is not None:
-        say(f"\nDifferences: {out / 'delta.md'}")
-    return 0 if done.complete else 1
 
 
 def _names(text: str) -> tuple[str, ...]:

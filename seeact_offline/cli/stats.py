@@ -1,4 +1,4 @@
-"""`stats`: the SeeAct paper's Table 1 for any data set, with the paper's own figures beside it."""
+"""`stats`: the SeeAct paper's Table 1 for any data set, beside the paper's own figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.summary import (
     DatasetStats,
-    PaperStats,
     dataset_stats,
     paper_table1,
 )
@@ -50,19 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    dataset = args.dataset
-    tokenizer = open_tokenizer(args.tokenizer)
-    found = [
-        dataset_stats(load_steps(dataset, split, limit=args.limit), _named(dataset, split), tokenizer.count)
-        for split in options.splits_of(dataset, args.split)
-    ]
+    dataset, tokenizer = args.dataset, open_tokenizer(args.tokenizer)
+    found = []
+    for split in options.splits_of(dataset, args.split):
+        # a file that names no split goes by its own name
+        name = Path(dataset).stem if split == options.ALL else split
+        found.append(dataset_stats(load_steps(dataset, split, limit=args.limit), name, tokenizer.count))
     say(_as_json(found, tokenizer) if args.json else _as_text(found, tokenizer))
     return 0
-
-
-def _named(dataset: str, split: str) -> str:
-    """A file that says of no split what it holds goes by its own name."""
-    return Path(dataset).stem if split == options.ALL else split
 
 
 def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
@@ -78,35 +72,26 @@ def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
 
 
 def _as_text(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
-    paper = paper_table1()
     rows = []
-    for stats in found:
-        rows.append(_row(stats))
-        if stats.split in paper:
-            rows.append(_paper_row(stats.split, paper[stats.split]))
     notes = [note.format(tokenizer=markdown.cell(tokenizer.name)) for note in NOTES]
     notes += [WORDS_NOTE] if tokenizer.name == "words" else []
-    faults = [_fault_line(stats) for stats in found if stats.faulty_rows]
-    return "\n\n".join([markdown.table(("split", *COUNTS, *AVERAGES.values()), rows), "\n".join([*notes, *faults])])
-
-
-def _row(stats: DatasetStats) -> list[str]:
-    counts = [f"{getattr(stats, name):,}" for name in COUNTS]
-    return [markdown.cell(stats.split), *counts, *(_average(getattr(stats, name)) for name in AVERAGES)]
-
-
-def _paper_row(split: str, paper: PaperStats) -> list[str]:
-    counts = [f"{paper.tasks:,}", "-", "-", str(paper.domains), str(paper.websites)]
-    averages = (paper.avg_actions, paper.avg_elements, paper.avg_html_tokens, None, paper.avg_visual_tokens)
-    return [f"{split}, paper", *counts, *map(_average, averages)]
+    for stats in found:
+        split = markdown.cell(stats.split)
+        counts = [f"{getattr(stats, name):,}" for name in COUNTS]
+        rows.append([split, *counts, *(_average(getattr(stats, name)) for name in AVERAGES)])
+        if paper := paper_table1().get(stats.split):
+            counts = [f"{paper.tasks:,}", "-", "-", str(paper.domains), str(paper.websites)]
+            averages = (paper.avg_actions, paper.avg_elements, paper.avg_html_tokens, None, paper.avg_visual_tokens)
+            rows.append([f"{stats.split}, paper", *counts, *map(_average, averages)])
+        if stats.faulty_rows:
+            names = ", ".join(f"{name} {count}" for name, count in stats.faults.items())
+            of = counted(stats.steps, "row")
+            notes.append(f"{split}: {stats.faulty_rows} of {of} with faults ({names}); they are counted all the same.")
+    table = markdown.table(("split", *COUNTS, *AVERAGES.values()), rows)
+    return "\n\n".join([table, "\n".join(notes)])
 
 
 def _average(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def _fault_line(stats: DatasetStats) -> str:
-    named = ", ".join(f"{name} {count}" for name, count in stats.faults.items())
-    return f"{markdown.cell(stats.split)}: {stats.faulty_rows} of {counted(stats.steps, 'row')} with faults ({named}); they are counted all the same."

@@ -61,8 +61,23 @@ class Table:
     def latex(self) -> str:
         """A `tabular` with booktabs' lines, with title and notes as comments above it."""
         comments = [f"% {one_line(text)}" for text in (self.title, *self.notes) if text]
-        above = [_tex_line(_tex_spans(self.above)), *_tex_rules(self.above)] if self.above else []
+        above: list[str] = []
+        if self.above:
+            # an empty text becomes as many empty cells as it spans; the others have a line under them
+            spans = [[f"\\multicolumn{{{n}}}{{c}}{{{tex(text)}}}"] if text else [""] * n for text, n in self.above]
+            ends = itertools.accumulate(n for _, n in self.above)
+            rules = [
+                f"\\cmidrule(lr){{{end - n + 1}-{end}}}"
+                for (text, n), end in zip(self.above, ends, strict=True)
+                if text
+            ]
+            above = [_tex_line([one for span in spans for one in span]), "".join(rules)]
         columns = "".join(self._tex_column(place) for place in range(len(self.header)))
+        rows: list[str] = []
+        for number, (row, remark) in enumerate(itertools.zip_longest(self.rows, self.remarks, fillvalue="")):
+            rows += ["\\midrule"] if number in self.parts and number else []
+            cells = [self._tex_cell(number, column, one) for column, one in enumerate(row)]
+            rows.append(_tex_line(cells) + (f" % {one_line(remark)}" if remark else ""))
         packages = "booktabs,siunitx" if self.numbers else "booktabs"
         return "\n".join(
             [
@@ -73,20 +88,12 @@ class Table:
                 *above,
                 _tex_line([self._tex_cell(-1, column, one) for column, one in enumerate(self.header)]),
                 "\\midrule",
-                *self._tex_rows(),
+                *rows,
                 "\\bottomrule",
                 "\\end{tabular}",
                 "",
             ]
         )
-
-    def _tex_rows(self) -> list[str]:
-        lines: list[str] = []
-        for number, (row, remark) in enumerate(itertools.zip_longest(self.rows, self.remarks, fillvalue="")):
-            lines += ["\\midrule"] if number in self.parts and number else []
-            cells = [self._tex_cell(number, column, one) for column, one in enumerate(row)]
-            lines.append(_tex_line(cells) + (f" % {one_line(remark)}" if remark else ""))
-        return lines
 
     def _tex_column(self, place: int) -> str:
         if place not in self.numbers:
@@ -137,15 +144,12 @@ def _text(value: object) -> str:
 
 
 def _csv_line(cells: Sequence[object]) -> str:
+    texts = ["" if one is None else str(one) for one in cells]
+    harmless = [f"'{one}" if _FORMULA.match(one) and not _NUMBER.fullmatch(one) else one for one in texts]
     out = io.StringIO()
     # the default line end, \r\n, makes the writer quote a lone \r too
-    csv.writer(out).writerow([printable(_no_formula(one)) for one in cells])
+    csv.writer(out).writerow(map(printable, harmless))
     return out.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _no_formula(value: object) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def tex(value: object) -> str:
@@ -153,19 +157,6 @@ def tex(value: object) -> str:
     return "".join(
         _LATEX.get(c, c) if c.isascii() or c in _LATEX_LETTERS else f"[U+{ord(c):04X}]" for c in _text(value)
     )
-
-
-def _tex_spans(above: Sequence[tuple[str, int]]) -> list[str]:
-    """An empty text becomes as many empty cells as it spans."""
-    spans = [[f"\\multicolumn{{{n}}}{{c}}{{{tex(text)}}}"] if text else [""] * n for text, n in above]
-    return [one for span in spans for one in span]
-
-
-def _tex_rules(above: Sequence[tuple[str, int]]) -> list[str]:
-    """A line under each text of the line above the header."""
-    ends = list(itertools.accumulate(columns for _, columns in above))
-    spans = zip(above, ends, strict=True)
-    return ["".join(f"\\cmidrule(lr){{{end - n + 1}-{end}}}" for (text, n), end in spans if text)]
 
 
 def _tex_line(cells: Sequence[str]) -> str:
