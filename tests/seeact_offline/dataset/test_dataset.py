@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -102,16 +103,6 @@ def test_an_unknown_split_is_an_error_that_lists_the_known_ones() -> None:
         canonical_split("validation")
 
 
-@pytest.mark.parametrize("split", ["cross_domain", "test_domain"])
-def test_a_folder_gives_a_split_under_both_spellings(folder: Path, rows: list[Row], split: str) -> None:
-    assert keys(load_steps(folder, split)) == row_keys(rows)
-
-
-def test_a_missing_split_is_an_error_that_lists_those_found(folder: Path) -> None:
-    with pytest.raises(DatasetError, match=r"split: expected cross_task \(test_task\) in .*, got only cross_domain$"):
-        load_steps(folder, "cross_task")
-
-
 def test_all_is_the_three_test_splits_one_after_another(tmp_path: Path) -> None:
     for seed, name in enumerate(["test_domain", "test_website", "train", "test_task"]):
         write_parquet(synthetic_rows(1, 2, 3, seed=seed), tmp_path / f"{name}-00000-of-00001.parquet")
@@ -120,10 +111,6 @@ def test_all_is_the_three_test_splits_one_after_another(tmp_path: Path) -> None:
         "task-1-0",
         "task-0-0",
     ]
-
-
-def test_all_reads_a_single_file_once(tmp_path: Path, rows: list[Row]) -> None:
-    assert keys(load_steps(write_jsonl(rows, tmp_path / "mine.jsonl"), "all")) == row_keys(rows)
 
 
 def test_limit_counts_tasks_over_all_splits(tmp_path: Path) -> None:
@@ -136,32 +123,39 @@ def test_limit_counts_tasks_over_all_splits(tmp_path: Path) -> None:
 # --- where data can lie -----------------------------------------------------------------------------------------------
 
 
-def test_parquet_directly_in_the_folder_is_found(tmp_path: Path, rows: list[Row]) -> None:
-    write_parquet(rows, tmp_path / "test_domain-00000-of-00001.parquet")
-    assert keys(load_steps(str(tmp_path), "test_domain")) == row_keys(rows)
+def table_of(rows: list[Row]) -> datasets.Dataset:
+    return datasets.Dataset(pa.Table.from_pylist(rows, schema=hub_schema()))
 
 
-def test_jsonl_in_a_folder_is_found(tmp_path: Path, rows: list[Row]) -> None:
-    write_jsonl(rows, tmp_path / "test_domain.jsonl")
-    assert keys(load_steps(tmp_path, "cross_domain")) == row_keys(rows)
+def two_shards(rows: list[Row], folder: Path) -> Path:
+    write_parquet(rows[5:], folder / "test_domain-00001-of-00002.parquet")
+    write_parquet(rows[:5], folder / "test_domain-00000-of-00002.parquet")
+    return folder
 
 
-def test_several_files_of_a_split_are_read_in_the_order_of_their_names(tmp_path: Path, rows: list[Row]) -> None:
-    write_parquet(rows[5:], tmp_path / "test_domain-00001-of-00002.parquet")
-    write_parquet(rows[:5], tmp_path / "test_domain-00000-of-00002.parquet")
-    assert keys(load_steps(tmp_path, "test_domain")) == row_keys(rows)
+STORED: dict[str, Callable[[list[Row], Path], Any]] = {
+    "parquet in data/": lambda rows, at: write_parquet(rows, at / "data" / "test_domain-0.parquet").parents[1],
+    "parquet in the folder": lambda rows, at: str(write_parquet(rows, at / "test_domain-0.parquet").parent),
+    "jsonl in the folder": lambda rows, at: write_jsonl(rows, at / "test_domain.jsonl").parent,
+    "shards": two_shards,
+    "a parquet file": lambda rows, at: write_parquet(rows, at / "mine.parquet"),
+    "a jsonl file": lambda rows, at: write_jsonl(rows, at / "mine.jsonl"),
+    "a table": lambda rows, at: table_of(rows),
+    "a table of plain Python": lambda rows, at: datasets.Dataset.from_list(rows),
+    "a stream": lambda rows, at: table_of(rows).to_iterable_dataset(),
+    "a dict": lambda rows, at: datasets.DatasetDict({"cross_domain": table_of(rows)}),
+    "a dict of the hub's names": lambda rows, at: datasets.DatasetDict({"test_domain": table_of(rows)}),
+}
+ONE_FILE = ("a parquet file", "a jsonl file")
 
 
-def test_a_missing_shard_is_an_error(tmp_path: Path, rows: list[Row]) -> None:
-    write_parquet(rows, tmp_path / "test_domain-00000-of-00002.parquet")
-    with pytest.raises(
-        DatasetError, match=r"dataset: expected all 2 files of cross_domain in .*, got 1; fetch the others"
-    ):
-        load_steps(tmp_path, "test_domain")
-
-
-def test_a_parquet_file_is_the_split_asked_for(tmp_path: Path, rows: list[Row]) -> None:
-    assert keys(load_steps(write_parquet(rows, tmp_path / "mine.parquet"), "train")) == row_keys(rows)
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [(name, split) for name in STORED for split in ("cross_domain", "test_domain")]
+    + [(name, "all") for name in ONE_FILE],
+)
+def test_rows_are_found_wherever_they_are_stored(tmp_path: Path, rows: list[Row], name: str, split: str) -> None:
+    assert keys(load_steps(STORED[name](rows, tmp_path), split)) == row_keys(rows)
 
 
 def test_jsonl_and_parquet_give_equal_steps(tmp_path: Path, rows: list[Row]) -> None:
@@ -176,27 +170,9 @@ def _without_picture(step: Step) -> tuple[object, ...]:
     return (*(getattr(step, name) for name in names), step.screenshot and step.screenshot.read())
 
 
-def test_a_datasets_table_gives_the_steps(folder: Path, rows: list[Row]) -> None:
-    table = datasets.Dataset(pa.Table.from_pylist(rows, schema=hub_schema()))
-    assert list(map(_without_picture, load_steps(table, "train"))) == list(
-        map(_without_picture, load_steps(folder, "test_domain"))
-    )
-
-
-def test_a_datasets_table_made_from_plain_python_gives_the_steps(rows: list[Row]) -> None:
-    assert keys(load_steps(datasets.Dataset.from_list(rows), "train")) == row_keys(rows)
-
-
-@pytest.mark.parametrize("name", ["cross_domain", "test_domain"])
-def test_a_dataset_dict_may_use_either_spelling(rows: list[Row], name: str) -> None:
-    tables = datasets.DatasetDict({name: datasets.Dataset.from_list(rows)})
-    assert keys(load_steps(tables, "test_domain")) == row_keys(rows)
-
-
-def test_a_dataset_dict_without_the_split_lists_what_it_has(rows: list[Row]) -> None:
-    tables = datasets.DatasetDict({"train": datasets.Dataset.from_list(rows)})
-    with pytest.raises(DatasetError, match=r"expected cross_task .* in the DatasetDict, got only train$"):
-        load_steps(tables, "cross_task")
+def test_a_table_gives_the_steps_of_a_file(folder: Path, rows: list[Row]) -> None:
+    from_table, from_file = (load_steps(source, "test_domain") for source in (table_of(rows), folder))
+    assert list(map(_without_picture, from_table)) == list(map(_without_picture, from_file))
 
 
 def test_an_iterable_dataset_gives_its_rows_in_order(rows: list[Row]) -> None:
@@ -206,8 +182,7 @@ def test_an_iterable_dataset_gives_its_rows_in_order(rows: list[Row]) -> None:
 
 
 def test_an_iterable_dataset_keeps_the_bytes_of_pictures(rows: list[Row]) -> None:
-    table = datasets.Dataset(pa.Table.from_pylist(rows, schema=hub_schema()))
-    step = next(load_steps(table.to_iterable_dataset(), "train"))
+    step = next(load_steps(table_of(rows).to_iterable_dataset(), "train"))
     assert step.screenshot is not None
     assert step.screenshot.read() == rows[0]["screenshot"]["bytes"]
 
@@ -254,18 +229,10 @@ def test_a_hub_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPat
             open_split("nobody/nothing", "train")
 
 
-def test_a_hub_id_gives_the_steps_of_the_split(hub: Callable[[], list[Row]]) -> None:
+def test_a_hub_id_gives_the_steps_of_one_split_alone(hub: Callable[[], list[Row]], tmp_path: Path) -> None:
     assert keys(load_steps("owner/pages", "cross_task")) == [("task-9-0", "uid-9-0-0"), ("task-9-0", "uid-9-0-1")]
-
-
-def test_a_hub_id_asks_for_one_split_without_raw_html(hub: Callable[[], list[Row]]) -> None:
-    load_steps("owner/pages", "cross_task")
     assert hub()[0]["split"] == "test_task"
     assert "raw_html" not in hub()[0]["columns"]
-
-
-def test_only_the_files_of_one_split_are_converted(hub: Callable[[], list[Row]], tmp_path: Path) -> None:
-    load_steps("owner/pages", "cross_task")
     assert [path.name for path in (tmp_path / "cache").rglob("*.arrow")] == ["pages-test_task.arrow"]
 
 
@@ -294,40 +261,61 @@ def test_a_path_in_a_row_of_the_hub_opens_no_file(tmp_path: Path, hub: Callable[
 # --- what cannot be used ----------------------------------------------------------------------------------------------
 
 
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"dataset: expected a folder, .*, got '.*nowhere': there is no such folder"):
-        load_steps(str(tmp_path / "nowhere"), "train")
+def no_parquet(folder: Path) -> Path:
+    (folder / "train.parquet").write_bytes(b"no parquet at all")
+    return folder
 
 
-def test_an_empty_name_is_an_error() -> None:
-    with pytest.raises(DatasetError, match="no such folder"):
-        load_steps("", "train")
+def few_columns(folder: Path) -> Path:
+    pq.write_table(pa.table({"annotation_id": ["a"], "action_uid": ["b"]}), folder / "train.parquet")
+    return folder
 
 
-def test_an_object_of_another_kind_is_an_error() -> None:
-    with pytest.raises(DatasetError, match="got a list"):
-        load_steps([], "train")
+def a_shard_of_two(folder: Path) -> Path:
+    return write_parquet(synthetic_rows(1, 1, 3, seed=1), folder / "train-00000-of-00002.parquet").parent
 
 
-def test_a_file_of_another_kind_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").touch()
-    with pytest.raises(DatasetError, match=r"expected a .parquet or .jsonl file, got .*rows.csv"):
-        load_steps(tmp_path / "rows.csv", "train")
+def both_formats(folder: Path) -> Path:
+    write_parquet(synthetic_rows(1, 1, 3, seed=1), folder / "train.parquet")
+    return write_jsonl(list(synthetic_rows(1, 1, 3, seed=1)), folder / "train.jsonl").parent
 
 
-def test_missing_columns_are_named_with_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "test_task.parquet"
-    pq.write_table(pa.table({"annotation_id": ["a"], "action_uid": ["b"]}), path)
-    with pytest.raises(
-        DatasetError, match=r"the columns .*cleaned_html, pos_candidates.* in .*test_task.parquet, got anno"
-    ):
-        load_steps(tmp_path, "cross_task")
+def another_file(folder: Path, name: str, make: Callable[[Path], None]) -> Path:
+    make(folder / name)
+    return folder / name
 
 
-def test_a_file_that_is_not_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "train.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(DatasetError, match=r"dataset: expected .*train.parquet to be readable, got ."):
-        load_steps(tmp_path, "train")
+UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no folder": (
+        lambda at: str(at / "nowhere"), r"dataset: expected a folder, .*, got '.*nowhere': there is no such folder",
+    ),
+    "no name": (lambda at: "", "no such folder"),
+    "another object": (lambda at: [], "got a list"),
+    "another file": (
+        lambda at: another_file(at, "rows.csv", Path.touch), r"expected a .parquet or .jsonl file, got .*rows.csv"
+    ),
+    "a pipe": (lambda at: another_file(at, "rows.jsonl", os.mkfifo), r"expected a .parquet or .jsonl file"),
+    "columns": (few_columns, r"the columns .*cleaned_html, pos_candidates.* in .*train.parquet, got anno"),
+    "no parquet": (no_parquet, r"dataset: expected .*train.parquet to be readable, got ."),
+    "a missing shard": (a_shard_of_two, r"dataset: expected all 2 files of train in .*, got 1; fetch the others"),
+    "both formats": (both_formats, r"expected train in .* as .parquet or as .jsonl, got both; keep one"),
+    "another split": (
+        lambda at: write_parquet(synthetic_rows(1, 1, 3, seed=1), at / "test_domain.parquet").parent,
+        r"split: expected train \(train\) in .*, got only cross_domain$",
+    ),
+    "a dict without it": (
+        lambda at: datasets.DatasetDict({"test_task": table_of(list(synthetic_rows(1, 1, 3, seed=1)))}),
+        r"expected train .* in the DatasetDict, got only test_task$",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "message"), UNUSABLE.values(), ids=UNUSABLE)
+def test_data_that_cannot_be_used_are_named_at_the_call(
+    tmp_path: Path, make: Callable[[Path], Any], message: str
+) -> None:
+    with pytest.raises(DatasetError, match=message):
+        load_steps(make(tmp_path), "train")
 
 
 def test_a_parquet_file_with_a_spoiled_column_is_named(folder: Path) -> None:
@@ -345,13 +333,6 @@ def test_a_line_that_is_not_json_is_named_by_its_number(tmp_path: Path, rows: li
         list(load_steps(path, "train"))
 
 
-def test_the_two_kinds_of_file_for_one_split_are_an_error(tmp_path: Path, rows: list[Row]) -> None:
-    write_parquet(rows, tmp_path / "train.parquet")
-    write_jsonl(rows, tmp_path / "train.jsonl")
-    with pytest.raises(DatasetError, match=r"expected train in .* as .parquet or as .jsonl, got both; keep one"):
-        load_steps(tmp_path, "train")
-
-
 def test_a_limit_below_one_is_an_error(folder: Path) -> None:
     with pytest.raises(DatasetError, match="limit: expected a number of tasks of at least 1, got 0"):
         load_steps(folder, "test_domain", limit=0)
@@ -362,11 +343,9 @@ def test_a_limit_below_one_is_an_error(folder: Path) -> None:
 
 def test_raw_html_is_not_read_unless_asked_for(folder: Path, rows: list[Row]) -> None:
     spoil_column(next(folder.rglob("*.parquet")), "raw_html")
-    assert keys(load_steps(folder, "test_domain")) == row_keys(rows)
-
-
-def test_raw_html_is_none_unless_asked_for(folder: Path) -> None:
-    assert next(load_steps(folder, "test_domain")).raw_html is None
+    steps = list(load_steps(folder, "test_domain"))
+    assert keys(iter(steps)) == row_keys(rows)
+    assert {step.raw_html for step in steps} == {None}
 
 
 def test_raw_html_is_there_when_asked_for(folder: Path, rows: list[Row]) -> None:
@@ -452,10 +431,9 @@ def test_in_order_says_when_a_row_is_gone() -> None:
         list(in_order(pa.table({"n": [1, 2]}).to_batches(), [5], "the table"))
 
 
-def test_load_tasks_gives_a_list_of_steps_for_each_task(folder: Path) -> None:
-    assert [[step.index for step in task] for task in open_split(folder, "test_domain").steps_by_task()] == [
-        [0, 1, 2, 3]
-    ] * 3
+def test_steps_come_task_by_task(folder: Path) -> None:
+    tasks = open_split(folder, "test_domain").steps_by_task()
+    assert [[step.index for step in task] for task in tasks] == [[0, 1, 2, 3]] * 3
 
 
 def test_keys_are_those_of_the_steps(folder: Path) -> None:
@@ -467,13 +445,10 @@ def test_keys_are_those_of_the_steps(folder: Path) -> None:
 # --- fingerprint ------------------------------------------------------------------------------------------------------
 
 
-def test_the_fingerprint_is_16_hex_digits(folder: Path) -> None:
-    assert len(open_split(folder, "test_domain").fingerprint) == 16
-    int(open_split(folder, "test_domain").fingerprint, 16)
-
-
-def test_the_fingerprint_is_the_same_under_both_spellings(folder: Path) -> None:
-    assert open_split(folder, "test_domain").fingerprint == open_split(folder, "cross_domain").fingerprint
+def test_the_fingerprint_is_16_hex_digits_under_both_spellings(folder: Path) -> None:
+    fingerprint = open_split(folder, "test_domain").fingerprint
+    assert re.fullmatch("[0-9a-f]{16}", fingerprint)
+    assert open_split(folder, "cross_domain").fingerprint == fingerprint
 
 
 @pytest.mark.parametrize("name", ["action_uid", "confirmed_task", "operation", "target_action_index"])
@@ -556,32 +531,33 @@ def test_the_plain_fields_of_a_step(tmp_path: Path) -> None:
     )
 
 
-def test_a_good_row_has_no_faults(tmp_path: Path) -> None:
-    assert one_step(tmp_path).faults == ()
+STEPS: dict[str, tuple[Row, Row]] = {
+    "a good row": ({}, {"faults": ()}),
+    "history": ({"action_reprs": ["a", "b", "c", "d"], "target_action_index": "2"}, {"history": ("a", "b")}),
+    "an index that is a number": (
+        {"action_reprs": ["a", "b", "c"], "target_action_index": 1}, {"history": ("a",), "index": 1}
+    ),
+    "no text of the last action": (
+        {"action_reprs": ["a", "b"], "target_action_index": 2}, {"history": ("a", "b"), "faults": ()}
+    ),
+    "a bad index": ({"target_action_index": 99}, {"history": ()}),
+    "a value of null": (
+        {"operation": json.dumps({"op": "CLICK", "original_op": "HOVER", "value": None})},
+        {"operation": Operation("CLICK", "", "HOVER")},
+    ),
+    "a decoded operation": (
+        {"operation": {"op": "TYPE", "original_op": "TYPE", "value": "x"}},
+        {"operation": Operation("TYPE", "x", "TYPE")},
+    ),
+    "no id": ({"annotation_id": None}, {"annotation_id": ""}),
+    "no positives": ({"pos_candidates": []}, {"faults": ()}),
+}  # fmt: skip
 
 
-def test_history_is_what_came_before_and_nothing_later(tmp_path: Path) -> None:
-    step = one_step(tmp_path, action_reprs=["a", "b", "c", "d"], target_action_index="2")
-    assert step.history == ("a", "b")
-
-
-def test_the_target_index_may_be_a_number(tmp_path: Path) -> None:
-    assert one_step(tmp_path, action_reprs=["a", "b", "c"], target_action_index=1).history == ("a",)
-
-
-def test_the_last_action_text_may_be_missing(tmp_path: Path) -> None:
-    step = one_step(tmp_path, action_reprs=["a", "b"], target_action_index=2)
-    assert (step.history, step.faults) == (("a", "b"), ())
-
-
-def test_a_value_of_none_is_the_empty_text(tmp_path: Path) -> None:
-    raw = json.dumps({"op": "CLICK", "original_op": "HOVER", "value": None})
-    assert one_step(tmp_path, operation=raw).operation == Operation("CLICK", "", "HOVER")
-
-
-def test_an_operation_may_be_decoded_already(tmp_path: Path) -> None:
-    raw = {"op": "TYPE", "original_op": "TYPE", "value": "x"}
-    assert one_step(tmp_path, operation=raw).operation == Operation("TYPE", "x", "TYPE")
+@pytest.mark.parametrize(("changes", "fields"), STEPS.values(), ids=STEPS)
+def test_the_fields_of_a_step(tmp_path: Path, changes: Row, fields: Row) -> None:
+    step = one_step(tmp_path, **changes)
+    assert {name: getattr(step, name) for name in fields} == fields
 
 
 def test_candidates_are_positives_then_negatives_in_row_order(tmp_path: Path) -> None:
@@ -608,20 +584,10 @@ def test_what_takes_clicks_is_what_the_row_says_does(
     assert one_step(tmp_path, pos_candidates=[raw], neg_candidates=[]).candidates[0].is_clickable is known
 
 
-def test_a_row_that_says_nothing_of_clicks_names_none(tmp_path: Path) -> None:
-    raw = json.dumps({"tag": "a", "backend_node_id": "5", "attributes": json.dumps({"bounding_box_rect": "1,2,3,4"})})
-    assert not one_step(tmp_path, pos_candidates=[raw], neg_candidates=[]).candidates[0].is_clickable
-
-
-def test_a_missing_box_is_no_fault(tmp_path: Path) -> None:
+def test_an_element_without_box_and_clicks_is_no_fault(tmp_path: Path) -> None:
     raw = json.dumps({"tag": "a", "backend_node_id": "5", "attributes": "{}"})
     step = one_step(tmp_path, pos_candidates=[raw], neg_candidates=[])
-    assert (step.candidates[0].box, step.faults) == (None, ())
-
-
-def test_a_step_without_positives_is_no_fault(tmp_path: Path) -> None:
-    step = one_step(tmp_path, pos_candidates=[])
-    assert (step.truth.positives, step.faults) == (frozenset(), ())
+    assert (step.candidates, step.faults) == ((Candidate("5", "a", None, True),), ())
 
 
 # --- faults of a row --------------------------------------------------------------------------------------------------
@@ -660,28 +626,19 @@ def test_a_bad_row_is_a_step_with_a_named_fault(tmp_path: Path, changes: Row, na
     assert fault_names(one_step(tmp_path, **changes)) == [name]
 
 
-def test_a_bad_box_is_none_and_its_fault_shows_what_was_found(tmp_path: Path) -> None:
-    step = one_step(tmp_path, pos_candidates=[candidate("5", "1,2,x,4")], neg_candidates=[])
-    assert step.candidates[0].box is None
-    assert step.faults[0].detail == "backend_node_id '5' has '1,2,x,4'"
-
-
-def test_many_faults_of_a_kind_are_one_with_a_count(tmp_path: Path) -> None:
-    step = one_step(tmp_path, neg_candidates=[candidate(str(n), "none") for n in range(900, 905)])
-    assert [fault.detail for fault in step.faults] == ["backend_node_id '900' has 'none' (and 4 more)"]
-
-
-def test_what_was_found_is_shortened(tmp_path: Path) -> None:
-    step = one_step(tmp_path, operation="x" * 10_000)
-    assert len(step.faults[0].detail) < 100
-
-
-def test_a_bad_target_index_leaves_no_history(tmp_path: Path) -> None:
-    assert one_step(tmp_path, target_action_index=99).history == ()
-
-
-def test_a_null_annotation_id_is_the_empty_text(tmp_path: Path) -> None:
-    assert one_step(tmp_path, annotation_id=None).annotation_id == ""
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"pos_candidates": [candidate("5", "1,2,x,4")]}, "backend_node_id '5' has '1,2,x,4'"),
+        (
+            {"neg_candidates": [candidate(str(n), "none") for n in range(900, 905)]},
+            "backend_node_id '900' has 'none' (and 4 more)",
+        ),
+        ({"operation": "x" * 10_000}, f"no JSON object: '{'x' * 59}..."),
+    ],
+)
+def test_a_fault_shows_shortly_what_was_found_first(tmp_path: Path, changes: Row, detail: str) -> None:
+    assert [fault.detail for fault in one_step(tmp_path, **changes).faults] == [detail]
 
 
 def test_a_row_that_repeats_a_key_is_given_with_a_fault_that_names_the_first(tmp_path: Path) -> None:
@@ -703,14 +660,9 @@ def test_text_that_is_not_utf8_is_a_fault_of_its_row(tmp_path: Path) -> None:
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_picture_is_a_real_one(folder: Path) -> None:
-    step = next(load_steps(folder, "test_domain"))
-    assert step.screenshot is not None
-    assert Image.open(io.BytesIO(step.screenshot.read())).size == (1280, 180)
-
-
-def test_the_digest_of_a_picture_is_the_sha256_of_its_bytes(folder: Path, rows: list[Row]) -> None:
+def test_a_picture_is_a_real_one_with_the_digest_of_its_bytes(folder: Path, rows: list[Row]) -> None:
     step: Any = next(load_steps(folder, "test_domain"))
+    assert Image.open(io.BytesIO(step.screenshot.read())).size == (1280, 180)
     assert step.screenshot.digest == hashlib.sha256(rows[0]["screenshot"]["bytes"]).hexdigest()
 
 
@@ -720,10 +672,19 @@ def test_a_picture_in_jsonl_may_be_base64(tmp_path: Path, wrap: Callable[[str], 
     assert step.screenshot.read() == b"picture"
 
 
-def test_wrong_base64_is_found_when_the_picture_is_read(tmp_path: Path) -> None:
-    step: Any = one_step(tmp_path, screenshot="no base64!")
+@pytest.mark.parametrize(
+    ("screenshot", "message"),
+    [
+        ("no base64!", "bad_screenshot: not base64"),
+        ({"path": "gone.png"}, r"bad_screenshot: path 'gone\.png' cannot be read"),
+    ],
+)
+def test_a_picture_that_cannot_be_had_is_found_when_it_is_read(
+    tmp_path: Path, screenshot: object, message: str
+) -> None:
+    step: Any = one_step(tmp_path, screenshot=screenshot)
     assert step.faults == ()
-    with pytest.raises(RowError, match="bad_screenshot: not base64"):
+    with pytest.raises(RowError, match=message):
         step.screenshot.read()
 
 
@@ -742,12 +703,6 @@ def test_a_path_that_leads_out_of_the_folder_is_not_opened(tmp_path: Path, path:
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
     step: Any = one_step(folder, screenshot={"path": path})
     with pytest.raises(RowError, match="leads out of"):
-        step.screenshot.read()
-
-
-def test_a_picture_that_is_not_there_is_found_when_it_is_read(tmp_path: Path) -> None:
-    step: Any = one_step(tmp_path, screenshot={"path": "gone.png"})
-    with pytest.raises(RowError, match=r"bad_screenshot: path 'gone\.png' cannot be read"):
         step.screenshot.read()
 
 
@@ -841,27 +796,22 @@ def test_a_picture_path_that_is_no_regular_file_is_not_read(tmp_path: Path, rows
     assert caught.value.name == "bad_screenshot"
 
 
-def test_a_data_set_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "rows.jsonl")
-    with pytest.raises(DatasetError, match=r"expected a .parquet or .jsonl file"):
-        load_steps(tmp_path / "rows.jsonl", "train")
-
-
-@pytest.mark.parametrize("stored", [bytes, lambda data: base64.b64encode(data).decode()], ids=["bytes", "base64"])
+@pytest.mark.parametrize(
+    "store",
+    [
+        lambda data, at: StoredScreenshot(data),
+        lambda data, at: StoredScreenshot(base64.b64encode(data).decode()),
+        lambda data, at: at.joinpath("page.png").write_bytes(data) and StoredScreenshot(None, "page.png", at),
+    ],
+    ids=["bytes", "base64", "file"],
+)
 def test_a_picture_of_too_many_bytes_is_a_named_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: Callable[[bytes], bytes | str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Callable[[bytes, Path], StoredScreenshot]
 ) -> None:
     monkeypatch.setattr(rows_module, "MAX_PICTURE_BYTES", 99)
-    assert StoredScreenshot(stored(b"x" * 99)).read() == b"x" * 99
+    assert store(b"x" * 99, tmp_path).read() == b"x" * 99
     with pytest.raises(RowError, match="more than 99 bytes"):
-        StoredScreenshot(stored(b"x" * 100)).read()
-
-
-def test_a_picture_file_of_too_many_bytes_is_a_named_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "MAX_PICTURE_BYTES", 99)
-    (tmp_path / "page.png").write_bytes(b"x" * 100)
-    with pytest.raises(RowError, match="more than 99 bytes"):
-        StoredScreenshot(None, "page.png", tmp_path).read()
+        store(b"x" * 100, tmp_path).read()
 
 
 HALF = "\ud83d"
