@@ -7,7 +7,7 @@ released code (`src/demo_utils/inference_engine.py`); the model's own earlier re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seeact_offline.models.provider import ModelOptions
@@ -97,15 +97,8 @@ CHAT = Api(
     message=_chat_message,
     read=_read_chat,
 )
-OPENAI_CHAT = Api(
-    path="/chat/completions",
-    conversation="messages",
-    # OpenAI's newer models refuse `max_tokens`; other servers often know nothing else
-    names={"max_tokens": "max_completion_tokens", "temperature": "temperature", "seed": "seed"},
-    own={},
-    message=_chat_message,
-    read=_read_chat,
-)
+# OpenAI's newer models refuse `max_tokens`; other servers often know nothing else
+OPENAI_CHAT = replace(CHAT, names={**CHAT.names, "max_tokens": "max_completion_tokens"})
 
 
 # --- responses ---
@@ -123,8 +116,8 @@ def _read_response(body: Any) -> ApiReply | None:
     output = _of(body, "output")
     if not isinstance(output, list):
         return None
-    messages = [entry for entry in output if _of(entry, "type") == "message"]
-    parts = [part for entry in messages for part in _list(_of(entry, "content"))]
+    contents = [_of(entry, "content") for entry in output if _of(entry, "type") == "message"]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
     texts = [_of(part, "text") for part in parts if _of(part, "type") == "output_text"]
     refusals = [_of(part, "refusal") for part in parts if _of(part, "type") == "refusal"]
     reason = _of(_of(body, "incomplete_details"), "reason")
@@ -170,10 +163,6 @@ def _is_count(value: object) -> bool:
 
 def _of(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

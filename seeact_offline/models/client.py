@@ -50,8 +50,8 @@ class ModelClient:
         self._store = self._kept = None
         if options.cache is not None:
             self._store = ReplyStore(options.cache, str(self.identity.get("model", "")), options.run)
-            told = hasattr(model, "complete_with_ideal")
-            self._kept = ReplyCache(self._store, self.identity, options.asks_each, told)
+            with_ideal = hasattr(model, "complete_with_ideal")
+            self._kept = ReplyCache(self._store, self.identity, options.asks_each, with_ideal)
 
     @cached_property
     def identity(self) -> Mapping[str, object]:
@@ -90,15 +90,16 @@ class ModelClient:
 
     async def _ask(self, request: Request, ideal: str) -> Completion:
         messages = request.messages
+
+        async def timed() -> Completion:
+            began = time.monotonic()
+            completion = await call_model(self._model, request, ideal)
+            return replace(completion, call=completion.call or CallRecord(seconds=time.monotonic() - began))
+
         if not hasattr(self._model, "prepare"):
-            return await self._budget.spend(messages, lambda: self._timed(request, ideal))
+            return await self._budget.spend(messages, timed)
         attempt = await self._model.prepare(request)
         n_pictures = sum(message.picture is not None for message in messages)
         tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
         seed = f"{request.key} {request.group} {request.turn}"
         return await self._calls.call(seed, tokens, lambda: self._budget.spend(messages, attempt))
-
-    async def _timed(self, request: Request, ideal: str) -> Completion:
-        began = time.monotonic()
-        completion = await call_model(self._model, request, ideal)
-        return replace(completion, call=completion.call or CallRecord(seconds=time.monotonic() - began))

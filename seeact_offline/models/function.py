@@ -150,8 +150,10 @@ def _described(function: Any, seen: list[object]) -> list[str]:
     seen.append(function)
     source, code = _source(function.__code__), function.__code__
     changed = _changed_names(source)
-    closed = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    held = _defaults(function) | {name: cell.cell_contents for name, cell in closed.items()}
+    defaults, closed = function.__defaults__ or (), zip(code.co_freevars, function.__closure__ or (), strict=True)
+    parameters = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    held = dict(zip(parameters, defaults, strict=True)) | (function.__kwdefaults__ or {})
+    held |= {name: cell.cell_contents for name, cell in closed}
     said = [ast.unparse(source), *(f"{name} = {_value(held[name], seen)}" for name in sorted(held.keys() - changed))]
     used = _global_names(code) & function.__globals__.keys() - changed
     for name in sorted(used):
@@ -186,7 +188,7 @@ def _is_of_a_package(value: FunctionType | type) -> bool:
 
 
 def _source(code: CodeType) -> _Source:
-    """Raises _NotKnown where several of a line could be it, OSError where the source is missing."""
+    """The node of this code. Raises _NotKnown where several of a line could be it, OSError where the source is missing."""
     lines, _ = inspect.findsource(code)
     found: list[_Source] = [
         node
@@ -209,17 +211,7 @@ def _place(node: ast.expr) -> tuple[int | None, ...]:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
-@functools.lru_cache(64)
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
-
-
-def _defaults(function: FunctionType) -> dict[str, object]:
-    """Parameters with their defaults."""
-    defaults = function.__defaults__ or ()
-    code = function.__code__
-    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
-    return dict(zip(names, defaults, strict=True)) | (function.__kwdefaults__ or {})
+_parsed = functools.lru_cache(64)(ast.parse)
 
 
 def _global_names(code: CodeType) -> frozenset[str]:
@@ -245,7 +237,7 @@ def _changed_names(source: _Source) -> frozenset[str]:
 
 
 def _root(node: ast.expr) -> str:
-    """The name at which `a[b][c]` begins."""
+    """The name with which `a[b][c]` begins."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -107,17 +107,19 @@ class ReplyStore:
 class ReplyCache:
     """The replies of a store to one model that is asked in one way. Equal requests in flight share one call."""
 
-    def __init__(self, store: ReplyStore, identity: Mapping[str, object], by_place: bool, told: bool = False) -> None:
+    def __init__(
+        self, store: ReplyStore, identity: Mapping[str, object], by_place: bool, with_ideal: bool = False
+    ) -> None:
         """`identity`: everything that replies depend on except step and messages. `by_place`: equal requests of two groups or turns are two.
-        `told`: replies depend on the ideal ones."""
-        self._store, self._identity, self._by_place, self._told = store, dict(identity), by_place, told
+        `with_ideal`: replies depend on the ideal ones."""
+        self._store, self._identity, self._by_place, self._with_ideal = store, dict(identity), by_place, with_ideal
         self._waiting: dict[str, asyncio.Task[CachedReply]] = {}
         self.counted: set[str] = set()
         """`CallRecord.asked` of the replies whose usage is counted already."""
 
     def keys(self, request: Request, ideal: str = "") -> tuple[str, ...]:
         """As `request_keys`."""
-        identity = self._identity | ({"ideal": ideal} if self._told else {})
+        identity = self._identity | ({"ideal": ideal} if self._with_ideal else {})
         return request_keys(identity, request, self._by_place)
 
     def look(self, request: Request) -> Completion | None:
