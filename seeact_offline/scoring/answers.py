@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from seeact_offline.scoring import metrics
 from seeact_offline.scoring.rules import (
     CASES,
     Credit,
-    ElementRule,
     Protocol,
     scored_as_answered,
 )
@@ -62,32 +61,32 @@ class Answers:
         return [metrics.best_rank(p.ranked, t.positives) for p, t in self._steps]
 
     def _score(self, protocol: Protocol) -> StepCredits:
-        element = list(self._elements(protocol.element))
+        rule = protocol.element
+        is_right = [False] * len(self._steps)
+        if rule is not None:
+            is_right = self._once(rule, lambda: [p.ran and bool(rule(p, t)) for p, t in self._steps])
+        element = list(is_right)
         f1 = list(self._f1(protocol))
         counted = [True] * len(self._steps)
-        for name in CASES:
-            rule = getattr(protocol, name)
-            # what leaves an answer as it is need not be asked
-            for i in [] if rule is scored_as_answered else self._case(name):
-                earned = rule(Credit(element[i], f1[i])) if counted[i] else None
+        for name, applies in CASES.items():
+            case = getattr(protocol, name)
+            if case is scored_as_answered:
+                # leaves every answer as it is
+                continue
+            for i in self._once(name, partial(self._places, applies)):
+                earned = case(Credit(element[i], f1[i])) if counted[i] else None
                 counted[i] = earned is not None
                 element[i], f1[i] = (False, 0.0) if earned is None else (earned.element, earned.operation_f1)
         success = [
-            is_right and protocol.success(prediction, truth, f)
-            for (prediction, truth), is_right, f in zip(self._steps, element, f1, strict=True)
+            right and protocol.success(prediction, truth, f)
+            for (prediction, truth), right, f in zip(self._steps, element, f1, strict=True)
         ]
         return StepCredits(
-            *(
-                np.array(column, dtype=kind)
-                for column, kind in zip((element, f1, success, counted), (bool, float, bool, bool), strict=True)
-            )
+            element=np.array(element, dtype=bool),
+            operation_f1=np.array(f1, dtype=float),
+            success=np.array(success, dtype=bool),
+            counted=np.array(counted, dtype=bool),
         )
-
-    def _elements(self, rule: ElementRule | None) -> list[bool]:
-        """True if each answer's element is right."""
-        if rule is None:
-            return [False] * len(self._steps)
-        return self._once(rule, lambda: [p.ran and bool(rule(p, t)) for p, t in self._steps])
 
     def _f1(self, protocol: Protocol) -> list[float]:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
@@ -102,9 +101,8 @@ class Answers:
 
         return self._once(_of_operation(protocol), all_steps)
 
-    def _case(self, name: str) -> list[int]:
-        """The numbers of the steps in that case."""
-        return self._once(name, lambda: [i for i, step in enumerate(self._steps) if CASES[name](*step)])
+    def _places(self, applies: Callable[[Prediction, Truth], bool]) -> list[int]:
+        return [i for i, step in enumerate(self._steps) if applies(*step)]
 
     def _once(self, key: object, work: Callable[[], T]) -> T:
         if key not in self._known:
@@ -122,11 +120,11 @@ def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:
         return prediction
     decision = merge(prediction.groups, rule, prediction.ranked)
     return Prediction(
-        prediction.key,
-        prediction.groups,
-        decision.element_id,
-        decision.op,
-        decision.value,
-        prediction.ranked,
-        prediction.usage,
+        key=prediction.key,
+        groups=prediction.groups,
+        element_id=decision.element_id,
+        op=decision.op,
+        value=decision.value,
+        ranked=prediction.ranked,
+        usage=prediction.usage,
     )

@@ -101,33 +101,53 @@ def assemble(
     answers: Answers | None = None,
     causes: Mapping[AnswerId, HumanCause] | None = None,
 ) -> ScoringOutput:
-    """Scores a run. `settings`: what the results name of it, including `top_k`, `seed` and `merge`. `complete`: whether all
-    steps are there; a run in which none was answered is not complete all the same.
+    """Scores a run.
 
-    `answers`: predictions and truths once more, where they are scored under several protocols.
-
-    `flagged`: figures are also given without these steps; None: not asked for. `orders`: the same steps asked in other
-    orders of groups and choices, one list per repeat. `oracle`: see `waterfall.annotation_errors`. `causes`: those
-    of loss that a person gives.
+    `settings`: entries of the results that name the run, with `top_k`, `seed` and `merge`. `complete`: whether all steps are
+    there; a run in which none was answered counts as incomplete. `flagged`: steps without which figures are given too; None: not
+    asked for. `orders`: the same steps asked in other orders of groups and choices, one list a repeat. `oracle`: see
+    `waterfall.annotation_errors`. `answers`: the same predictions and truths, if they are scored under several protocols.
+    `causes`: causes of loss that people give.
     """
-    scores, results = _scored(answers or Answers(predictions, truths), protocol, settings, causes)
+    answers = answers or Answers(predictions, truths)
+    scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
+    by_people = None if causes is None else relabelled(scores, predictions, causes)
+    scores = scores if by_people is None else by_people.scores
+    named = {name: value for name, value in settings.items() if name != "tasks"}
+    losses = _losses(scores, predictions, truths, protocol, settings)
+    results = _entries(summary, {**named, "protocol": protocol.name}, losses)
+    if by_people is not None and causes is not None:
+        unused = len(causes) - by_people.counts["used"] - by_people.counts["not_lost"]
+        results["causes_by_person"] = {**by_people.counts, "of_other_answers": unused}
+    results["merge_spread"] = merge_spread(answers, protocol, settings["merge"])
+    price = price_of_batching(predictions)
+    if price is not None:
+        results["batching_price"] = price
+        results["notes"] = {name: n for name, n in results["notes"].items() if name not in PRICE_NOTES}
     if settings.get("marks") is not None:
         results["annotation_errors"] = annotation_errors(predictions, truths, oracle)
     lost_to = unanswered(predictions)
     results["complete"] = complete and lost_to is None
     if lost_to is not None:
         results["unanswered"] = lost_to
+
+    def figures_over(kept: Sequence[int]) -> dict[str, Any]:
+        some = [predictions[i] for i in kept], [truths[i] for i in kept]
+        _, part = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
+        entries = _entries(part, {}, {})
+        return {name: entries[name] for name in FIGURES}
+
     if settings.get("split") == "all":
-        results["by_split"] = _by_split(predictions, truths, protocol, settings)
+        # steps of runs of earlier versions name no split
+        splits = dict.fromkeys(truth.split for truth in truths if truth.split)
+        of_split = {split: [i for i, truth in enumerate(truths) if truth.split == split] for split in splits}
+        results["by_split"] = {split: figures_over(places) for split, places in of_split.items()}
     spread = shuffle_spread(orders, truths, protocol)
     if spread is not None:
         results["shuffle_spread"] = spread
     if flagged is not None:
         kept = [i for i, truth in enumerate(truths) if truth.key not in flagged]
-        others = [predictions[i] for i in kept], [truths[i] for i in kept]
-        _, summary = summarise(*others, protocol, settings["top_k"] or 0, settings["seed"])
-        rest = results_json(summary, {}, {})
-        results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | {name: rest[name] for name in FIGURES}
+        results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | figures_over(kept)
     if protocol.code:
         results["protocol_code"] = protocol.code
         for part in (results, *results.get("by_split", {}).values(), results.get("without_flagged", {})):
@@ -147,52 +167,14 @@ def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
     return {"failure": first.failure, "steps": alike, "detail": first.detail}
 
 
-def _by_split(
-    predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """FIGURES of each split by itself; empty for runs of earlier versions, whose steps name no split."""
-    found = {}
-    for split in dict.fromkeys(truth.split for truth in truths if truth.split):
-        mine = [i for i, truth in enumerate(truths) if truth.split == split]
-        some = [predictions[i] for i in mine], [truths[i] for i in mine]
-        _, summary = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
-        figures = results_json(summary, {}, {})
-        found[split] = {name: figures[name] for name in FIGURES}
-    return found
-
-
-def _scored(
-    answers: Answers,
-    protocol: Protocol,
-    settings: Mapping[str, Any],
-    causes: Mapping[AnswerId, HumanCause] | None,
-) -> tuple[list[StepScore], dict[str, Any]]:
-    predictions, truths = answers.predictions, answers.truths
-    scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
-    judged = None if causes is None else relabelled(scores, predictions, causes)
-    scores = scores if judged is None else judged.scores
-    named = {name: value for name, value in settings.items() if name != "tasks"}
-    losses = lost(scores, predictions, truths, protocol, settings)
-    results = results_json(summary, {**named, "protocol": protocol.name}, losses)
-    if judged is not None and causes is not None:
-        unused = len(causes) - judged.counts["used"] - judged.counts["not_lost"]
-        results["causes_by_person"] = {**judged.counts, "of_other_answers": unused}
-    results["merge_spread"] = merge_spread(answers, protocol, settings["merge"])
-    price = price_of_batching(predictions)
-    if price is not None:
-        results["batching_price"] = price
-        results["notes"] = {name: n for name, n in results["notes"].items() if name not in PRICE_NOTES}
-    return scores, results
-
-
-def lost(
+def _losses(
     scores: Sequence[StepScore],
     predictions: Sequence[Prediction],
     truths: Sequence[Truth],
     protocol: Protocol,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The entries of `results.json` that say where steps are lost. A step that the protocol leaves out is in none of them."""
+    """The entries of `results.json` on the causes of loss. A step that the protocol leaves out is in none of them."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     counted, said, right = [scores[i] for i in kept], [predictions[i] for i in kept], [truths[i] for i in kept]
     average = protocol.averaging(right).points
@@ -208,8 +190,8 @@ def lost(
     }
 
 
-def results_json(summary: Summary, settings: Mapping[str, Any], losses: Mapping[str, Any]) -> dict[str, Any]:
-    """`results.json`: `settings` (split, grounding, model, ...) first, then the figures. `losses`: what `lost` gave."""
+def _entries(summary: Summary, settings: Mapping[str, Any], losses: Mapping[str, Any]) -> dict[str, Any]:
+    """`results.json`: `settings` (split, grounding, model, ...) first, then the figures. `losses`: the result of `_losses`."""
     return {
         "schema": 1,
         **settings,
@@ -267,15 +249,15 @@ def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | Non
     shared = [(p, dict(p.notes)) for p in predictions if dict(p.notes).get("shared_turn1")]
     if not shared:
         return None
+
+    def mean(name: str) -> float | None:
+        values = [notes.get(name) for _, notes in shared]
+        known = [value for value in values if value is not None]
+        return statistics.fmean(known) if len(known) == len(values) else None
+
     ours = {
         "calls": statistics.fmean(p.usage.calls for p, _ in shared),
-        "estimated_prompt_tokens": _mean_note(shared, "estimated_prompt_tokens"),
+        "estimated_prompt_tokens": mean("estimated_prompt_tokens"),
     }
-    theirs = {name: _mean_note(shared, note) for name, note in _PRICES.items()}
+    theirs = {name: mean(note) for name, note in _PRICES.items()}
     return {"n_steps": len(shared), "shared-turn1": ours, "per-group": theirs}
-
-
-def _mean_note(shared: Sequence[tuple[Prediction, Mapping[str, int]]], name: str) -> float | None:
-    values = [notes.get(name) for _, notes in shared]
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if len(known) == len(values) else None
