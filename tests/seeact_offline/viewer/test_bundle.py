@@ -45,12 +45,8 @@ def test_the_files_are_the_sites(sample_site: Site, tmp_path: Path) -> None:
     }
     assert written.keys() == {*sample_site.names(), "robots.txt", LIST}
     assert n == len(written) - 1
+    assert written["robots.txt"].read_text() == "User-agent: *\nDisallow: /\n"
     assert json.loads(written["index.json"].read_bytes()) == read_json(sample_site, "index.json") | {"with_data": True}
-
-
-def test_robots_are_kept_out(sample_site: Site, tmp_path: Path) -> None:
-    write_bundle(sample_site, tmp_path)
-    assert (tmp_path / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
 
 
 def test_other_peoples_data_are_left_out(foreign_run: Path, tmp_path: Path) -> None:
@@ -153,17 +149,13 @@ def test_what_is_no_path_stays_in(foreign_run: Path, name: str) -> None:
     assert (left["model"], left["ranker"]) == (name, name)
 
 
-def test_a_folder_of_something_else_is_refused(sample_site: Site, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_and_a_file_are_refused(sample_site: Site, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("...")
     with pytest.raises(InputError, match=r"^bundle: expected a new folder"):
         write_bundle(sample_site, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_a_file_is_refused(sample_site: Site, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("...")
     with pytest.raises(InputError, match="expected a folder"):
-        write_bundle(sample_site, tmp_path / "file")
+        write_bundle(sample_site, tmp_path / "thesis.tex")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_bundle_is_written_anew(sample_site: Site, foreign_run: Path, tmp_path: Path) -> None:

@@ -55,16 +55,7 @@ def test_columns_are_those_of_the_runs_table(sample_run: Path) -> None:
     assert len(rows) == len(table)
     costs = {prediction.key: prediction.usage.cost_usd for prediction in Run(sample_run).predictions()}
     for row, expected in zip(rows, table.to_dict("records"), strict=True):
-        for name in (
-            "annotation_id",
-            "action_uid",
-            "website",
-            "domain",
-            "n_actions",
-            "n_before",
-            "n_candidates",
-            "outcome",
-        ):
+        for name in ("annotation_id action_uid website domain n_actions n_before n_candidates outcome").split():
             assert row[name] == expected[name], name
         assert (row["element"], row["success"]) == (expected["element"], expected["success"])
         assert row["f1"] == pytest.approx(expected["operation_f1"], abs=5e-4)
@@ -73,15 +64,16 @@ def test_columns_are_those_of_the_runs_table(sample_run: Path) -> None:
         assert row["cost"] == costs[expected["annotation_id"], expected["action_uid"]]
 
 
-def test_tasks_are_named_in_their_words(sample_run: Path) -> None:
+def test_tasks_are_named_in_their_words_and_results_are_as_they_are(sample_run: Path) -> None:
     words = {step.annotation_id: step.task for step in so.load_steps("sample", "cross_task", limit=2)}
-    assert {row["annotation_id"]: row["task"] for row in rows_of(index_of(sample_run))} == words
-
-
-def test_the_results_are_as_they_are(sample_run: Path) -> None:
-    run = index_of(sample_run)["runs"][0]
+    index = index_of(sample_run)
+    run = index["runs"][0]
+    assert {row["annotation_id"]: row["task"] for row in rows_of(index)} == words
     assert run["results"] == Run(sample_run).results
     assert (run["finished"], run["progress"], run["problems"]) == (True, None, [])
+    assert index["comparison"] is None
+    assert set(index["cells"][0]["outcome"]["values"]) <= index["outcomes"].keys()
+    assert CAUSES.keys() <= index["outcomes"].keys()
 
 
 def test_headlines_are_the_averages_that_the_protocol_quotes(sample_run: Path, tmp_path: Path) -> None:
@@ -102,12 +94,6 @@ def test_a_run_says_where_its_replies_come_from(sample_run: Path, tmp_path: Path
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest | {"replies": replies}))
     shown = [index_of(run)["runs"][0]["replies"] for run in (sample_run, tmp_path / "run")]
     assert shown == [None, "9 of 9 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent now"]
-
-
-def test_every_outcome_has_a_meaning(sample_run: Path) -> None:
-    index = index_of(sample_run)
-    assert set(index["cells"][0]["outcome"]["values"]) <= index["outcomes"].keys()
-    assert CAUSES.keys() <= index["outcomes"].keys()
 
 
 def test_a_step_is_called_by_a_digest_of_its_ids(sample_run: Path) -> None:
@@ -156,33 +142,27 @@ def test_runs_that_cannot_be_compared_are_shown_all_the_same(sample_run: Path, o
     assert len(index["cells"]) == 2
 
 
-def test_a_single_run_is_not_compared(sample_run: Path) -> None:
-    assert index_of(sample_run)["comparison"] is None
-
-
 # --- unfinished and old ---
 
 
-def test_an_unfinished_run_is_scored_as_far_as_it_is(sample_run: Path, tmp_path: Path) -> None:
-    part = rows_of(index_of(unfinished(sample_run, tmp_path / "run", 4)))
-    whole = rows_of(index_of(sample_run))
-    assert part == whole[:4]
-
-
-def test_progress_is_counted(sample_run: Path, tmp_path: Path) -> None:
-    run = index_of(unfinished(sample_run, tmp_path / "run", 4))["runs"][0]
+@pytest.mark.parametrize("n", [0, 4, None], ids=["none", "four", "all"])
+def test_an_unfinished_run_is_scored_and_counted_so_far(sample_run: Path, tmp_path: Path, n: int | None) -> None:
+    results, whole = Run(sample_run).results, rows_of(index_of(sample_run))
+    n = len(whole) if n is None else n
+    index = index_of(unfinished(sample_run, tmp_path / "run", n))
+    run, progress = index["runs"][0], index["runs"][0]["progress"]
+    assert rows_of(index) == whole[:n]
     assert (run["finished"], run["results"]) == (False, None)
-    assert (run["progress"]["done"], run["progress"]["of"]) == (4, len(Run(sample_run).predictions()))
-    assert (run["progress"]["failed"], run["progress"]["failures"], run["progress"]["cost_usd"]) == (0, {}, 0.0)
-
-
-def test_figures_so_far_are_those_that_scoring_gives(sample_run: Path, tmp_path: Path) -> None:
-    n = len(Run(sample_run).predictions())
-    progress = index_of(unfinished(sample_run, tmp_path / "run", n))["runs"][0]["progress"]
-    results = Run(sample_run).results
-    assert progress["element_accuracy"] == pytest.approx(results["element_accuracy"]["macro"])
-    assert progress["operation_f1"] == pytest.approx(results["operation_f1"]["macro"])
-    assert progress["step_success"] == pytest.approx(results["step_success_rate"]["macro"])
+    assert (progress["done"], progress["of"], progress["failed"]) == (n, len(whole), 0)
+    assert (progress["failures"], progress["cost_usd"]) == ({}, 0.0)
+    if n == len(whole):
+        figures = {
+            "element_accuracy": "element_accuracy",
+            "operation_f1": "operation_f1",
+            "step_success": "step_success_rate",
+        }
+        assert all(progress[name] == pytest.approx(results[whole]["macro"]) for name, whole in figures.items())
+    assert (progress["element_accuracy"] is None) == (n == 0)
 
 
 def test_failed_steps_are_counted_by_name(sample_run: Path, tmp_path: Path) -> None:
@@ -192,12 +172,6 @@ def test_failed_steps_are_counted_by_name(sample_run: Path, tmp_path: Path) -> N
     (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     progress = index_of(run)["runs"][0]["progress"]
     assert (progress["done"], progress["failed"], progress["failures"]) == (4, 1, {"timeout": 1})
-
-
-def test_a_run_without_any_step_yet_is_shown(sample_run: Path, tmp_path: Path) -> None:
-    index = index_of(unfinished(sample_run, tmp_path / "run", 0))
-    assert (index["n"], index["runs"][0]["progress"]["done"]) == (0, 0)
-    assert index["runs"][0]["progress"]["element_accuracy"] is None
 
 
 def test_a_line_that_is_being_written_is_not_read_yet(sample_run: Path, tmp_path: Path) -> None:

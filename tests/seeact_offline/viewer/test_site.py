@@ -20,11 +20,12 @@ from seeact_offline.viewer.site_files import FileCache, json_file
 from tests.seeact_offline.viewer.conftest import ask, read_json
 
 
-def test_there_is_something_under_every_name(sample_site: Site) -> None:
-    names = list(sample_site.names())
+def test_there_is_something_under_every_name(other_run: Path) -> None:
+    site = Site([other_run])
+    names = list(site.names())
     assert {name.partition("/")[0] for name in names if "/" in name} == {"step", "img"}
     assert len(set(names)) == len(names)
-    assert all(sample_site.get(name) is not None for name in names)
+    assert all(site.get(name) is not None for name in names)
 
 
 @pytest.mark.parametrize(
@@ -53,32 +54,25 @@ def test_no_path_leads_out_of_the_index(served: Address, path: str) -> None:
     assert ask(served, path).status == 404
 
 
-def test_what_the_server_gives_is_what_the_site_has(served: Address, sample_site: Site) -> None:
+def test_the_server_gives_the_files_of_the_site(served: Address, sample_site: Site) -> None:
     key = read_json(sample_site, "index.json")["keys"][0]
-    for name in ("index.json", f"step/{key}.json"):
+    picture = read_json(sample_site, f"step/{key}.json")["picture"]["parts"][0]["src"]
+    for name, kind in (
+        ("index.json", "application/json"),
+        (f"step/{key}.json", "application/json"),
+        (picture, "image/webp"),
+    ):
         found = sample_site.get(name)
         assert found is not None
         answer = ask(served, f"/{name}?ignored=1")
-        assert (answer.status, answer.content) == (200, found.content)
-        assert answer.headers["Content-Type"] == "application/json"
+        assert (answer.status, answer.content) == (200, found.content)  # type: ignore[attr-defined]
+        assert answer.headers["Content-Type"] == kind
+    assert (found.content[:4], found.content[8:12]) == (b"RIFF", b"WEBP")
 
 
-def test_a_picture_is_a_webp_file(served: Address, sample_site: Site) -> None:
-    name = next(name for name in sample_site.names() if name.startswith("img/"))
-    answer = ask(served, f"/{name}")
-    assert (answer.headers["Content-Type"], answer.content[:4], answer.content[8:12]) == (
-        "image/webp",
-        b"RIFF",
-        b"WEBP",
-    )
-
-
-def test_one_run_twice_is_refused(sample_run: Path) -> None:
+def test_one_run_twice_and_a_folder_without_a_run_are_refused(sample_run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="twice"):
         Site([sample_run, sample_run])
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^runs: expected a folder of a run with a manifest\.json"):
         Site([tmp_path])
 
@@ -90,30 +84,19 @@ def test_runs_of_one_name_are_called_by_their_paths(sample_run: Path, tmp_path: 
     assert names == [str(sample_run), str(copy)]
 
 
-def test_a_run_that_goes_on_is_looked_at_again(
+def test_a_run_is_read_again_when_a_file_changes_unless_it_is_half_written(
     sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The site keeps what it has read until a file changes."""
     monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
-    run = tmp_path / "run"
-    shutil.copytree(sample_run, run)
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
     for name in ("results.json", "steps.jsonl", "report.md"):
         (run / name).unlink()
     lines = (run / "predictions.jsonl").read_text().splitlines(keepends=True)
     (run / "predictions.jsonl").write_text("".join(lines[:3]))
     site = Site([run])
-    assert read_json(site, "index.json")["runs"][0]["progress"]["done"] == 3
-    (run / "predictions.jsonl").write_text("".join(lines[:5]))
-    assert read_json(site, "index.json")["runs"][0]["progress"]["done"] == 5
-
-
-def test_a_file_that_is_just_being_written_leaves_what_was_seen(
-    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
-    run = tmp_path / "run"
-    shutil.copytree(sample_run, run)
-    site = Site([run])
+    for n in (3, 5):
+        (run / "predictions.jsonl").write_text("".join(lines[:n]))
+        assert read_json(site, "index.json")["runs"][0]["progress"]["done"] == n
     before = read_json(site, "index.json")
     (run / "results.json").write_text("{")
     assert read_json(site, "index.json") == before
@@ -125,18 +108,13 @@ def test_json_holds_what_browsers_can_read() -> None:
     assert json.loads(content.decode("ascii"), parse_constant=pytest.fail) == {"x": None, "text": "half \ud83d"}
 
 
-def test_the_oldest_files_make_room() -> None:
+def test_the_oldest_files_make_room_and_larger_ones_than_the_budget_are_not_kept() -> None:
     kept = FileCache(budget=10)
     for name in ("a", "b", "c"):
         kept.put(name, b"1234")
         kept.get("a")
-    assert [kept.get(name) for name in ("a", "b", "c")] == [b"1234", None, b"1234"]
-
-
-def test_what_is_larger_than_the_budget_is_not_kept() -> None:
-    kept = FileCache(budget=10)
-    kept.put("a", b"12345678901")
-    assert kept.get("a") is None
+    kept.put("d", b"12345678901")
+    assert [kept.get(name) for name in ("b", "d")] == [None, None]
 
 
 # --- a person's causes of loss ---
@@ -198,16 +176,16 @@ def test_the_list_names_the_causes_that_a_person_may_give(judged_site: Site, sam
     assert read_json(sample_site, "index.json")["causes"] is None
 
 
-@pytest.mark.parametrize("run", [-1, 1, "0", True, None])
-def test_a_cause_of_no_run_is_refused(judged_site: Site, run: object) -> None:
+@pytest.mark.parametrize(
+    ("name", "run", "status"),
+    [
+        *[("cause/{key}", run, 400) for run in (-1, 1, "0", True, None)],
+        *[(name, 0, 404) for name in ("cause/none", "step/{key}", "cause/{key}/x", "{key}")],
+    ],
+)
+def test_causes_of_no_run_and_other_names_are_refused(judged_site: Site, name: str, run: object, status: int) -> None:
     key = read_json(judged_site, "index.json")["keys"][0]
-    assert judged_site.post(f"cause/{key}", {"run": run, "cause": "wrong_op"})[0] == 400
-
-
-@pytest.mark.parametrize("name", ["cause/none", "step/{key}", "cause/{key}/x", "{key}"])
-def test_there_is_nothing_else_to_write(judged_site: Site, name: str) -> None:
-    key = read_json(judged_site, "index.json")["keys"][0]
-    assert judged_site.post(name.format(key=key), {"run": 0, "cause": "wrong_op"})[0] == 404
+    assert judged_site.post(name.format(key=key), {"run": run, "cause": "wrong_op"})[0] == status
 
 
 def test_without_a_file_nothing_is_kept(sample_site: Site) -> None:

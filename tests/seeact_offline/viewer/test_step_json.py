@@ -1,4 +1,4 @@
-"""One step as it is looked at: what was really sent, and what is said where something cannot be had."""
+"""A step as JSON: what was really sent, what the row holds, and a sentence for each part that cannot be read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seeact_offline.dataset import open_split
 from seeact_offline.dataset.readers import ParquetFiles
 from seeact_offline.files.journal import Journal
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Request, Usage
+from seeact_offline.records import Completion, Request, StepKey, Usage
 from seeact_offline.viewer.run_data import open_data
 from seeact_offline.viewer.site import Site
 from seeact_offline.viewer.step_page import page_parts
@@ -32,13 +32,24 @@ def step_of(site: Site, place: int = 0) -> dict[str, Any]:
     return read_json(site, f"step/{read_json(site, 'index.json')['keys'][place]}.json")
 
 
-def copied(run: Path, to: Path, change: Change = lambda manifest: None) -> Path:
-    """The run with another manifest."""
-    shutil.copytree(run, to)
-    manifest = json.loads((to / "manifest.json").read_text())
-    change(manifest)
-    (to / "manifest.json").write_text(json.dumps(manifest))
-    return to
+def size_of(site: Site, name: str) -> tuple[int, int]:
+    found = site.get(name)
+    assert found is not None
+    return Image.open(io.BytesIO(found.content)).size
+
+
+@pytest.fixture
+def changed(sample_run: Path, tmp_path: Path) -> Callable[[Change], Path]:
+    """`changed(change)`: the run with another manifest."""
+
+    def copy(change: Change = lambda manifest: None) -> Path:
+        run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+        manifest = json.loads((run / "manifest.json").read_text())
+        change(manifest)
+        (run / "manifest.json").write_text(json.dumps(manifest))
+        return run
+
+    return copy
 
 
 class Listening:
@@ -47,10 +58,8 @@ class Listening:
     def __init__(self) -> None:
         self.heard: dict[tuple[str, int, int], Request] = {}
 
-    async def complete(self, request: Request) -> Any:
+    async def complete(self, request: Request) -> Completion:
         self.heard[request.key.action_uid, request.group, request.turn] = request
-        from seeact_offline.records import Completion
-
         return Completion("ELEMENT: A\nACTION: CLICK\nVALUE: None", Usage(calls=1))
 
     async def aclose(self) -> None:
@@ -62,39 +71,32 @@ def test_prompts_and_pictures_are_those_that_were_sent(grounding: str, tmp_path:
     """The model itself wrote down what it got."""
     model = Listening()
     run = so.evaluate(limit=1, grounding=grounding, model=model, ranker="bm25", ask_equal=True, out=tmp_path / "run")
-    site, n_checked = Site([run.path]), 0
-    for key in read_json(site, "index.json")["keys"]:
-        step = read_json(site, f"step/{key}.json")
+    site = Site([run.path])
+    steps = [step_of(site, place) for place in range(3)]
+    n_checked = 0
+    for step in steps:
         for group in step["runs"][0]["groups"]:
             for turn, prompt in enumerate(group["prompts"] or [], 1):
                 request = model.heard[step["action_uid"], group["group"], turn]
                 assert prompt == request.messages[-1].text
                 assert group["system"] == next((m.text for m in request.messages if m.role == "system"), None)
-                picture = request.messages[-1].picture
-                shown = group["images"][turn - 1]
+                picture, shown = request.messages[-1].picture, group["images"][turn - 1]
                 assert (picture is None) == (shown is None)
-                if picture is not None:
-                    found = site.get(shown)
-                    assert found is not None
-                    assert Image.open(io.BytesIO(found.content)).size == picture.size  # type: ignore[attr-defined]
+                assert picture is None or size_of(site, shown) == picture.size  # type: ignore[attr-defined]
                 n_checked += 1
-    assert n_checked >= len(model.heard) / 2
+    heard = sum(uid in {step["action_uid"] for step in steps} for uid, _, _ in model.heard)
+    assert n_checked >= heard / 2 > 0
 
 
-def test_a_final_round_is_put_together_too(sample_site: Site) -> None:
-    groups = [
-        group for place in range(5) for group in step_of(sample_site, place)["runs"][0]["groups"] if group["final"]
-    ]
-    assert groups
-    assert all(group["prompts"] for group in groups)
+def test_a_final_round_is_rebuilt_too_and_what_is_offered_has_a_label_each(sample_site: Site) -> None:
+    groups = [group for place in range(5) for group in step_of(sample_site, place)["runs"][0]["groups"]]
+    final = [group for group in groups if group["final"]]
+    assert final
+    assert all(group["prompts"] for group in final)
+    assert all(len(group["labels"]) == len(group["offered"]) for group in groups)
 
 
-def test_what_is_offered_has_a_label_each(sample_site: Site) -> None:
-    for group in step_of(sample_site)["runs"][0]["groups"]:
-        assert len(group["labels"]) == len(group["offered"])
-
-
-def test_the_right_ones_and_the_picks_stand_first(sample_site: Site) -> None:
+def test_the_right_elements_and_the_choices_stand_first_and_each_has_its_place_in_words(sample_site: Site) -> None:
     steps = [step_of(sample_site, place) for place in range(5)]
     step = next(one for one in steps if one["runs"][0]["outcome"] == "wrong_element")
     ids = [element["id"] for element in step["elements"]]
@@ -102,21 +104,20 @@ def test_the_right_ones_and_the_picks_stand_first(sample_site: Site) -> None:
     assert sorted(ids[:n]) == step["truth"]["positives"]
     assert ids[n] == step["runs"][0]["predicted"]["element_id"]
     assert len(set(ids)) == len(ids)
-
-
-def test_every_candidate_has_its_place_in_words(sample_site: Site) -> None:
-    for element in step_of(sample_site)["elements"]:
+    for element in step["elements"]:
         assert element["path"].partition(" > ")[0] == "html"
         assert element["path"].rpartition(" > ")[2].partition(":")[0] == element["tag"]
 
 
-def test_the_parts_of_a_picture_make_the_whole(sample_site: Site) -> None:
-    picture = step_of(sample_site)["picture"]
-    tops = [part["top"] for part in picture["parts"]]
-    assert tops == [0, *(part["top"] + part["height"] for part in picture["parts"])][: len(tops)]
-    assert sum(part["height"] for part in picture["parts"]) == picture["height"]
-    sizes = [Image.open(io.BytesIO(sample_site.get(part["src"]).content)).size for part in picture["parts"]]  # type: ignore[union-attr]
-    assert sizes == [(picture["width"], part["height"]) for part in picture["parts"]]
+def test_the_page_is_the_rows_and_its_parts_make_the_whole(sample_site: Site) -> None:
+    step = step_of(sample_site)
+    row = next(one for one in so.load_steps("sample", "cross_task") if one.action_uid == step["action_uid"])
+    assert row.screenshot is not None
+    picture, parts = step["picture"], step["picture"]["parts"]
+    assert ((picture["width"], picture["height"]), step["task"]) == (PagePicture(row.screenshot).size, row.task)
+    assert [part["top"] for part in parts] == [0, *(part["top"] + part["height"] for part in parts)][:-1]
+    assert sum(part["height"] for part in parts) == picture["height"]
+    assert [size_of(sample_site, part["src"]) for part in parts] == [(picture["width"], p["height"]) for p in parts]
 
 
 @pytest.mark.parametrize("height", [1, 2048, 2049, 7412, 40_000])
@@ -127,82 +128,60 @@ def test_no_part_is_taller_than_the_format_takes(height: int) -> None:
     assert boxes[-1].y1 == height
 
 
-# --- what cannot be had ---
+# --- what cannot be read ---
 
 
-def test_a_data_set_that_has_moved_leaves_all_but_pages(sample_run: Path, tmp_path: Path) -> None:
-    moved = copied(
-        sample_run, tmp_path / "run", lambda manifest: manifest["settings"].update(dataset="/no/such/folder")
-    )
-    here, there = step_of(Site([sample_run])), step_of(Site([moved]))
+def moved(manifest: dict[str, Any]) -> None:
+    manifest["settings"]["dataset"] = "/no/such/folder"
+
+
+def test_a_data_set_that_has_moved_leaves_all_but_pages(sample_run: Path, changed: Callable[[Change], Path]) -> None:
+    run = changed(moved)
+    here, there = step_of(Site([sample_run])), step_of(Site([run]))
     assert "'/no/such/folder': there is no such folder" in there["problems"][0]
     assert (there["picture"], there["history"]) == (None, [])
-    assert {name: there[name] for name in ("task", "website", "index", "n_actions")} == {
-        name: here[name] for name in ("task", "website", "index", "n_actions")
-    }
+    for name in ("task", "website", "index", "n_actions", "truth"):
+        assert there[name] == here[name]
     ours, theirs = (step["runs"][0] for step in (here, there))
-    assert {name: ours[name] for name in ours if name != "groups"} == {
-        name: theirs[name] for name in theirs if name != "groups"
-    }
-    assert [group["replies"] for group in theirs["groups"]] == [group["replies"] for group in ours["groups"]]
-    assert [group["prompts"] for group in theirs["groups"]] == [None] * len(theirs["groups"])
-    assert there["truth"] == here["truth"]
-
-
-def test_the_list_says_that_the_data_have_moved_and_names_the_tasks(sample_run: Path, tmp_path: Path) -> None:
-    moved = copied(
-        sample_run, tmp_path / "run", lambda manifest: manifest["settings"].update(dataset="/no/such/folder")
-    )
-    index = read_json(Site([moved]), "index.json")
+    for name in ours.keys() - {"groups"}:
+        assert ours[name] == theirs[name]
+    for mine, other in zip(ours["groups"], theirs["groups"], strict=True):
+        assert (other["replies"], other["prompts"]) == (mine["replies"], None)
+    index = read_json(Site([run]), "index.json")
     assert "cannot be shown" in index["runs"][0]["problems"][0]
     assert index["tasks"] == read_json(Site([sample_run]), "index.json")["tasks"]
+    assert step_of(Site([run], dataset="sample"))["picture"] is not None
 
 
-def test_other_rows_are_not_taken_for_the_runs(sample_run: Path, tmp_path: Path) -> None:
-    other = copied(
-        sample_run, tmp_path / "run", lambda manifest: manifest["settings"].update(dataset_fingerprint="0" * 16)
-    )
-    step = step_of(Site([other]))
+def test_other_rows_are_not_taken_for_the_runs(changed: Callable[[Change], Path]) -> None:
+    run = changed(lambda manifest: manifest["settings"].update(dataset_fingerprint="0" * 16))
+    step = step_of(Site([run]))
     assert step["picture"] is None
     assert "other rows" in step["problems"][0]
 
 
-def test_where_the_data_are_now_can_be_said(sample_run: Path, tmp_path: Path) -> None:
-    moved = copied(
-        sample_run, tmp_path / "run", lambda manifest: manifest["settings"].update(dataset="/no/such/folder")
-    )
-    assert step_of(Site([moved], dataset="sample"))["picture"] is not None
-
-
-def no_prompts(manifest: dict[str, Any]) -> None:
-    manifest["identity"]["prompts_digest"] = "0" * 64
-
-
-def old_version(manifest: dict[str, Any]) -> None:
-    manifest["packages"]["seeact-offline"] = "0.0.1"
-
-
-def imported(manifest: dict[str, Any]) -> None:
-    manifest["identity"]["imported"] = "uground"
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
-    [(no_prompts, "prompts_digest"), (old_version, "version 0.0.1"), (imported, "imported")],
+    [
+        (lambda manifest: manifest["identity"].update(prompts_digest="0" * 64), "prompts_digest"),
+        (lambda manifest: manifest["packages"].update({"seeact-offline": "0.0.1"}), "version 0.0.1"),
+        (lambda manifest: manifest["identity"].update(imported="uground"), "imported"),
+    ],
+    ids=["other prompts", "other version", "imported"],
 )
 def test_a_prompt_that_may_not_have_been_sent_is_not_shown(
-    change: Change, why: str, sample_run: Path, tmp_path: Path
+    change: Change, why: str, changed: Callable[[Change], Path]
 ) -> None:
-    step = step_of(Site([copied(sample_run, tmp_path / "run", change)]))
+    step = step_of(Site([changed(change)]))
     groups = step["runs"][0]["groups"]
     assert {(group["prompts"], group["system"]) for group in groups} == {(None, None)}
     assert {image for group in groups for image in group["images"]} == {None}
-    assert all(group["crop"] is not None for group in groups)
+    assert all(group["crop"] is not None and group["labels"] for group in groups)
     assert any(why in problem for problem in step["problems"])
 
 
-def test_a_group_that_offered_something_else_is_not_put_together(sample_run: Path, tmp_path: Path) -> None:
-    run = copied(sample_run, tmp_path / "run")
+def test_a_group_that_offered_something_else_is_not_rebuilt(changed: Callable[..., Path]) -> None:
+    run = changed()
     lines = [json.loads(line.text) for line in Journal(run / "predictions.jsonl").lines()]
     lines[0]["groups"][1]["offered"].reverse()
     (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -211,13 +190,13 @@ def test_a_group_that_offered_something_else_is_not_put_together(sample_run: Pat
     assert any("group 1 cannot be put together again" in problem for problem in step["problems"])
 
 
-def test_a_run_without_predictions_still_shows_its_scores(sample_run: Path, tmp_path: Path) -> None:
-    run = copied(sample_run, tmp_path / "run")
+def test_a_run_without_predictions_still_shows_its_scores(sample_run: Path, changed: Callable[..., Path]) -> None:
+    run = changed()
     (run / "predictions.jsonl").unlink()
     step, whole = step_of(Site([run])), step_of(Site([sample_run]))
-    assert (step["runs"][0]["ran"], step["runs"][0]["groups"]) == (False, [])
-    assert step["runs"][0]["predicted"] == {**whole["runs"][0]["predicted"], "point": None}
-    assert step["runs"][0]["outcome"] is not None
+    shown = step["runs"][0]
+    assert (shown["ran"], shown["groups"], shown["outcome"]) == (False, [], whole["runs"][0]["outcome"])
+    assert shown["predicted"] == {**whole["runs"][0]["predicted"], "point": None}
     assert any("does not keep the model's replies" in problem for problem in step["problems"])
 
 
@@ -226,13 +205,27 @@ def test_a_faulty_row_is_shown_with_its_fault(tmp_path: Path) -> None:
     rows[0]["cleaned_html"] = "<html"
     rows[1]["screenshot"] = {"bytes": b"no picture", "path": None}
     write_parquet(rows, tmp_path / "data" / "test_task-00000-of-00001.parquet")
-    run = so.evaluate(dataset=str(tmp_path), ranker="bm25", out=tmp_path / "run")
-    site = Site([run.path])
+    site = Site([so.evaluate(dataset=str(tmp_path), ranker="bm25", out=tmp_path / "run").path])
     steps = [step_of(site, place) for place in range(2)]
-    assert steps[0]["runs"][0]["failure"] == "bad_html"
-    assert steps[0]["picture"] is not None
-    assert steps[1]["picture"] is None
-    assert steps[1]["elements"][0]["path"]
+    assert (steps[0]["runs"][0]["failure"], steps[0]["picture"] is not None) == ("bad_html", True)
+    assert (steps[1]["picture"], bool(steps[1]["elements"][0]["path"])) == (None, True)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_scores_are_those_that_the_ranker_left_else_there_are_ranks_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
+    run = so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path
+    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / ("cache" if kept else "another")))
+    elements = step_of(Site([run]))["elements"]
+    scores = [one["score"] for one in elements]
+    ranked = sorted((one for one in elements if one["rank"] is not None), key=lambda one: one["rank"])
+    assert len(ranked) > 10
+    if kept:
+        assert [one["score"] for one in ranked] == sorted(scores, reverse=True)[: len(ranked)]
+    else:
+        assert set(scores) == {None}
 
 
 # --- runs side by side ---
@@ -240,16 +233,13 @@ def test_a_faulty_row_is_shown_with_its_fault(tmp_path: Path) -> None:
 
 def test_a_run_without_the_step_is_null(sample_run: Path, other_run: Path) -> None:
     site = Site([sample_run, other_run])
-    found = [step["runs"] for place in (0, -1) if (step := step_of(site, place))]
-    assert [run is None for run in found[0]] == [False, False]
-    assert [run is None for run in found[1]] == [False, True]
+    found = [[run is None for run in step_of(site, place)["runs"]] for place in (0, -1)]
+    assert found == [[False, False], [False, True]]
 
 
-def test_a_picture_of_both_runs_is_there_once(sample_run: Path, tmp_path: Path) -> None:
-    twin = copied(sample_run, tmp_path / "twin")
-    step = step_of(Site([sample_run, twin]))
-    ours, theirs = ([group["images"] for group in run["groups"]] for run in step["runs"])
-    assert ours == theirs
+def test_a_picture_of_both_runs_is_there_once(sample_run: Path, changed: Callable[..., Path]) -> None:
+    ours, theirs = step_of(Site([sample_run, changed()]))["runs"]
+    assert [group["images"] for group in ours["groups"]] == [group["images"] for group in theirs["groups"]]
 
 
 # --- one row of many ---
@@ -260,8 +250,7 @@ def test_only_one_row_group_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     path = tmp_path / "data" / "test_task-00000-of-00001.parquet"
     write_parquet(list(synthetic_rows(6, 2, 12, seed=1)), path)
-    table = pq.read_table(path)
-    pq.write_table(table, path, row_group_size=3)
+    pq.write_table(pq.read_table(path), path, row_group_size=3)
     split = open_split(str(tmp_path), "cross_task")
     settings = {"dataset": str(tmp_path), "split": "cross_task", "dataset_fingerprint": split.fingerprint}
     data, wanted = open_data(settings), {step.key: step for step in split.steps()}
@@ -274,38 +263,4 @@ def test_only_one_row_group_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert all(step is not None and step.cleaned_html == wanted[key].cleaned_html for key, step in found.items())
     assert [len(groups) for groups in read] == [1] * len(wanted)
     assert isinstance(split.sources[0], ParquetFiles)
-
-
-def test_a_step_that_the_data_lack_is_none(sample_run: Path) -> None:
-    from seeact_offline.records import StepKey
-
-    settings = json.loads((sample_run / "manifest.json").read_text())["settings"]
-    assert open_data(settings).step(StepKey("no", "such")) is None
-
-
-def test_the_page_is_the_rows(sample_site: Site) -> None:
-    step = step_of(sample_site)
-    row = next(one for one in so.load_steps("sample", "cross_task") if one.action_uid == step["action_uid"])
-    assert row.screenshot is not None
-    assert (step["picture"]["width"], step["picture"]["height"]) == PagePicture(row.screenshot).size
-    assert step["task"] == row.task
-
-
-def test_scores_are_those_that_the_ranker_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
-    site = Site([so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path])
-    elements = step_of(site)["elements"]
-    ranked = sorted((one for one in elements if one["rank"] is not None), key=lambda one: one["rank"])
-    assert len(ranked) > 10
-    scores = [one["score"] for one in elements]
-    assert None not in scores
-    assert [one["score"] for one in ranked] == sorted(scores, reverse=True)[: len(ranked)]
-
-
-def test_a_run_whose_scores_are_gone_shows_ranks_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
-    run = so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path
-    monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "another"))
-    elements = step_of(Site([run]))["elements"]
-    assert {one["score"] for one in elements} == {None}
-    assert any(one["rank"] is not None for one in elements)
+    assert data.step(StepKey("no", "such")) is None
