@@ -14,9 +14,9 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.records import OPERATIONS, Prediction, Truth
 from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.scoring.importers.reading import (
-    Line,
     SourceRow,
     SourceRows,
+    TextLine,
     box,
     is_finite,
     json_rows,
@@ -116,7 +116,7 @@ def _header(source: Source, line: str) -> list[str]:
         return []
 
 
-def _records(found: Sequence[Line], width: int) -> Iterator[tuple[Line, list[str]]]:
+def _records(found: Sequence[TextLine], width: int) -> Iterator[tuple[TextLine, list[str]]]:
     """Each row below the header with its first line, in order; without cells where it cannot be read.
 
     A quote that does not close makes one row of the lines up to the next such quote. Such a row is given up, and the next line

@@ -71,7 +71,7 @@ def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of,
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     number: int
     """The line's number, from 1."""
     text: str
@@ -81,13 +81,13 @@ class Line:
     is_utf8: bool
 
 
-def lines(source: Source) -> Iterator[Line]:
+def lines(source: Source) -> Iterator[TextLine]:
     """The lines that hold anything. Raises InputError for a file that cannot be read."""
     found = read_named(source.argument, source.path, largest=LARGE).split(b"\n")
     for number, line in enumerate(found, 1):
         if line.strip():
             words, is_utf8 = decoded(line)
-            yield Line(number, words, number == len(found), is_utf8)
+            yield TextLine(number, words, number == len(found), is_utf8)
 
 
 def decoded(content: bytes) -> tuple[str, bool]:
