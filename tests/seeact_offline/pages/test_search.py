@@ -43,24 +43,15 @@ def ids(body: str, kind: str, text: str, *candidates: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("tag", "attributes", "expected"),
     [
-        ("button", {}, "BUTTON"),
-        ("a", {}, "LINK"),
-        ("a", {"role": "button"}, "BUTTON"),
-        ("div", {"role": "Tab extra"}, "BUTTON"),
-        ("div", {"aria_role": "combobox"}, "SELECTBOX"),
-        ("div", {"role": "banner"}, ""),
-        ("a", {"role": "banner"}, "LINK"),
-        ("select", {}, "SELECTBOX"),
-        ("textarea", {"role": "combobox"}, "TEXTBOX"),
-        ("input", {}, "TEXTBOX"),
-        ("input", {"type": "text", "role": "combobox"}, "TEXTBOX"),
-        ("input", {"type": "SUBMIT"}, "BUTTON"),
-        ("input", {"type": "checkbox"}, "BUTTON"),
-        ("input", {"type": "hidden"}, ""),
-        ("input", {"type": "no-such"}, "TEXTBOX"),
-        ("span", {}, ""),
+        ("button", {}, "BUTTON"), ("a", {}, "LINK"), ("a", {"role": "button"}, "BUTTON"),
+        ("div", {"role": "Tab extra"}, "BUTTON"), ("div", {"aria_role": "combobox"}, "SELECTBOX"),
+        ("div", {"role": "banner"}, ""), ("a", {"role": "banner"}, "LINK"), ("select", {}, "SELECTBOX"),
+        ("textarea", {"role": "combobox"}, "TEXTBOX"), ("input", {}, "TEXTBOX"),
+        ("input", {"type": "text", "role": "combobox"}, "TEXTBOX"), ("input", {"type": "SUBMIT"}, "BUTTON"),
+        ("input", {"type": "checkbox"}, "BUTTON"), ("input", {"type": "hidden"}, ""),
+        ("input", {"type": "no-such"}, "TEXTBOX"), ("span", {}, ""),
     ],
-)
+)  # fmt: skip
 def test_an_element_has_the_type_of_its_tag_role_and_input_type(tag, attributes, expected) -> None:
     assert element_type(tag, attributes) == expected
 
@@ -68,106 +59,94 @@ def test_an_element_has_the_type_of_its_tag_role_and_input_type(tag, attributes,
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("BUTTON", "BUTTON"),
-        ("button (submit)", "BUTTON"),
-        ("INPUT FIELD", "TEXTBOX"),
-        ("Search bar", "TEXTBOX"),
-        ("text-box", "TEXTBOX"),
-        ("dropdown", "SELECTBOX"),
-        ("Drop-down list", "SELECTBOX"),
-        ("combo box", "SELECTBOX"),
-        ("icon", "BUTTON"),
-        ("check box", "BUTTON"),
-        ("radio button", "BUTTON"),
-        ("a link", "LINK"),
-        ("<a>", "LINK"),
-        ("BUTTON or LINK", ""),
-        ("thing", ""),
-        ("", ""),
-        ("**" * 1_000_000, ""),
+        ("BUTTON", "BUTTON"), ("button (submit)", "BUTTON"), ("INPUT FIELD", "TEXTBOX"), ("Search bar", "TEXTBOX"),
+        ("text-box", "TEXTBOX"), ("dropdown", "SELECTBOX"), ("Drop-down list", "SELECTBOX"),
+        ("combo box", "SELECTBOX"), ("icon", "BUTTON"), ("check box", "BUTTON"), ("radio button", "BUTTON"),
+        ("a link", "LINK"), ("<a>", "LINK"), ("BUTTON or LINK", ""), ("thing", ""), ("", ""), ("**" * 1_000_000, ""),
     ],
-)
+)  # fmt: skip
 def test_a_reply_names_a_type_in_many_words(written, expected) -> None:
     assert asked_type(written) == expected
 
 
-def test_the_type_asked_goes_before_others_with_the_same_text() -> None:
-    body = "<a #|1|><text>Go</text></a><button #|2|><text>Go</text></button><div #|3|><text>Go</text></div>"
-    assert ids(body, "BUTTON", "Go") == ("2",)
-    assert ids(body, "LINK", "Go") == ("1",)
+GO = "<text>Go</text>"
+FOUND = {
+    # the type asked goes before others with the same text; look-alikes and untyped elements are found without it
+    "the type asked": (f"<a #|1|>{GO}</a><button #|2|>{GO}</button><div #|3|>{GO}</div>", "BUTTON", "Go", "2"),
+    "another type asked": (f"<a #|1|>{GO}</a><button #|2|>{GO}</button><div #|3|>{GO}</div>", "LINK", "Go", "1"),
+    "look-alikes": (f"<a #|1|>{GO}</a><div #|2|>{GO}</div><input #|3| value=|Go|/>", "BUTTON", "Go", "1 2"),
+    "a text box is no button": ("<input #|1| placeholder=|Search|/>", "BUTTON", "Search", ""),
+    "a button is no text box": ("<button #|1|><text>Search</text></button>", "TEXTBOX", "Search", ""),
+    "an unknown type": (f"<a #|1|>{GO}</a><button #|2|>{GO}</button>", "gizmo", "Go", "1 2"),
+    "an option of a list": ("<select #|1|><option #|2|><text>S</text></option></select>", "SELECTBOX", "S", "1"),
+    # tiers
+    "a worse tier adds nothing": (
+        "<button #|1|><text>Search</text></button><button #|2|><text>search</text></button>", "BUTTON", "Search", "1",
+    ),
+    "words as wholes": ("<button #|1|><text>Cartography of the whole wide world</text></button>", "BUTTON", "cart", ""),
+    "a sign": ("<button #|1|><text>+</text></button><button #|2|><text>−</text></button>", "BUTTON", "+", "1"),
+    "a sign of full width": ("<button #|1|><text>+</text></button><button #|2|><text>−</text></button>", "BUTTON", "＋", "1"),
+    # nested matches
+    "a button and the words in it": (f"<li #|1|><button #|2|><span #|3|>{GO}</span></button></li>", "BUTTON", "Go", "2"),
+    "a typed match between others": (f"<li #|1|><button #|2|><span #|3|>{GO}</span></button></li>", "gizmo", "Go", "2"),
+    "a look-alike between others": (f"<li #|1|><button #|2|><span #|3|>{GO}</span></button></li>", "LINK", "Go", "2"),
+    "of untyped ones the inner": (f"<div #|1|><div #|2|>{GO}</div></div>", "BUTTON", "Go", "2"),
+    "the shorter text": (
+        "<div #|1|><h3 #|2|><text>Deluxe room sea view</text></h3><p #|3|><text>two beds</text></p></div>",
+        "BUTTON", "deluxe room", "2",
+    ),
+    "side by side, in document order": (
+        "".join(f"<li><button #|{n}|>{GO}</button></li>" for n in range(60, 0, -1)),
+        "BUTTON", "Go", " ".join(str(n) for n in range(60, 0, -1)),
+    ),
+    "one id twice": (f"<button #|1|>{GO}</button>" * 2, "BUTTON", "Go", "1"),
+    # what may come
+    "an empty text": ("<button #|1|/><button #|2|><text> </text></button>", "BUTTON", "", ""),
+    "white space": ("<button #|1|/><button #|2|><text> </text></button>", "BUTTON", "   \n", ""),
+    "a no-break space": ("<button #|1|/><button #|2|><text> </text></button>", "BUTTON", "\u00a0", ""),
+    "markup": (f"<button #|1|><text>{escape('<b>Go</b> & come')}</text></button>", "BUTTON", "<b>Go</b> & come", "1"),
+    "a huge text on the page": (f"<button #|1|><text>{'word ' * 100_000}</text></button>", "BUTTON", "word " * 5000, "1"),
+}  # fmt: skip
 
 
-def test_without_the_type_asked_look_alikes_and_untyped_elements_are_found() -> None:
-    body = "<a #|1|><text>Go</text></a><div #|2|><text>Go</text></div><input #|3| value=|Go|/>"
-    assert ids(body, "BUTTON", "Go") == ("1", "2")
-
-
-def test_a_button_is_never_a_text_box() -> None:
-    assert ids("<input #|1| placeholder=|Search|/>", "BUTTON", "Search") == ()
-    assert ids("<button #|1|><text>Search</text></button>", "TEXTBOX", "Search") == ()
-
-
-def test_an_unknown_type_finds_any_type() -> None:
-    body = "<a #|1|><text>Go</text></a><button #|2|><text>Go</text></button>"
-    assert ids(body, "gizmo", "Go") == ("1", "2")
+@pytest.mark.parametrize(("body", "kind", "text", "expected"), FOUND.values(), ids=FOUND)
+def test_a_type_and_a_text_lead_to_elements(body: str, kind: str, text: str, expected: str) -> None:
+    assert ids(body, kind, text) == tuple(expected.split())
 
 
 # --- texts ---
 
 
-@pytest.mark.parametrize("attribute", ["alt", "aria_label", "aria-label", "placeholder", "value", "title"])
-def test_an_attribute_is_a_text(attribute) -> None:
-    assert texts(f"<input #|1| {attribute}=| To  do |/>", "1") == ("To do",)
+SHOWN = {
+    **{
+        f"{attribute} of an input": (f"<input #|1| {attribute}=| To  do |/>", "To do")
+        for attribute in ("alt", "aria_label", "aria-label", "placeholder", "value", "title")
+    },
+    "own and inner words": ("<label #|1|><text>Spanish</text><em><text>2</text></em></label>", "Spanish|Spanish 2"),
+    "a picture in it": ("<a #|1|><img alt=|Home|/><text>page</text></a>", "page|Home page"),
+    "a label around": ("<label><text>From</text><input #|1|/></label>", "From"),
+    "a label before": ("<label><span><text>From</text></span></label><input #|1|/>", "From"),
+    "a label after a box": ("<input type=|checkbox| value=|on| #|1|/><label><text>From</text></label>", "From"),
+    "a label's for": ("<p><label for=|f|><text>From</text></label></p><p><input id=|f| #|1|/></p>", "From"),
+    "labelledby": ("<b id=|n|><text>From</text></b><p><input aria_labelledby=|n| #|1|/></p>", "From"),
+    "labelledby with a hyphen": (
+        "<b id=|n|><text>From</text></b><p><input aria-labelledby=|n| #|1|/></p><label><text>To</text></label>", "From",
+    ),
+    "a label around a list": (
+        "<label><text>Size</text><select #|1|><option><text>S</text></option></select></label>", "S|Size",
+    ),
+    "a label of another field": ("<label><text>From</text><input/></label><input #|1|/>", ""),
+    "a list, by its selected option first": (
+        "<select #|1|><option><text>S</text></option><option #|2| option_selected=|true|><text>M</text></option></select>", "M|S",
+    ),
+    "the value of a box": ("<input #|1| type=|checkbox| value=|on| input_value=|on|/>", ""),
+    "a large element": (f"<div #|1|><text>Menu</text><p><text>{'word ' * 60}</text></p></div>", "Menu"),
+}  # fmt: skip
 
 
-def test_own_and_inner_words_are_texts() -> None:
-    assert texts("<label #|1|><text>Spanish</text><em><text>2</text></em></label>", "1") == ("Spanish", "Spanish 2")
-
-
-def test_what_a_picture_says_is_a_text_of_what_holds_it() -> None:
-    assert texts("<a #|1|><img alt=|Home|/><text>page</text></a>", "1") == ("page", "Home page")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "<label><text>From</text><input #|1|/></label>",
-        "<label><span><text>From</text></span></label><input #|1|/>",
-        "<input type=|checkbox| value=|on| #|1|/><label><text>From</text></label>",
-        "<p><label for=|f|><text>From</text></label></p><p><input id=|f| #|1|/></p>",
-        "<b id=|n|><text>From</text></b><p><input aria_labelledby=|n| #|1|/></p>",
-        "<b id=|n|><text>From</text></b><p><input aria-labelledby=|n| #|1|/></p><label><text>To</text></label>",
-    ],
-    ids=["around", "before", "after a box", "for", "labelledby", "hyphen"],
-)
-def test_a_label_is_a_text_of_its_field(body) -> None:
-    assert texts(body, "1") == ("From",)
-
-
-def test_a_label_around_a_list_says_nothing_of_its_options() -> None:
-    body = "<label><text>Size</text><select #|1|><option><text>S</text></option></select></label>"
-    assert texts(body, "1") == ("S", "Size")
-
-
-def test_a_label_names_one_field_only() -> None:
-    body = "<label><text>From</text><input/></label><input #|1|/>"
-    assert texts(body, "1") == ()
-
-
-def test_a_list_is_found_by_what_it_shows_and_by_its_options() -> None:
-    body = "<select #|1|><option><text>S</text></option><option #|2| option_selected=|true|><text>M</text></option></select>"
-    assert texts(body, "1") == ("M", "S")
-    assert ids(body, "SELECTBOX", "S") == ("1",)
-    assert ids(body, "gizmo", "M") == ("1",)
-
-
-def test_the_value_of_a_box_is_no_text() -> None:
-    assert texts("<input #|1| type=|checkbox| value=|on| input_value=|on|/>", "1") == ()
-
-
-def test_of_a_large_element_only_its_own_words_are_text() -> None:
-    body = f"<div #|1|><text>Menu</text><p><text>{'word ' * 60}</text></p></div>"
-    assert texts(body, "1") == ("Menu",)
+@pytest.mark.parametrize(("body", "expected"), SHOWN.values(), ids=SHOWN)
+def test_an_element_has_the_texts_on_it_in_it_and_beside_it(body: str, expected: str) -> None:
+    assert texts(body, "1") == tuple(filter(None, expected.split("|")))
 
 
 # --- tiers ---
@@ -192,53 +171,25 @@ def test_the_first_tier_that_finds_something_counts(written, tier) -> None:
     assert (found.tier, found.ids) == (tier, ("1",) if tier else ())
 
 
-def test_a_worse_tier_adds_nothing_to_a_better_one() -> None:
-    body = "<button #|1|><text>Search</text></button><button #|2|><text>search</text></button>"
-    assert ids(body, "BUTTON", "Search") == ("1",)
-
-
 @pytest.mark.parametrize(
     ("asked", "other"),
     [
-        ("Select all", "Deselect all"),
-        ("Deselect all", "Select all"),
-        ("Select all", "De-select all"),
-        ("De-select all", "Select all"),
-        ("Select all checkbox", "Deselect all"),
-        ("Select all", "All departments"),
-        ("Select account", "Delete account"),
-        ("Link account", "Delete account"),
-        ("Toggle dark theme", "Remove dark theme"),
-        ("Check all", "Uncheck all"),
-        ("Unsubscribe", "Subscribe"),
-        ("Show all reviews", "Hide all reviews"),
-        ("Enable notifications", "Disable notifications"),
-        ("Increase quantity", "Decrease quantity"),
-        ("Expand all sections", "Collapse all sections"),
-        ("Log in with your email address", "Log out with your email address"),
-        ("Check in date", "Check out date"),
-        ("Minimum price", "Maximum price"),
-        ("Women's shoes", "Men's shoes"),
-        ("Employer", "Employee"),
-        ("Accept cookies", "Don't accept cookies"),
-        ("No smoking", "Smoking"),
-        ("Sort by price low to high", "Sort by price high to low"),
-        ("Tuesday", "Thursday"),
-        ("10:00 AM", "10:00 PM"),
-        ("10:00 AM EST", "10:00 AM EDT"),
-        ("April 13", "April 14"),
-        ("1st floor", "2nd floor"),
-        ("Part II", "Part III"),
-        ("Size XL", "Size XXL"),
-        ("Size 9", "Size 9.5"),
-        ("$1,199.00", "$1,299.00"),
-        ("$199.00", "$1,199.00"),
-        ("Room 1", "Room 2"),
-        ("Room 1...", "Room 10"),
-        ("Gate A", "Gate B"),
+        ("Select all", "Deselect all"), ("Deselect all", "Select all"),
+        ("Select all", "De-select all"), ("De-select all", "Select all"), ("Select all checkbox", "Deselect all"),
+        ("Select all", "All departments"), ("Select account", "Delete account"), ("Link account", "Delete account"),
+        ("Toggle dark theme", "Remove dark theme"), ("Check all", "Uncheck all"), ("Unsubscribe", "Subscribe"),
+        ("Show all reviews", "Hide all reviews"), ("Enable notifications", "Disable notifications"),
+        ("Increase quantity", "Decrease quantity"), ("Expand all sections", "Collapse all sections"),
+        ("Log in with your email address", "Log out with your email address"), ("Check in date", "Check out date"),
+        ("Minimum price", "Maximum price"), ("Women's shoes", "Men's shoes"), ("Employer", "Employee"),
+        ("Accept cookies", "Don't accept cookies"), ("No smoking", "Smoking"),
+        ("Sort by price low to high", "Sort by price high to low"), ("Tuesday", "Thursday"), ("10:00 AM", "10:00 PM"),
+        ("10:00 AM EST", "10:00 AM EDT"), ("April 13", "April 14"), ("1st floor", "2nd floor"),
+        ("Part II", "Part III"), ("Size XL", "Size XXL"), ("Size 9", "Size 9.5"), ("$1,199.00", "$1,299.00"),
+        ("$199.00", "$1,199.00"), ("Room 1", "Room 2"), ("Room 1...", "Room 10"), ("Gate A", "Gate B"),
         ("10203", "10204"),
     ],
-)
+)  # fmt: skip
 def test_an_opposite_or_another_number_is_never_found(asked, other) -> None:
     assert ids(f"<button #|1|><text>{other}</text></button>", "gizmo", asked) == ()
 
@@ -246,41 +197,26 @@ def test_an_opposite_or_another_number_is_never_found(asked, other) -> None:
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        ("Select account", "Account"),
-        ("Select account", "Select an account"),
-        ("Select the Size dropdown", "Size"),
-        ("Checkbox labeled Free parking", "Free parking (82)"),
-        ("Sign up", "Don't have an account? Sign up"),
-        ("Sign up", "Signup"),
-        ("E-mail adress", "Email address"),
-        ("Add to the cart", "Add to cart"),
-        ("Serach flights", "Search flights"),
-        ("Organise trip", "Organize trip"),
-        ("Recieve 2 offers", "Receive 2 offers"),
-        ("$1,199", "$1,199.00"),
-        ("10:00AM", "10:00 a.m."),
-        ("April 1", "April 1, 2024"),
-        ("Non-refundable", "Nonrefundable"),
+        ("Select account", "Account"), ("Select account", "Select an account"),
+        ("Select the Size dropdown", "Size"), ("Checkbox labeled Free parking", "Free parking (82)"),
+        ("Sign up", "Don't have an account? Sign up"), ("Sign up", "Signup"), ("E-mail adress", "Email address"),
+        ("Add to the cart", "Add to cart"), ("Serach flights", "Search flights"), ("Organise trip", "Organize trip"),
+        ("Recieve 2 offers", "Receive 2 offers"), ("$1,199", "$1,199.00"), ("10:00AM", "10:00 a.m."),
+        ("April 1", "April 1, 2024"), ("Non-refundable", "Nonrefundable"),
     ],
-)
+)  # fmt: skip
 def test_a_description_or_a_typing_error_hides_nothing(asked, text) -> None:
     assert ids(f"<button #|1|><text>{text}</text></button>", "gizmo", asked) == ("1",)
 
 
-def test_words_are_contained_as_wholes() -> None:
-    assert ids("<button #|1|><text>Cartography of the whole wide world</text></button>", "BUTTON", "cart") == ()
+def test_a_text_is_cut_at_a_thousand_characters() -> None:
+    assert len(collapsed("x" * 5000)) == 1000
 
 
 def test_the_threshold_decides_what_is_similar() -> None:
     body = "<button #|1|><text>Add to cart</text></button>"
     assert search(body, threshold=95.0).find("BUTTON", "Ad to carrt").ids == ()
     assert search(body, threshold=50.0).find("BUTTON", "Ad to carrt").ids == ("1",)
-
-
-def test_signs_alone_are_told_apart() -> None:
-    body = "<button #|1|><text>+</text></button><button #|2|><text>\u2212</text></button>"
-    assert ids(body, "BUTTON", "+") == ("1",)
-    assert ids(body, "BUTTON", "\uff0b") == ("1",)
 
 
 def test_marks_of_other_scripts_part_no_words() -> None:
@@ -301,32 +237,6 @@ def test_what_is_no_candidate_is_not_found() -> None:
 
 def test_words_of_what_is_no_candidate_count_for_what_holds_it() -> None:
     assert ids("<button #|1|><span #|2|><text>Go</text></span></button>", "BUTTON", "Go", "1") == ("1",)
-
-
-def test_a_button_and_the_words_in_it_are_one_match() -> None:
-    body = "<li #|1|><button #|2|><span #|3|><text>Go</text></span></button></li>"
-    assert ids(body, "BUTTON", "Go") == ("2",)
-    assert ids(body, "gizmo", "Go") == ("2",)
-    assert ids(body, "LINK", "Go") == ("2",)
-
-
-def test_of_untyped_nested_matches_the_inner_one_is_kept() -> None:
-    assert ids("<div #|1|><div #|2|><text>Go</text></div></div>", "BUTTON", "Go") == ("2",)
-
-
-def test_of_nested_matches_the_shorter_text_is_kept() -> None:
-    body = "<div #|1|><h3 #|2|><text>Deluxe room sea view</text></h3><p #|3|><text>two beds</text></p></div>"
-    assert ids(body, "BUTTON", "deluxe room") == ("2",)
-
-
-def test_matches_side_by_side_are_all_kept_in_document_order() -> None:
-    body = "".join(f"<li><button #|{n}|><text>Choose</text></button></li>" for n in range(60, 0, -1))
-    assert ids(body, "BUTTON", "Choose") == tuple(str(n) for n in range(60, 0, -1))
-
-
-def test_elements_that_share_an_id_are_one_match() -> None:
-    body = "<button #|1|><text>Go</text></button>" * 2
-    assert ids(body, "BUTTON", "Go") == ("1",)
 
 
 # --- what can be seen ---
@@ -371,26 +281,11 @@ def test_what_a_model_says_leads_where_a_person_would_point(case: Case) -> None:
 # --- what may come ---
 
 
-@pytest.mark.parametrize("written", ["", "   \n", "\u00a0"])
-def test_an_empty_text_finds_nothing(written) -> None:
-    assert ids("<button #|1|/><button #|2|><text> </text></button>", "BUTTON", written) == ()
-
-
-def test_markup_in_a_text_is_a_text() -> None:
-    body = f"<button #|1|><text>{escape('<b>Go</b> & come')}</text></button>"
-    assert ids(body, "BUTTON", "<b>Go</b> & come") == ("1",)
-
-
 @pytest.mark.parametrize("written", ["word " * 400_000, "x" * 2_000_000, "\u00e9" * 2_000_000, " " * 2_000_000])
 def test_a_huge_text_costs_little(written) -> None:
     began = time.perf_counter()
     assert ids("<button #|1|><text>Go</text></button>", "BUTTON", written) == ()
     assert time.perf_counter() - began < 1
-
-
-def test_a_huge_text_on_the_page_is_found_by_its_beginning() -> None:
-    assert ids(f"<button #|1|><text>{'word ' * 100_000}</text></button>", "BUTTON", "word " * 5000) == ("1",)
-    assert len(collapsed("x" * 5000)) == 1000
 
 
 @pytest.mark.parametrize(
