@@ -1,4 +1,4 @@
-"""`cache`: what is kept of paid replies, so that no run pays for them again."""
+"""`cache`: lists, prunes and clears stored replies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.files.places import cache_folder
-from seeact_offline.files.store import Store, StoreSummary
+from seeact_offline.files.store import Store
 from seeact_offline.files.table import Table
 from seeact_offline.runs.model_settings import REPLIES
 
@@ -18,15 +18,15 @@ DAYS = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "prune", "clear"), help="what to do with the replies kept")
+    parser.add_argument("action", choices=("list", "prune", "clear"), help="operation on the stored replies")
     parser.add_argument(
-        "--cache", type=Path, metavar="DIR", help="the folder that holds them (default: the one in your cache folder)"
+        "--cache", type=Path, metavar="DIR", help="folder that stores them (default: the one in your cache folder)"
     )
     parser.add_argument(
         "--days", type=options.count, default=DAYS, metavar="N",
-        help="prune: drop those not used for so many days (default: %(default)s)",
+        help="prune: drop replies unused for N days (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--model", metavar="NAME", help="only replies of this model")
+    parser.add_argument("--model", metavar="NAME", help="use only replies of this model")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,7 +38,10 @@ def run(args: argparse.Namespace) -> int:
         if store.remark:
             note(store.remark)
         if args.action == "list":
-            say(_listed(path, [one for one in store.summaries() if args.model in (None, one.about)]))
+            found = [one for one in store.summaries() if args.model in (None, one.about)]
+            rows = [(s.about or "not known", s.texts, f"{s.characters / 1e6:.1f}", s.first, s.used) for s in found]
+            table = Table(header=("model", "replies", "MB", "first", "last used"), rows=rows)
+            say(f"{path}\n\n{table.markdown()}")
         else:
             today = datetime.now(UTC).date()
             oldest = date.fromordinal(max(1, today.toordinal() - args.days)).isoformat()
@@ -48,9 +51,3 @@ def run(args: argparse.Namespace) -> int:
         for damaged in path.parent.glob(f"{path.name}.damaged-*"):
             damaged.unlink()
     return 0
-
-
-def _listed(path: Path, held: list[StoreSummary]) -> str:
-    rows = [(one.about or "not known", one.texts, f"{one.characters / 1e6:.1f}", one.first, one.used) for one in held]
-    table = Table(header=("model", "replies", "MB", "first", "last used"), rows=rows)
-    return f"{path}\n\n{table.markdown()}"

@@ -1,4 +1,4 @@
-"""`import-prompts`: a prompt pack from a checkout of the authors' repository, without executing it."""
+"""`import-prompts`: builds a prompt pack from a checkout of the authors' repository, without running its code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from seeact_offline.prompt_import import import_prompts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "checkout", type=Path, metavar="PATH", help="folder of the checkout (it holds src/data_utils/prompts.py)"
+        "checkout", type=Path, metavar="PATH", help="folder of the checkout, with src/data_utils/prompts.py"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("prompts-imported"), metavar="DIR", help="the new pack (default: %(default)s)"
+        "--out",
+        type=Path,
+        default=Path("prompts-imported"),
+        metavar="DIR",
+        help="folder of the new pack (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""`lint-data`: what is wrong with a data set, by fault and split, and row by row."""
+"""`lint-data`: lists the faults of a data set by name and split, and row by row."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from seeact_offline.scoring.report import counted
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
     options.each_split(parser)
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="per-row findings as JSONL (rows without a fault are left out)"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit 1 when any row has a fault")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="JSONL file of findings, a line a faulty row")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 if any row has a fault")
 
 
 def run(args: argparse.Namespace) -> int:

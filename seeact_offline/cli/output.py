@@ -1,4 +1,4 @@
-"""What reaches the terminal. Page text and model text are untrusted: neither control characters nor secrets pass."""
+"""Output to the terminal. Page text and model text are untrusted: control characters and secrets are replaced."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, TextIO, cast
 from seeact_offline.files.markdown import printable
 
 LONGEST_ERROR = 2000
-"""Characters of an error: names and values in it may be of any length."""
+"""Largest error in characters: its names and values may have any length."""
 
 
 class LastingStream:
     """A standard stream that outlives its reader: once it cannot be written (a closed pipe, a full disk), text is dropped.
 
-    A run is worth more than what it prints, so printing never ends it.
+    A run is worth more than its output, so printing never ends it.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -47,7 +47,7 @@ class LastingStream:
     def _give_up(self, error: OSError) -> None:
         self.error = error
         with suppress(OSError, ValueError):
-            # what is still in the stream's buffer must not raise again when the interpreter flushes it at its end
+            # the stream's buffer must not raise again when the interpreter flushes it at exit
             devnull = os.open(os.devnull, os.O_WRONLY)
             os.dup2(devnull, self._stream.fileno())
             os.close(devnull)
@@ -55,7 +55,7 @@ class LastingStream:
 
 @contextmanager
 def lasting_output() -> Iterator[None]:
-    """Makes standard output and standard error lasting inside. Says at the end that output was lost, unless its reader left."""
+    """Makes the standard streams lasting inside. Reports lost output at the end, unless its reader has left."""
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         # a stream that was closed before we began is None
@@ -72,17 +72,17 @@ def lasting_output() -> Iterator[None]:
 
 
 def say(text: str = "") -> None:
-    """One piece of output on standard output."""
+    """Prints text to standard output."""
     print(printable(text))
 
 
 def note(text: str) -> None:
-    """One remark on standard error."""
+    """Prints a remark to standard error."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
 def fail(text: str) -> int:
-    """An error in one sentence on standard error, without its middle where it is long; returns the exit status 2."""
+    """Prints an error in one sentence to standard error, a long one without its middle; returns the exit status 2."""
     # secrets first: half of one would not be recognised
     said = " ".join(printable(text).split())
     half = LONGEST_ERROR // 2

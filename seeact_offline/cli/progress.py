@@ -1,4 +1,4 @@
-"""How far a run is: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tally:
     successes: float = 0.0
     failed: int = 0
     asks_elements: bool = True
-    # False in runs that score the operation alone
+    """False in runs that score only the operation."""
     usage: Usage = field(default_factory=Usage)
 
     def add(self, prediction: Prediction, score: StepScore) -> None:
@@ -57,7 +57,7 @@ class Tally:
 
 
 class StepProgress:
-    """Counts steps. A context manager; `resumed` steps are there from the start and do not count towards the rate."""
+    """Counts steps; a context manager. Resumed steps do not count towards the rate."""
 
     def __init__(self, total: int, label: str, unit: str = "steps") -> None:
         self._total = total
@@ -65,9 +65,9 @@ class StepProgress:
         self._unit = unit
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._began = self._spoke = time.monotonic()
-        self._done = self._fresh = self._told = 0
-        # steps done, those of them that are not resumed, and how many were done when the last line was written
+        self._began = self._last_line_s = time.monotonic()
+        # steps done, those not resumed, and those done when the last line was written
+        self._done = self._fresh = self._printed = 0
         self._figures = ""
 
     def __enter__(self) -> Self:
@@ -82,29 +82,29 @@ class StepProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._fresh and self._told < self._done:
+        elif self._fresh and self._printed < self._done:
             self._line()
 
     def advance(self, figures: str, resumed: bool = False) -> None:
-        """One more step is done; `figures` say how it has gone so far."""
+        """Counts one more step and shows the `figures` so far."""
         self._figures = figures
         self._done += 1
         self._fresh += not resumed
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, advance=1, rate=f"{self._rate():.1f}/s", left=self._left(), figures=figures)
-        elif not resumed and time.monotonic() - self._spoke > LINE_EVERY_S:
+        elif not resumed and time.monotonic() - self._last_line_s > LINE_EVERY_S:
             self._line()
 
     def _rate(self) -> float:
         return self._fresh / max(time.monotonic() - self._began, 1e-9)
 
     def _left(self) -> str:
-        """How long the rest takes at this rate; empty before there is one."""
+        """Returns the time left at this rate; empty without a rate."""
         rate = self._rate()
         return f"{duration((self._total - self._done) / rate)} left" if rate else ""
 
     def _line(self) -> None:
-        self._spoke, self._told = time.monotonic(), self._done
+        self._last_line_s, self._printed = time.monotonic(), self._done
         rate, left = f"{self._rate():.1f}/s", self._left() or "0 s left"
         note(f"{self._label}: {self._done}/{self._total} {self._unit}  {rate}  {left}  {self._figures}".rstrip())
 
@@ -139,7 +139,7 @@ class TerminalWatch(Watch):
 
 
 def duration(seconds: float) -> str:
-    """As people say it: `8 s`, `2 min 05 s`, `3 h 12 min`."""
+    """Formats a duration: `8 s`, `2 min 05 s`, `3 h 12 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -149,8 +149,8 @@ def duration(seconds: float) -> str:
 
 
 def fitting_bar(console: Console | None = None) -> Progress:
-    """A live line that never wraps: in a narrow terminal the bar goes first, then the figures, then the label; count, rate and
-    time left stay. `console`: standard error unless given."""
+    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures, then the label; count, rate and time
+    left stay. `console`: default standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -174,7 +174,7 @@ def fitting_bar(console: Console | None = None) -> Progress:
         widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(said[name]) for name in said}}
         kept = [name for name in columns if name == "bar" or widths[name]]
         for least in ("bar", "figures", "label"):
-            # a space between two columns, and one at the end, where some terminals would wrap
+            # a space after each column: some terminals wrap in the last one
             if least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
                 kept.remove(least)
         if "bar" in kept:
