@@ -101,6 +101,10 @@ def compare_runs(
     _check(runs, by, detect)
     keys = _shared_keys(runs, intersect)
     table = _Table.of(runs, keys)
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        if run.identity:
+            alike.setdefault(run.identity, []).append(run.name)
     return Comparison(
         protocol=runs[0].protocol,
         runs=table.names,
@@ -118,7 +122,7 @@ def compare_runs(
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
-        repeats=tuple(one for alike in _repeated(runs) for one in _repeats(table, alike)),
+        repeats=tuple(one for names in alike.values() if len(names) > 1 for one in _repeats(table, names)),
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
@@ -291,15 +295,6 @@ def _cell(label: str, table: _Table, seed: int) -> BreakdownRow:
 
 
 # --- repeats ---
-
-
-def _repeated(runs: Sequence[ScoredRun]) -> list[list[str]]:
-    """Names of runs that repeat each other, two or more each."""
-    alike: dict[str, list[str]] = {}
-    for run in runs:
-        if run.identity:
-            alike.setdefault(run.identity, []).append(run.name)
-    return [names for names in alike.values() if len(names) > 1]
 
 
 def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:

@@ -130,55 +130,27 @@ RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "
 # --- special cases ---
 
 
-def _has_unknown_op(prediction: Prediction, truth: Truth) -> bool:
-    return prediction.op not in OPERATIONS
-
-
-def _lacks_value(prediction: Prediction, truth: Truth) -> bool:
-    return prediction.op in ("TYPE", "SELECT") and not prediction.value
-
-
-def _names_no_place(prediction: Prediction, truth: Truth) -> bool:
-    return prediction.element_id is None and prediction.point is None
-
-
-def _picks_nothing(prediction: Prediction, truth: Truth) -> bool:
-    return prediction.element_id is None
-
-
-def _is_not_ranked(prediction: Prediction, truth: Truth) -> bool:
-    return bool(prediction.ranked and truth.positives) and truth.positives.isdisjoint(prediction.ranked)
-
-
-def _has_no_box(prediction: Prediction, truth: Truth) -> bool:
-    return bool(truth.positives) and (truth.picture_size is None or not truth.boxes)
-
-
-def _has_no_positive(prediction: Prediction, truth: Truth) -> bool:
-    return not truth.positives
-
-
-def _has_quoted_value(prediction: Prediction, truth: Truth) -> bool:
-    right = by_recorded_name(truth)
-    return right.op != "CLICK" and any(mark in right.value for mark in '"\n\r')
-
-
 CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
-    "unknown_op": _has_unknown_op,
-    "missing_value": _lacks_value,
-    "no_place": _names_no_place,
-    "no_pick": _picks_nothing,
-    "positive_not_ranked": _is_not_ranked,
-    "no_box": _has_no_box,
-    "no_positive": _has_no_positive,
-    "quoted_value": _has_quoted_value,
+    # the predicted operation is none of OPERATIONS
+    "unknown_op": lambda said, truth: said.op not in OPERATIONS,
+    # a TYPE or SELECT is predicted without value
+    "missing_value": lambda said, truth: said.op in ("TYPE", "SELECT") and not said.value,
+    # the answer names neither an element nor a point
+    "no_place": lambda said, truth: said.element_id is None and said.point is None,
+    "no_pick": lambda said, truth: said.element_id is None,
+    # there are positives and ranks, and none of the positives is ranked
+    "positive_not_ranked": lambda said, truth: (
+        bool(said.ranked and truth.positives) and truth.positives.isdisjoint(said.ranked)
+    ),
+    # there are positives, and no picture, or none of them has a box
+    "no_box": lambda said, truth: bool(truth.positives) and (truth.picture_size is None or not truth.boxes),
+    "no_positive": lambda said, truth: not truth.positives,
+    # the right value of a TYPE or SELECT holds a double quote or a line break, so it cannot stand between quotes
+    "quoted_value": lambda said, truth: (
+        (right := by_recorded_name(truth)).op != "CLICK" and any(mark in right.value for mark in '"\n\r')
+    ),
 }
-"""The cases in which a step earns by a rule of its own, by the rule's field, in the order in which the rules apply.
-
-`unknown_op`: the predicted operation is none of OPERATIONS. `missing_value`: a TYPE or SELECT is predicted without value.
-`no_place`: the answer names neither an element nor a point. `no_pick`: it names no element. `positive_not_ranked`: there are
-positives and ranks, and none of the positives is ranked. `no_box`: there are positives, and no picture, or none of them has a box.
-`quoted_value`: the right value, of a TYPE or SELECT, holds a double quote or a line break, so it cannot stand between quotes."""
+"""The cases in which a step earns by a rule of its own, by the rule's field, in the order in which the rules apply."""
 
 
 def scored_as_answered(answer: Credit) -> Credit:
@@ -267,7 +239,7 @@ def _clicks(prediction: Prediction, truth: Truth, is_own: bool, kinship: Kinship
     return element is not None and bool(truth.boxes) and (is_own or element in truth.kin.get(kinship, ()))
 
 
-# --- what of the operation is compared ---
+# --- the parts of the operation that are compared ---
 
 
 def as_annotated(truth: Truth) -> Operation:
