@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from seeact_offline.files.extensions import load_named
+from seeact_offline.files.extensions import entry_point_names, load_named
 from seeact_offline.models import builtin, hf, openai, replay
 from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ModelClient
@@ -113,7 +113,7 @@ def find_model(spec: Any) -> ModelSource:
         first, rest = in_file["extension"], in_file["rest"] or ""
     found = None if first in PROVIDERS else load_named(first, ENTRY_POINTS, "model")
     if found is None:
-        known = ", ".join(PROVIDERS)
+        known = ", ".join([*PROVIDERS, *entry_point_names(ENTRY_POINTS)])
         wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical, or FILE.py:NAME"
         raise ModelSpecError("model", wanted, repr(spec))
     if isinstance(found.value, Provider):
