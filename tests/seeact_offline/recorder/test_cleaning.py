@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,38 +42,33 @@ def tags(*body: Node) -> str:
     return shown(root).removeprefix("html(body").removesuffix(")").removeprefix("(").removesuffix(")")
 
 
-def test_scripts_and_what_the_browser_does_not_lay_out_are_dropped() -> None:
-    assert tags(el("script", "x"), el("style", "y"), el("p", "gone", box=None), el("p", "stays")) == 'p("stays")'
+def hidden() -> Node:
+    """An invisible element of an invisible text and a visible paragraph."""
+    node = el("div", el("p", "seen"), visible=False)
+    node.children.insert(0, Node(1, "", text="unseen", box=BOX, visible=False))
+    return node
 
 
-def test_what_is_not_visible_gives_its_place_to_what_is() -> None:
-    hidden = el("div", el("p", "seen"), visible=False)
-    hidden.children.insert(0, Node(1, "", text="unseen", box=BOX, visible=False))
-    assert tags(hidden) == 'p("seen")'
-
-
-def test_elements_off_the_page_are_dropped() -> None:
-    assert tags(el("a", "skip", box=Box(-999, 0, 50, 20)), el("a", "here")) == 'a("here")'
-
-
-def test_wrappers_that_say_nothing_are_spliced_out() -> None:
-    assert tags(el("div", el("div", el("button", "Go")))) == 'button("Go")'
-
-
-def test_a_wrapper_of_two_stays() -> None:
-    assert tags(el("div", el("a", "1"), el("a", "2"))) == 'div(a("1"),a("2"))'
-
-
-def test_a_wrapper_with_a_salient_attribute_stays() -> None:
-    assert tags(el("div", el("a", "1"), aria_label="Menu")) == 'div(a("1"))'
-
-
-def test_a_bare_element_that_listens_to_clicks_stays() -> None:
-    assert tags(el("div", clickable=True), el("div")) == "div"
-
-
-def test_frames_and_canvases_without_a_word_are_dropped() -> None:
-    assert tags(el("iframe", clickable=True), el("canvas", clickable=True), el("canvas", title="Map")) == "canvas"
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ([el("script", "x"), el("style", "y"), el("p", "gone", box=None), el("p", "stays")], 'p("stays")'),
+        ([hidden()], 'p("seen")'),
+        ([el("a", "skip", box=Box(-999, 0, 50, 20)), el("a", "here")], 'a("here")'),
+        ([el("div", el("div", el("button", "Go")))], 'button("Go")'),
+        ([el("div", el("a", "1"), el("a", "2"))], 'div(a("1"),a("2"))'),
+        ([el("div", el("a", "1"), aria_label="Menu")], 'div(a("1"))'),
+        ([el("div", clickable=True), el("div")], "div"),
+        ([el("iframe", clickable=True), el("canvas", clickable=True), el("canvas", title="Map")], "canvas"),
+    ],
+    ids=[
+        "scripts, styles and what has no layout go", "what is not visible gives its place to what is", "off the page",
+        "wrappers of one go", "a wrapper of two stays", "a wrapper with a salient attribute stays",
+        "a bare element that listens to clicks stays", "frames and canvases without a word go",
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_page(body: list[Node], left: str) -> None:
+    assert tags(*body) == left
 
 
 def test_options_of_a_closed_list_stay_where_the_list_is() -> None:
@@ -143,7 +139,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(TREES, max_size=4))
 def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page(body: list[Node]) -> None:
     root = clean(Node(next(_ids), "html", box=PAGE, children=body), PAGE)

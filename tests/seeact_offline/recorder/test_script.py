@@ -54,14 +54,14 @@ def test_a_yaml_key_on_is_the_selector(tmp_path) -> None:
     assert load_script(path)[0].actions[0].selector == "a.b"
 
 
-def test_a_folder_is_served(tmp_path) -> None:
-    task = load_script(script(tmp_path, start="."))[0]
-    assert (task.start, task.served) == ("index.html", tmp_path)
-
-
-def test_a_url_and_a_fragment_stay(tmp_path) -> None:
-    assert load_script(script(tmp_path, start="https://example.org/x"))[0].start == "https://example.org/x"
-    assert load_script(script(tmp_path, start="page.html#deals"))[0].start.endswith("/page.html#deals")
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [(".", "index.html"), ("https://example.org/x", "https://example.org/x"), ("page.html#deals", "{page}#deals")],
+)
+def test_a_task_starts_in_a_served_folder_at_a_url_or_in_a_file(tmp_path, start: str, found: str) -> None:
+    task = load_script(script(tmp_path, start=start))[0]
+    assert task.start == found.format(page=(tmp_path / "page.html").as_uri())
+    assert task.served == (tmp_path if start == "." else None)
 
 
 @pytest.mark.parametrize(
