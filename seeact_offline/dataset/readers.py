@@ -195,7 +195,7 @@ def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Source):
+class DatasetsTable(Source):
     """A table of `datasets`."""
 
     table: Any
@@ -205,7 +205,7 @@ class Table(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class MappedTable(Table):
+class MappedTable(DatasetsTable):
     """A `datasets.Dataset`: memory-mapped, any row can be read directly."""
 
     def columns(self) -> list[str]:
@@ -226,7 +226,7 @@ class MappedTable(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedTable(Table):
+class StreamedTable(DatasetsTable):
     """A `datasets.IterableDataset`: read once for the order and once for the rows."""
 
     def columns(self) -> list[str]:

@@ -41,29 +41,32 @@ def test_a_pilot_and_other_merge_rules_are_paid_for_once(sample: Sample, server:
     assert other.results["usage"]["calls"] == paid
 
 
-def test_a_model_that_answers_by_chance_is_asked_anew(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
-    first = run(sample, server, tmp_path / "1", temperature=1.0, cache=None).results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", temperature=1.0, cache=None)
-    assert len(server.requests) == 2 * first
+STORED: dict[str, tuple[dict[str, object], dict[str, object], int]] = {
+    "by chance": ({"temperature": 1.0, "cache": None}, {}, 2),
+    "by chance, in a named folder": ({"temperature": 1.0}, {}, 1),
+    # tomorrow it may serve other weights under the same name
+    "by a server of one's own": ({"cache": None}, {}, 2),
+    "by the environment's server": ({"cache": None, "base_url": None}, {}, 2),
+    "for the run alone": ({"cache": "off"}, {}, 2),
+    "by another model": ({}, {"model": "openai/other"}, 2),
+}
 
 
-def test_a_named_folder_keeps_even_what_was_said_by_chance(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
-    first = run(sample, server, tmp_path / "1", temperature=1.0, cache=tmp_path / "kept").results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", temperature=1.0, cache=tmp_path / "kept")
-    assert len(server.requests) == first
-
-
-@pytest.mark.parametrize("named", ["option", "environment"])
-def test_a_server_of_ones_own_is_asked_anew_by_the_next_run(
-    sample: Sample, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+@pytest.mark.parametrize(("options", "changes", "times"), STORED.values(), ids=STORED)
+def test_a_second_run_asks_anew_unless_the_replies_are_its_too(
+    sample: Sample,
+    server: ChatServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    changes: dict[str, object],
+    times: int,
 ) -> None:
-    """Tomorrow it may serve other weights under the same name."""
-    if named == "environment":
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    address = None if named == "environment" else server.base_url
-    first = run(sample, server, tmp_path / "1", cache=None, base_url=address).results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", cache=None, base_url=address)
-    assert len(server.requests) == 2 * first
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    first = run(sample, server, tmp_path / "1", **options).results["usage"]["calls"]
+    run(sample, server, tmp_path / "2", **options | changes)
+    assert len(server.requests) == times * first
+    assert (tmp_path / "1" / "calls.sqlite").is_file() is (times == 2 and not changes)
 
 
 def test_another_version_of_the_model_is_asked_anew(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
@@ -73,19 +76,6 @@ def test_another_version_of_the_model_is_asked_anew(sample: Sample, server: Chat
     assert len(server.requests) == 2 * first
     with pytest.raises(InputError, match="model_version differ"):
         run(sample, server, tmp_path / "1", model_version="june")
-
-
-def test_a_run_may_keep_its_replies_to_itself(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
-    first = run(sample, server, tmp_path / "1", cache="off").results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", cache="off")
-    assert len(server.requests) == 2 * first
-    assert (tmp_path / "1" / "calls.sqlite").is_file()
-
-
-def test_another_model_pays_for_itself(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
-    first = run(sample, server, tmp_path / "1").results["usage"]["calls"]
-    run(sample, server, tmp_path / "2", model="openai/other")
-    assert len(server.requests) == 2 * first
 
 
 def test_a_refusal_is_an_answer_that_is_paid_for_once(sample: Sample, tmp_path: Path) -> None:
