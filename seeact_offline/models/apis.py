@@ -53,11 +53,6 @@ class Api:
     read: Callable[[Any], ApiReply | None]
     """None for a body that is no reply."""
 
-    def ours(self, options: ModelOptions) -> dict[str, Any]:
-        """The parameters that are options here. A temperature of None is not sent."""
-        values = {name: getattr(options, option) for option, name in self.names.items()}
-        return {name: value for name, value in values.items() if value is not None} | dict(self.own)
-
 
 def find_api(options: ModelOptions, is_openai: bool) -> Api:
     """The API that `model_args` name. Raises ModelSpecError for another name."""

@@ -100,42 +100,26 @@ def _grid(size: Size, side: int) -> int:
 
 
 TILES = tile_rule(BASE_TOKENS, TILE_TOKENS)
-_GPT5, _REASONING = tile_rule(70, 140), tile_rule(75, 150)
-_CLAUDE, _LARGE_CLAUDE = claude_rule(1568, 1568), claude_rule(2576, 4784)
-_GEMINI = ImageRule("Google's tiles, 258 each", _gemini)
-_GEMINI_3 = ImageRule("Google's, 1,120 a picture", lambda size, _: GEMINI_3_TOKENS)
-RULES: dict[str, ImageRule] = {
-    **dict.fromkeys(("gpt-4o", "gpt-4.1", "gpt-4-turbo", "gpt-4-vision-preview", "gpt-4.5-preview"), TILES),
-    "gpt-4o-mini": tile_rule(2833, 5667),
-    **dict.fromkeys(("gpt-5", "gpt-5.1"), _GPT5),
-    **dict.fromkeys(("o1", "o3"), _REASONING),
-    "gpt-4.1-mini": patch_rule(1.62),
-    "gpt-4.1-nano": patch_rule(2.46),
-    "o4-mini": patch_rule(1.72),
-    "gpt-5-mini": patch_rule(1.2),
-    "gpt-5-nano": patch_rule(1.5),
-    **dict.fromkeys(
-        (
-            *("claude-3-haiku", "claude-3-opus", "claude-3-5-sonnet", "claude-3-5-haiku", "claude-3-7-sonnet"),
-            *("claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-haiku-4-5"),
-            *("claude-opus-4", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-5", "claude-opus-4-6"),
-        ),
-        _CLAUDE,
-    ),
-    **dict.fromkeys(
-        (
-            "claude-opus-4-7",
-            "claude-opus-4-8",
-            "claude-opus-5",
-            "claude-opus-5-5",
-            "claude-sonnet-5",
-            "claude-sonnet-5-5",
-        ),
-        _LARGE_CLAUDE,
-    ),
-    **dict.fromkeys(("gemini-2.0-flash", "gemini-2.5-flash-lite", "gemini-2.5-flash", "gemini-2.5-pro"), _GEMINI),
-    **dict.fromkeys(
-        ("gemini-3-flash-preview", "gemini-3-pro-preview", "gemini-3.1-pro-preview", "gemini-3.5-flash"), _GEMINI_3
-    ),
+_MODELS: dict[ImageRule, str] = {
+    TILES: "gpt-4o gpt-4.1 gpt-4-turbo gpt-4-vision-preview gpt-4.5-preview",
+    tile_rule(2833, 5667): "gpt-4o-mini",
+    tile_rule(70, 140): "gpt-5 gpt-5.1",
+    tile_rule(75, 150): "o1 o3",
+    patch_rule(1.62): "gpt-4.1-mini",
+    patch_rule(2.46): "gpt-4.1-nano",
+    patch_rule(1.72): "o4-mini",
+    patch_rule(1.2): "gpt-5-mini",
+    patch_rule(1.5): "gpt-5-nano",
+    claude_rule(1568, 1568): """
+        claude-3-haiku claude-3-opus claude-3-5-sonnet claude-3-5-haiku claude-3-7-sonnet
+        claude-sonnet-4 claude-sonnet-4-0 claude-sonnet-4-5 claude-sonnet-4-6 claude-haiku-4-5
+        claude-opus-4 claude-opus-4-0 claude-opus-4-1 claude-opus-4-5 claude-opus-4-6""",
+    claude_rule(2576, 4784): """
+        claude-opus-4-7 claude-opus-4-8 claude-opus-5 claude-opus-5-5 claude-sonnet-5 claude-sonnet-5-5""",
+    ImageRule("Google's tiles, 258 each", _gemini): """
+        gemini-2.0-flash gemini-2.5-flash-lite gemini-2.5-flash gemini-2.5-pro""",
+    ImageRule("Google's, 1,120 a picture", lambda size, _: GEMINI_3_TOKENS): """
+        gemini-3-flash-preview gemini-3-pro-preview gemini-3.1-pro-preview gemini-3.5-flash""",
 }
+RULES = {name: rule for rule, names in _MODELS.items() for name in names.split()}
 """By the model's name."""

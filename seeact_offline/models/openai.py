@@ -21,7 +21,7 @@ from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, bounded_client, environment_settings, library
 from seeact_offline.models.image_tokens import rule_named
-from seeact_offline.models.parameters import DETAIL, Parameters, chosen_parameters
+from seeact_offline.models.parameters import DETAIL, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage
@@ -47,7 +47,7 @@ class OpenAIModel:
         self._server = find_server(options.base_url)
         self._key = _api_key(self._server)
         self.api = find_api(options, self._server.is_openai)
-        self.parameters = _parameters(options, self._server)
+        self.parameters = Parameters(options, self.api)
         self._asked_with = dict(self.parameters.sent)
         self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
         self.server = self._server.address
@@ -175,16 +175,6 @@ class OpenAIModel:
                 http_client=bounded_client(timeout=timeout, **environment_settings(self._server.host)),
             )
         return self._client
-
-
-def _parameters(options: ModelOptions, server: Server) -> Parameters:
-    """Raises ModelSpecError for parameters that cannot be."""
-    api = find_api(options, server.is_openai)
-    chosen = chosen_parameters(options, api.names)
-    refusable = [name for option, name in api.names.items() if option not in options.typed] + [*api.own]
-    if "image_detail" not in options.typed:
-        refusable.append(DETAIL)
-    return Parameters(api.ours(options), chosen, refusable)
 
 
 def _api_key(server: Server) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from seeact_offline.models.apis import Api
 from seeact_offline.models.failures import Failure, error_codes, words
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import ModelSpecError
@@ -49,18 +50,29 @@ def read_model_args(texts: Sequence[str]) -> dict[str, Any]:
 class Parameters:
     """The parameters that are sent now, and those that were dropped."""
 
-    def __init__(self, ours: Mapping[str, Any], chosen: Mapping[str, Any], refusable: Collection[str]) -> None:
-        """`ours`: sent unless `chosen` says otherwise; `refusable`: names (of `ours`, or DETAIL) that the user did not choose.
+    def __init__(self, options: ModelOptions, api: Api) -> None:
+        """Sends the options of `api` unless `model_args` say otherwise; a parameter that is None is not sent.
 
-        A chosen parameter that is None is not sent.
+        Raises ModelSpecError for `model_args` that cannot be.
         """
-        limits = _TWINS.keys() & chosen.keys()
-        kept = {name: value for name, value in ours.items() if not (limits and name in _TWINS)}
+        chosen = {name: value for name, value in options.model_args.items() if name != API}
+        for name in chosen:
+            if name in _OURS:
+                raise ModelSpecError("model_args", f"parameters other than {', '.join(sorted(_OURS))}", name)
+            same = [option for option, known in api.names.items() if known == name or _TWINS.get(known) == name]
+            if same and same[0] in options.typed:
+                raise ModelSpecError("model_args", f"either {same[0]} or {name}", "both")
+        ours = {name: getattr(options, option) for option, name in api.names.items()} | dict(api.own)
+        has_limit = bool(_TWINS.keys() & chosen.keys())
+        kept = {name: value for name, value in ours.items() if not (has_limit and name in _TWINS)}
         self.sent: Mapping[str, Any] = {k: v for k, v in {**kept, **chosen}.items() if v is not None}
         """Replaced, never changed: a request under way still holds the old ones."""
         self.dropped: tuple[str, ...] = ()
         """The parameters that the server refused, in order; `max_tokens -> max_completion_tokens` for another name."""
-        self._refusable = set(refusable) - chosen.keys()
+        not_typed = {
+            name for option, name in (*api.names.items(), ("image_detail", DETAIL)) if option not in options.typed
+        }
+        self._refusable = (not_typed | api.own.keys()) - chosen.keys()
         self._renamable = _TWINS.keys() & (ours.keys() - chosen.keys())
         self._gone: set[str] = set()
 
@@ -91,18 +103,6 @@ class Parameters:
         self.dropped = (*self.dropped, f"{name} -> {twin}")
         if name in self._refusable:
             self._refusable.add(twin)
-
-
-def chosen_parameters(options: ModelOptions, sent_as: Mapping[str, str]) -> dict[str, Any]:
-    """The user's own. `sent_as`: how the server calls the options. Raises ModelSpecError for what cannot be one."""
-    args = {name: value for name, value in options.model_args.items() if name != API}
-    for name in args:
-        if name in _OURS:
-            raise ModelSpecError("model_args", f"parameters other than {', '.join(sorted(_OURS))}", name)
-        same = [option for option, known in sent_as.items() if known == name or _TWINS.get(known) == name]
-        if same and same[0] in options.typed:
-            raise ModelSpecError("model_args", f"either {same[0]} or {name}", "both")
-    return args
 
 
 def _refuses(name: str, failure: Failure) -> bool:
