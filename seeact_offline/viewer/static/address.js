@@ -1,4 +1,4 @@
-/** The address holds everything that is looked at: `#/?run=A&sort=rank&f.outcome=wrong_element` or `#/step/KEY?…`.
+/** The address holds everything that is shown: `#/?run=A&sort=rank&f.outcome=wrong_element` or `#/step/KEY?…`.
  *
  * A state: `step` (key or null), `runs` (names; none: all), `sort` (a column's id, "-" before it for the reverse), `q` (free text),
  * `filters` (facet -> values), `ranges` (column -> [least or null, most or null]), `group` (such as "A0", or "").

@@ -1,13 +1,13 @@
-/** Runs against each other: who is right where, and the paired differences. */
+/** Runs compared: which is right where, and the paired differences. */
 
 import { count, h, percent, words } from "./dom.js";
 
 export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 const RIGHT = 1, WRONG = 0, UNKNOWN = 2;
-const SAID = ["wrong", "right", "not there"];
+const VERDICTS = ["wrong", "right", "not there"];
 
-/** Of each row 1 where the run is right, 0 where it is wrong, 2 where it has no such step or its protocol leaves it out. */
+/** For each row 1 where the run is right, 0 where it is wrong, 2 where it has no such step or its protocol leaves it out. */
 export function rightness(cells, n) {
   const verdict = cells.outcome.values.map((name) => (name === "success" ? RIGHT : name === "left_out" ? UNKNOWN : WRONG));
   const right = new Uint8Array(n).fill(UNKNOWN);
@@ -15,13 +15,13 @@ export function rightness(cells, n) {
   return right;
 }
 
-/** Who is right and who is wrong, such as "A right, B wrong"; the values in which runs disagree come first. */
+/** Which runs are right and which are wrong, such as "A right, B wrong"; the values in which runs disagree come first. */
 export function agreementFacet(right, n) {
   const codes = Array.from({ length: n }, (_, row) => right.map((one) => one[row]).join(""));
   const differs = (code) => code.includes(RIGHT) && code.includes(WRONG);
   const values = [...new Set(codes)].sort((a, b) => differs(b) - differs(a) || (a < b ? 1 : -1));
   const place = new Map(values.map((code, i) => [code, i]));
-  const said = (code) => [...code].map((verdict, run) => `${LETTERS[run]} ${SAID[verdict]}`).join(", ");
+  const said = (code) => [...code].map((verdict, run) => `${LETTERS[run]} ${VERDICTS[verdict]}`).join(", ");
   const all = { [`${RIGHT}`.repeat(right.length)]: "all right", [`${WRONG}`.repeat(right.length)]: "all wrong" };
   return {
     id: "agreement",
@@ -34,7 +34,7 @@ export function agreementFacet(right, n) {
   };
 }
 
-/** The paired differences of the first run and each other, or why there are none. */
+/** The paired differences between the first run and each other, or the reason why there are none. */
 export function pairedDifferences(index, shown) {
   const { comparison } = index;
   if (!comparison || shown.length < 2) return null;

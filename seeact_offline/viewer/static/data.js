@@ -1,4 +1,4 @@
-/** What the server has: `index.json` as columns to sort and filter by, and one file a step. */
+/** The server's files: `index.json` as columns to sort and filter by, and one file a step. */
 
 import { LETTERS, agreementFacet, rightness } from "./compare.js";
 
@@ -29,7 +29,7 @@ export function loadStep(key) {
   return known;
 }
 
-/** After this every step is asked for again. */
+/** Loads every step anew from now on. */
 export const forgetSteps = () => steps.clear();
 
 const RANKS = [0, 2, 4, 9, 19, 49];
@@ -56,7 +56,7 @@ export class Table {
     return this.index.tasks.texts[this.index.tasks.row[row]];
   }
 
-  /** What a step's task is called: its words, else its id. */
+  /** Name of a step's task: its words, else its id. */
   name(row) {
     return this.task(row) || taskName(this.index.tasks.annotation_ids[this.index.tasks.row[row]]);
   }
@@ -82,7 +82,7 @@ export class Table {
     return this.right.some((one) => one[row] === 0) && this.right.some((one) => one[row] === 1);
   }
 
-  /** The rows that pass, in order, and for each facet how many steps each value has given all other filters. */
+  /** The rows that pass, in order, and the steps of each value of each facet under all other filters. */
   shown(state) {
     const tests = this.#tests(state);
     const failing = new Uint8Array(this.n);
@@ -135,7 +135,7 @@ export class Table {
     return found;
   }
 
-  /** All rows, sorted. "" is the usual order: disagreements first, or that of the data set. Steps without a value come last. */
+  /** All rows, sorted. "" is the default order: disagreements first, or that of the data set. Steps without a value come last. */
   order(sort) {
     const asked = sort || (this.runs.length > 1 ? "agreement" : "");
     if (this.orders.has(asked)) return this.orders.get(asked);
@@ -201,7 +201,7 @@ export class Table {
   }
 }
 
-/** Of a task whose words are not known. */
+/** Name of a task without known words. */
 export const taskName = (annotation_id) => `Task ${annotation_id}, words not known`;
 
 function once(make) {
@@ -212,7 +212,7 @@ function once(make) {
 const numeric = (values) => Float64Array.from(values, (x) => (x === null ? NaN : x));
 const positive = (values) => Float64Array.from(values, (x) => x || NaN);
 
-/** Of each row its value's place in alphabetical order, NaN for none. */
+/** Place of each row's value in alphabetical order, NaN for none. */
 function places(values, row) {
   const order = values.map((_, i) => i).sort((a, b) => collator.compare(values[a], values[b]));
   const rank = new Float64Array(values.length);
@@ -220,7 +220,7 @@ function places(values, row) {
   return Float64Array.from(row, (value) => (value < 0 ? NaN : rank[value]));
 }
 
-/** A way to sort rows into values. `row`: each row's place in `values`; the last value, "", stands for none. */
+/** Sorts rows into values. `row`: each row's place in `values`; the last value, "", stands for none. */
 function facet(id, title, held, none, meanings = {}) {
   const listed = Object.keys(meanings).filter((value) => held.values.includes(value));
   const others = held.values.filter((value) => value !== "" && !listed.includes(value)).sort(collator.compare);
@@ -230,7 +230,7 @@ function facet(id, title, held, none, meanings = {}) {
   return { id, title, values, row, label: (value) => (value === "" ? none : value.replaceAll("_", " ")), meanings };
 }
 
-/** Bands of whole numbers, each from the end of the one before to its own, as in scoring/compare.py. */
+/** Bands of whole numbers, each from the end of the one before to its own, as in scoring/paired.py. */
 function banded(id, title, numbers, first, ends, none) {
   const span = (low, high) => (low === high ? `${low}` : `${low}–${high}`);
   const values = [...ends.map((end, i) => span(i ? ends[i - 1] + 1 : first, end)), `above ${ends.at(-1)}`, ""];

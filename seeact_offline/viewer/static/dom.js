@@ -1,4 +1,4 @@
-/** The only place that makes nodes. Text stays text; tags, attributes and addresses are on a list.
+/** The only place that makes nodes. Text stays text; tags, attributes and addresses are on a list of allowed ones.
  *
  * Page HTML, task texts and model replies are untrusted. They reach the document as text nodes and as values of the attributes
  * below, and characters that hide or reorder text are spelt out.
@@ -77,7 +77,7 @@ function fill(node, children) {
   }
 }
 
-/** Puts these children in place of a node's own. */
+/** Replaces a node's children. */
 export function replace(node, ...children) {
   node.replaceChildren();
   fill(node, children);
@@ -94,7 +94,7 @@ export function sheet(name) {
 
 const SLICE = 50_000;
 
-/** A text of any length as it is, with its lines: the start, and the rest on demand, in slices that a browser lays out at once. */
+/** A text of any length with its lines: the start, and the rest on demand, in slices that a browser can lay out at once. */
 export function long(text, { first = 1200, label = "text" } = {}) {
   const held = String(text);
   const start = held.length <= first * 1.25 ? held.length : first;
@@ -114,7 +114,7 @@ export function long(text, { first = 1200, label = "text" } = {}) {
   return h("div", { class: "long-text" }, shown, button);
 }
 
-/** Text of someone else inside a sentence: its direction stays its own. */
+/** Untrusted text inside a sentence, with its own direction. */
 export const quoted = (text, most = 300) => h("bdi", { title: text.length > most ? cut(text, 1000) : null }, cut(text, most));
 
 export const unknown = (what = "") => h("span", { class: "faint" }, what ? `${what} not known` : "not known");

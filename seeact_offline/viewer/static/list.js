@@ -1,4 +1,4 @@
-/** All steps: the runs' figures, filters with counts, and a table of which only the rows in sight are in the document. */
+/** All steps: the runs' figures, filters with counts, and a table. Only the visible rows are in the document. */
 
 import { LETTERS, pairedDifferences } from "./compare.js";
 import { count, cut, h, money, percent, plain, quoted, replace, words } from "./dom.js";
@@ -7,13 +7,13 @@ import { progress } from "./live.js";
 const ROWS = 40;
 const NARROW = matchMedia("(max-width: 760px)");
 const TYPED_MS = 60;
-/** Of each column the least pixels, and its share of the room that is left. */
+/** Least pixels of each column, and its share of the remaining space. */
 const WIDTHS = {
   task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1],
   outcome: [160, 1], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
 };
 const GAP = 12, EDGES = 30;
-/** What is left out first where the room is short: it can still be sorted by, and the step shows it. */
+/** Columns to leave out, in this order, where space is short: they can still be sorted by, and the step shows them. */
 const SPARED = ["n_actions", "f1", "cost", "element", "domain", "rank", "agreement", "index", "website", "op"];
 
 export class ListView {
@@ -41,10 +41,10 @@ export class ListView {
     });
   }
 
-  /** Builds everything anew: for other runs, or a new index. */
+  /** Rebuilds everything, for other runs or a new index. */
   refresh() {
     const { table, state } = this.app;
-    // while a run goes on, this happens under the hands of the person
+    // with an unfinished run this happens while the person types
     const typing = document.activeElement === this.search;
     const open = this.filters?.open ?? !NARROW.matches;
     this.table = table;
@@ -80,7 +80,7 @@ export class ListView {
     if (typing) this.search.focus();
   }
 
-  /** Chooses the columns that there is room for. */
+  /** Chooses the columns that fit. */
   #lay() {
     this.columns = this.#fitting();
     replace(this.body, this.#head(this.columns), this.spacer);
@@ -112,7 +112,7 @@ export class ListView {
     }
   }
 
-  /** Shows what passes the filters of the state. */
+  /** Shows the rows that pass the filters. */
   update() {
     const { state } = this.app;
     const began = performance.now();
@@ -162,7 +162,7 @@ export class ListView {
     this.nodes.get(this.rows[place])?.querySelector("a").focus({ preventScroll: true });
   }
 
-  /** The next place after the current one whose row is wanted. */
+  /** Moves to the next wanted row. */
   next(wanted) {
     const found = this.rows.findIndex((row, place) => place > this.current && wanted(row));
     if (found >= 0) this.select(found);
@@ -173,7 +173,7 @@ export class ListView {
       { key: "j", help: "next step", act: () => this.select(Math.min(this.current + 1, this.rows.length - 1)) },
       { key: "k", help: "step before", act: () => this.select(Math.max(this.current - 1, 0)) },
       { key: "Enter", help: "open the step", act: () => document.activeElement?.click?.() },
-      { key: "f", help: "next step that a run has wrong", act: () => this.next((row) => this.table.failed(row)) },
+      { key: "f", help: "next step that some run gets wrong", act: () => this.next((row) => this.table.failed(row)) },
       { key: "d", help: "next step on which runs disagree", act: () => this.next((row) => this.table.disagrees(row)) },
       { key: "/", help: "search", act: () => (this.search.focus(), this.search.select()) },
     ];
@@ -326,7 +326,7 @@ function runCell(table, column, row) {
   }
 }
 
-/** An outcome with a mark, so that it is not told by colour alone. */
+/** An outcome with a mark, so that colour is not the only difference. */
 export function outcomeChip(name, meanings, letter = null) {
   if (name === null) return h("span", { class: "chip none" }, letter && h("span", { class: "letter" }, letter), "not there");
   const kind = name === "success" ? "good" : name === "left_out" ? "none" : "bad";
@@ -358,7 +358,7 @@ function without(filters, id, value) {
 
 // --- CSV ---
 
-/** Of what is shown, in its order. Cells that a spreadsheet would run get an apostrophe. */
+/** The rows shown, in their order. Cells that a spreadsheet would run get an apostrophe. */
 export function csv(table, rows) {
   const { index } = table;
   const perRun = ["outcome", "person_cause", "failure", "element", "f1", "success", "rank", "cost"];
@@ -405,7 +405,7 @@ class Filters {
         number.data = count(found[place]);
         line.hidden = !on && !found[place];
       });
-      // a filter with one value to choose from tells nothing
+      // a filter with a single value is of no use
       const useful = chosen.length > 0 || found.reduce((n, one) => n + (one > 0), 0) > 1;
       this.blocks.get(facet.id).hidden = !useful;
     }

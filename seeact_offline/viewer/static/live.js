@@ -1,4 +1,4 @@
-/** Runs that are not finished yet: how far they are, and asking for more. */
+/** Progress of unfinished runs, loaded again and again. */
 
 import { count, h, money, percent, words } from "./dom.js";
 
@@ -6,7 +6,7 @@ const EVERY_MS = 3000;
 
 export const unfinished = (index) => index.mode === "runs" && index.runs.some((run) => !run.finished);
 
-/** Calls `update(index)` whenever the index is new, until all runs are finished. `load` asks for the index. */
+/** Calls `update(index)` whenever the index is new, until all runs are finished. `load` loads the index. */
 export function follow(index, load, update, every = EVERY_MS) {
   if (!unfinished(index)) return;
   let last = JSON.stringify(index);
@@ -24,7 +24,7 @@ export function follow(index, load, update, every = EVERY_MS) {
   setTimeout(again, every);
 }
 
-/** How far a run is, with its figures so far. */
+/** Progress of a run, with its figures so far. */
 export function progress(run) {
   const { progress: held } = run;
   if (run.finished || !held) return null;

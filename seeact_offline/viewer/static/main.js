@@ -1,4 +1,4 @@
-/** The page: what the address says, shown. */
+/** The page shows what its address holds. */
 
 import { EMPTY, link, read } from "./address.js";
 import { Table, forgetSteps, loadIndex } from "./data.js";
@@ -47,14 +47,14 @@ class App {
     addEventListener("hashchange", () => this.#moved());
   }
 
-  /** Takes another index: the same runs, further on. */
+  /** Takes a newer index of the same runs. */
   renew(index) {
     this.index = index;
     this.table = new Table(index, this.#runs());
     this.stale = true;
   }
 
-  /** Goes to what the changes make of the state. `replace`: the way back leads to the place before this one. */
+  /** Changes the state. `replace`: the back button leads to the state before this one. */
   go(changes, { replace: instead = false } = {}) {
     const address = this.href(changes);
     if (address === location.hash) return;
@@ -66,7 +66,7 @@ class App {
     return link({ ...this.state, group: "", ...changes });
   }
 
-  /** Shows these runs; what was filtered by runs no longer means the same and goes. */
+  /** Shows these runs, without the filters by run, whose meaning changes. */
   choose(runs) {
     const all = runs.length === this.index.runs.length && runs.every((place, i) => place === i);
     const kept = Object.entries(this.state.filters).filter(([id]) => ["op", "website", "domain", "difficulty"].includes(id));

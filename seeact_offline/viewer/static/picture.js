@@ -4,13 +4,13 @@ import { h, replace } from "./dom.js";
 
 const LEAST = 0.05, MOST = 8;
 const STEP = 1.25;
-/** Page pixels of the pointer's way up to which a press is a click. */
+/** Most page pixels that the pointer moves during a click. */
 const STILL = 4;
-/** Drawn in this order, so that the last lie on top. */
+/** Kinds of boxes in the order of drawing: the last lie on top. */
 const KINDS = ["other", "offered", "crop", "target", "choice", "hover"];
 
 export class PageView {
-  /** `picture`: as in `step/KEY.json`, or null; `elements`: `{id, tag, box, text}`; `label`: what a screen reader calls it. */
+  /** `picture`: as in `step/KEY.json`, or null; `elements`: `{id, tag, box, text}`; `label`: its name for screen readers. */
   constructor({ picture, elements, label }) {
     this.boxes = new Map(elements.filter((one) => one.box).map((one) => [one.id, one.box]));
     this.size = picture ?? extent(this.boxes.values());
@@ -47,8 +47,7 @@ export class PageView {
   }
 
   /** Draws these boxes and no others. `kinds`: id -> a kind, or several with spaces between; `labels`: id, or "id kind", -> a
-   * short text;
-   * `frame`: corners of the part of the page that is sent, or null; `points`: `{x, y, label}`. */
+   * short text; `frame`: corners of the part of the page that is sent, or null; `points`: `{x, y, label}`. */
   paint(kinds, { labels = new Map(), frame = null, points = [] } = {}) {
     const wanted = [];
     for (const [id, named] of kinds) {
@@ -62,7 +61,7 @@ export class PageView {
     replace(this.drawn, wanted.map(outline), points.map(cross));
   }
 
-  /** Scrolls to an element and zooms so that it can be read. Whether it has a box. */
+  /** Scrolls to an element and zooms so that it can be read. Returns false for an element without a box. */
   focus(id) {
     const box = this.boxes.get(id);
     if (!box) return false;
@@ -93,7 +92,7 @@ export class PageView {
     this.scroller.scrollTo({ left: left * this.scale, top: top * this.scale - 12 });
   }
 
-  /** Makes the page larger or smaller; the point (in view pixels from the view's corner; usually its middle) stays in place. */
+  /** Makes the page larger or smaller; the point (in view pixels from the view's corner; by default its middle) stays in place. */
   zoom(factor, point = null) {
     const { scroller, scale } = this;
     const [x, y] = point ?? [scroller.clientWidth / 2, scroller.clientHeight / 2];
@@ -103,7 +102,7 @@ export class PageView {
     scroller.scrollTop = page[1] * this.scale - y;
   }
 
-  /** The page as wide as the view. */
+  /** Makes the page as wide as the view. */
   fit() {
     this.#resize(this.#fitting(), true);
   }

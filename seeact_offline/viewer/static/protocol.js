@@ -12,8 +12,8 @@ const RULES = [
     "Take the one that the text describes as its next target, by its words, its kind and its place. Where the text speaks of several actions, take the first that it would carry out now.",
   ],
   [
-    "Of elements in one another, the control.",
-    "Take the smallest that is the whole button, link, field or list that is meant: neither the word inside of it nor the area around it. n and p go through what lies under your click.",
+    "Of nested elements, the control.",
+    "Take the smallest element that is the whole button, link, field or list: neither the word inside it nor the area around it. n and p step through the elements under your click.",
   ],
   [
     "Look-alikes.",
@@ -21,15 +21,15 @@ const RULES = [
   ],
   [
     "None.",
-    "Choose none where the text means something that this page does not have, or something that is no element: scrolling, waiting, going back, being done.",
+    "Choose none where the text means something that is not on this page, or no element at all: scrolling, waiting, going back, being done.",
   ],
   [
     "Operation and value.",
-    "As the text says them, mistakes included. They are filled in where they could be read; put right what was read wrongly. Where the text names no operation, say so.",
+    "As the text says them, mistakes included. They are filled in where they could be read; correct what was read wrongly. Where the text names no operation, choose Not said.",
   ],
   [
     "Alone.",
-    "Do not look at the run's results first, nor at what somebody else answered. Skip what you cannot decide; it comes again at the end. Two people who judge the same texts show how far such answers can be relied on.",
+    "Do not look at the run's results first, nor at another person's answers. Skip what you cannot decide; it comes again at the end. Two people who judge the same texts show how reliable such answers are.",
   ],
 ];
 

@@ -1,4 +1,4 @@
-/** One step: the page with its boxes, what was asked, what came back, and what was right. */
+/** One step: the page with its boxes, the questions, the replies and the right answer. */
 
 import { LETTERS } from "./compare.js";
 import { loadIndex, loadStep, taskName } from "./data.js";
@@ -60,13 +60,13 @@ export class StepView {
     return [
       { key: "j", help: "next step of the list", act: () => this.#go(1) },
       { key: "k", help: "step before", act: () => this.#go(-1) },
-      { key: "f", help: "next step that a run has wrong", act: () => this.#go(1, (row) => this.app.table.failed(row)) },
+      { key: "f", help: "next step that some run gets wrong", act: () => this.#go(1, (row) => this.app.table.failed(row)) },
       { key: "d", help: "next step on which runs disagree", act: () => this.#go(1, (row) => this.app.table.disagrees(row)) },
       { key: "t", help: "show the target on the page", act: () => this.#look(this.step?.truth.target ?? this.step?.truth.positives[0]) },
-      { key: "c", help: "show the choice on the page; again: that of the next run", act: () => this.#nextChoice() },
+      { key: "c", help: "show the choice on the page; again: the next run's", act: () => this.#nextChoice() },
       { key: "g", help: "next group of elements", act: () => this.#turnGroup(1) },
       { key: "G", help: "group before", act: () => this.#turnGroup(-1) },
-      { key: "o", help: "all other candidates on the page, or not", act: () => this.#toggleOthers() },
+      { key: "o", help: "show or hide all other candidates", act: () => this.#toggleOthers() },
       { key: "+", act: () => this.page?.zoom(1.25) },
       { key: "-", act: () => this.page?.zoom(0.8) },
       { key: "0", act: () => this.page?.fit() },
@@ -82,7 +82,7 @@ export class StepView {
     if (found) this.app.go({ step: found }, { replace: true });
   }
 
-  /** The key of the nearest step that way which is wanted; null for none. */
+  /** The key of the nearest wanted step in that direction; null for none. */
   #neighbour(way, wanted = () => true) {
     const { table } = this.app;
     const rows = this.app.rows();
@@ -308,7 +308,7 @@ export class StepView {
     const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
     if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : run.progress ? "This step is not done yet." : "This run cannot be read."));
     const { predicted } = held;
-    // of a run that keeps no predictions
+    // false for a run without predictions
     const isKept = held.usage !== null || predicted.op !== "" || predicted.element_id !== null;
     const person = h("p", { class: "cause" });
     const showPerson = () => replace(person, this.#personsCause(held));
@@ -336,7 +336,7 @@ export class StepView {
     );
   }
 
-  /** What a person says that the step was lost to, whatever was computed. */
+  /** A person's cause of loss, besides the computed one. */
   #personsCause({ relabelled }) {
     if (!relabelled) return null;
     const { cause, annotator, note } = relabelled;
@@ -375,7 +375,7 @@ export class StepView {
     );
   }
 
-  // --- what was asked and said ---
+  // --- questions and replies ---
 
   #conversations() {
     const columns = this.runs.map((one) => this.#conversation(one));
@@ -389,7 +389,7 @@ export class StepView {
       "div",
       { class: "card conversation", "data-run": letter },
       h("h2", {}, this.many && h("span", { class: "letter" }, letter), "Questions and replies"),
-      groups.length === 0 && h("p", { class: "faint" }, held && held.usage === null ? "What was asked is not known." : "Nothing was asked."),
+      groups.length === 0 && h("p", { class: "faint" }, held && held.usage === null ? "The questions are not known." : "Nothing was asked."),
       examples(groups),
       systems.map((text) => h("details", {}, h("summary", {}, systems.length > 1 ? "System text" : "System text, the same for every group"), long(text, { label: "System text" }))),
       groups.map((group, place) => this.#group(group, `${letter}${place}`, place === groups.length - 1)),
@@ -459,10 +459,10 @@ export class StepView {
 /** An element by its words, else its tag. */
 const described = ({ text, tag }, most) => (text || tag ? quoted(text || `<${tag}>`, most) : h("span", { class: "faint" }, "not described"));
 
-/** A text of which the start is enough for most. */
+/** The start of a text, and the rest on demand. */
 const brief = (text, most = 300) => (text.length <= most ? h("bdi", {}, text) : long(text, { first: most }));
 
-/** Turns that stand before the question in every group, as of a prompt with examples. */
+/** Example turns, which stand before the question in every group. */
 function examples(groups) {
   const held = groups.find((one) => one.examples?.length)?.examples ?? [];
   const turns = held.map((one) => [h("h4", {}, cut(one.role, 40)), long(one.text, { label: `Example, ${cut(one.role, 40)}`, first: 600 })]);
@@ -473,7 +473,7 @@ const operation = (op, value) => h("span", { class: "operation" }, h("strong", {
 
 const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${group.final ? "final round" : `group ${group.group}`}`.replace(/^./, (first) => first.toUpperCase());
 
-/** As the model was to name the element in this group. */
+/** The label of an element in this group. */
 function labelOf(group, id) {
   const place = group.offered.indexOf(id);
   return cut((place >= 0 && group.labels?.[place]) || `#${id}`, 40);

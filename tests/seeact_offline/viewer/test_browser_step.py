@@ -231,7 +231,7 @@ def test_what_is_not_known_of_a_step_is_called_so(
         assert page.locator(".scroller").count() == 0
         answer = page.locator(".answer").inner_text()
         assert all(line in answer for line in ("Element\nnot known", "Action\nnot known"))
-        assert "What was asked is not known." in page.locator(".conversation").inner_text()
+        assert "The questions are not known." in page.locator(".conversation").inner_text()
         assert "not known" in page.locator(".elements tbody").inner_text()
         assert tab.faults == []
 
