@@ -93,11 +93,15 @@ def _kappa(pairs: Sequence[tuple[StepKey, ElementLabel, ElementLabel]], label: L
     columns = _columns(labels)
     whole = columns.sum(axis=0)[None]
     found = float(_of_sums(whole, 1)[0])
-    return Kappa(
-        agreement=float(whole[0, 1] / whole[0, 0]),
-        kappa=None if np.isnan(found) else found,
-        ci95=_interval(columns, seed) if len(columns) > 1 else None,
-    )
+    ci95 = None
+    if len(columns) > 1:
+        drawn = _of_sums(resampled(columns, seed), len(columns))
+        known = drawn[~np.isnan(drawn)]
+        if len(known):
+            low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            # + 0.0: no negative zero
+            ci95 = round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
+    return Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(found) else found, ci95)
 
 
 def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:
@@ -126,13 +130,3 @@ def _of_sums(sums: np.ndarray, scale: float) -> np.ndarray:
     rest = 1 - by_chance
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(rest > SAME, (same / n - by_chance) / rest, np.nan)
-
-
-def _interval(columns: np.ndarray, seed: int) -> tuple[float, float] | None:
-    """Percentiles over draws of whole tasks."""
-    drawn = _of_sums(resampled(columns, seed), len(columns))
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return None
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0

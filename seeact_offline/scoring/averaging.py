@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +40,6 @@ class Averaging:
         self._groups, self._n_groups = _numbered([group(truth) for truth in padded])
         self._sizes = _sums(self._groups, np.ones(len(padded)), self._n_groups)
 
-    @cached_property
-    def _over_tasks(self) -> bool:
-        """True if the groups are the tasks."""
-        return np.array_equal(self._groups, self._tasks)
-
     def points(self, values: Sequence[float] | np.ndarray) -> Averages:
         """The figure alone, which is linear in the values."""
         padded = self._with_missing(values)
@@ -59,7 +53,7 @@ class Averaging:
         padded = self._with_missing(values)
         tasks = self._split(padded)
         of_micro = aggregate.micro_interval(tasks, seed)
-        if self._over_tasks:
+        if np.array_equal(self._groups, self._tasks):
             return replace(aggregate.metric(tasks, seed), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0

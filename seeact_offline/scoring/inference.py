@@ -8,7 +8,7 @@ each method was chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from statistics import NormalDist
@@ -297,7 +297,13 @@ def _distance(df: int) -> float:
 
 def beta_quantile(p: float, a: float, b: float) -> float:
     """The x at which the beta distribution with a, b > 0 reaches p, to 1e-12 or better, by bisection."""
-    return _bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if beta_cdf(middle, a, b) < p else (low, middle)
+    return (low + high) / 2
 
 
 @cache
@@ -308,15 +314,6 @@ def t_quantile(p: float, df: float) -> float:
     # 1 - x keeps its digits where x nears 1
     rest = beta_quantile(2 * (1 - p), df / 2, 0.5)
     return math.sqrt(df * (1 - rest) / rest)
-
-
-def _bisect(below: Callable[[float], bool], low: float, high: float) -> float:
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return (low + high) / 2
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:

@@ -21,7 +21,7 @@ from seeact_offline.scoring.rules import Protocol, scored_as_answered
 
 __all__ = ["PROTOCOLS", "Protocol", "find_protocol", "headline", "known_protocols", "recorded_protocol"]
 
-GROUP = "seeact_offline.protocols"
+ENTRY_POINTS = "seeact_offline.protocols"
 """The entry points of protocols."""
 
 SEEACT = Protocol(
@@ -121,7 +121,7 @@ PROTOCOLS: dict[str, Protocol] = {
 
 def known_protocols() -> list[str]:
     """The names of this package's protocols and of those that installed packages add."""
-    return [*PROTOCOLS, *entry_point_names(GROUP)]
+    return [*PROTOCOLS, *entry_point_names(ENTRY_POINTS)]
 
 
 def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
@@ -131,7 +131,7 @@ def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
     """
     protocol = PROTOCOLS.get(name)
     if protocol is None:
-        found = load_named(name, GROUP, "protocol")
+        found = load_named(name, ENTRY_POINTS, "protocol")
         if found is None:
             raise InputError("protocol", f"one of {', '.join(known_protocols())}, or FILE.py:NAME", name)
         if not isinstance(found.value, Protocol):

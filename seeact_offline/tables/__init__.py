@@ -23,7 +23,7 @@ from seeact_offline.tables.table_input import SAMPLE, TableInput, TableRun
 
 __all__ = ["TABLES", "Table", "TableDocument", "TableKind", "TableRun", "build_table", "find_table"]
 
-GROUP = "seeact_offline.tables"
+ENTRY_POINTS = "seeact_offline.tables"
 """The entry points of tables."""
 
 
@@ -50,9 +50,9 @@ def find_table(name: str) -> TableKind:
     """The table of this number in the paper, `FILE.py:NAME` or entry point. Raises InputError."""
     if name in TABLES:
         return TABLES[name]
-    found = load_named(name, GROUP, "table")
+    found = load_named(name, ENTRY_POINTS, "table")
     if found is None:
-        known = ", ".join([*TABLES, *entry_point_names(GROUP)])
+        known = ", ".join([*TABLES, *entry_point_names(ENTRY_POINTS)])
         raise InputError("table", f"one of {known}, or FILE.py:NAME", name)
     if not callable(found.value):
         raise InputError("table", "a function from finished runs to a Table", f"{found.value!r:.80} of {name}")
