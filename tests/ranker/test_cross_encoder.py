@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -167,14 +168,10 @@ def test_the_types_are_the_tokenizers_in_either_order_and_backend(tmp_path: Path
     assert scores == pytest.approx(expected, abs=1e-4)
 
 
-def test_scores_are_float32_one_a_text(ranker: CrossEncoderRanker) -> None:
-    scores = ranker.score(QUERY, ["cart", "button"])
-    assert scores.dtype == np.float32
-    assert scores.shape == (2,)
-
-
-def test_no_candidates_give_no_scores(ranker: CrossEncoderRanker) -> None:
-    assert ranker.score(QUERY, []).shape == (0,)
+@pytest.mark.parametrize("texts", [[], ["cart"], ["cart", "button"]])
+def test_scores_are_float32_one_a_text(ranker: CrossEncoderRanker, texts: list[str]) -> None:
+    scores = ranker.score(QUERY, texts)
+    assert (scores.dtype, scores.shape) == (np.float32, (len(texts),))
 
 
 def test_queries_without_candidates_stand_among_others(ranker: CrossEncoderRanker) -> None:
@@ -230,12 +227,9 @@ def test_the_order_of_queries_changes_no_score(ranker: CrossEncoderRanker) -> No
     assert [values.tolist() for values in forwards] == [values.tolist() for values in backwards[::-1]]
 
 
-def test_equal_texts_are_scored_once(ranker: CrossEncoderRanker) -> None:
+def test_equal_texts_are_scored_once_and_alike(ranker: CrossEncoderRanker) -> None:
     encoded = ranker.encode([(QUERY, ["cart", "button", "cart"]), (QUERY, ["cart", "Cart "])])
     assert len(encoded.rows) == 2
-
-
-def test_equal_texts_score_equal(ranker: CrossEncoderRanker) -> None:
     scores = ranker.score(QUERY, ["cart", "button", "cart"])
     assert scores[0] == scores[2] != scores[1]
 
@@ -277,24 +271,17 @@ def test_a_query_that_leaves_no_room_is_refused(ranker: CrossEncoderRanker) -> N
 # Order of the pair
 
 
-def test_the_query_comes_first_by_default(ranker: CrossEncoderRanker) -> None:
-    assert ranker.pair_order == "query-text"
-
-
-def test_the_config_states_the_order(copy: Path) -> None:
-    ranker = CrossEncoderRanker(edit_config(copy, pair_order="text-query"), device="cpu")
-    encoded = ranker.encode([(QUERY, ["cart"])])
-    assert list(encoded.rows[0].ids) == make_tokenizer()("cart", QUERY)["input_ids"]
-
-
-def test_the_argument_overrides_the_config(copy: Path) -> None:
-    edit_config(copy, pair_order="text-query")
-    assert CrossEncoderRanker(copy, device="cpu", pair_order="query-text").pair_order == "query-text"
-
-
-def test_an_unknown_order_is_refused(copy: Path) -> None:
-    with pytest.raises(RankerError, match=r"pair_order: expected query-text or text-query .* 'sideways'"):
-        CrossEncoderRanker(edit_config(copy, pair_order="sideways"), device="cpu")
+@pytest.mark.parametrize(
+    ("stated", "argument", "order"),
+    [({}, None, "query-text"), ({"pair_order": "text-query"}, None, "text-query"),
+     ({"pair_order": "text-query"}, "query-text", "query-text")],
+    ids=["default", "config", "argument before config"],
+)  # fmt: skip
+def test_the_order_of_a_pair(copy: Path, stated: dict[str, str], argument: Any, order: str) -> None:
+    ranker = CrossEncoderRanker(edit_config(copy, **stated), device="cpu", pair_order=argument)
+    pair = (QUERY, "cart") if order == "query-text" else ("cart", QUERY)
+    assert ranker.pair_order == order
+    assert list(ranker.encode([(QUERY, ["cart"])]).rows[0].ids) == make_tokenizer()(*pair)["input_ids"]
 
 
 # Labels
@@ -304,42 +291,37 @@ def two_labels(folder: Path, **settings: Any) -> CrossEncoderRanker:
     return CrossEncoderRanker(make_checkpoint(folder, num_labels=2, **settings), device="cpu")
 
 
-def test_two_labels_need_a_positive_one(tmp_path: Path) -> None:
-    with pytest.raises(
-        RankerError, match=r"model: expected positive_label .*, which has 2 labels \(LABEL_0, LABEL_1\), got none"
-    ):
-        two_labels(tmp_path)
-
-
-@pytest.mark.parametrize("stated", [0, "LABEL_0"])
-def test_the_stated_label_is_scored_by_its_log_odds(tmp_path: Path, stated: int | str) -> None:
-    ranker = two_labels(tmp_path, positive_label=stated)
+@pytest.mark.parametrize(
+    "labels",
+    [{"positive_label": 0}, {"positive_label": "LABEL_0"}, {"id2label": {0: "Relevant", 1: "other"}}],
+    ids=["number", "name", "a label that names itself"],
+)
+def test_the_positive_label_is_scored_by_its_log_odds(tmp_path: Path, labels: dict[str, Any]) -> None:
+    ranker = two_labels(tmp_path, **labels)
     model = DebertaV2ForSequenceClassification.from_pretrained(tmp_path)
     logits = one_by_one(model, make_tokenizer(), [(QUERY, "cart")])[0]
     assert ranker.score(QUERY, ["cart"])[0] == pytest.approx(logits[0] - logits[1], abs=1e-4)
 
 
-def test_a_label_may_name_itself(tmp_path: Path) -> None:
-    ranker = two_labels(tmp_path, id2label={0: "Relevant", 1: "other"})
-    model = DebertaV2ForSequenceClassification.from_pretrained(tmp_path)
-    logits = one_by_one(model, make_tokenizer(), [(QUERY, "cart")])[0]
-    assert ranker.score(QUERY, ["cart"])[0] == pytest.approx(logits[0] - logits[1], abs=1e-4)
-
-
-@pytest.mark.parametrize("stated", [2, "relevant", True])
-def test_a_stated_label_that_is_none_is_refused(tmp_path: Path, stated: object) -> None:
-    with pytest.raises(
-        RankerError, match="model: expected one of LABEL_0, LABEL_1 or a number under 2 as positive_label"
-    ):
-        two_labels(tmp_path, positive_label=stated)
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ({}, r"model: expected positive_label .*, which has 2 labels \(LABEL_0, LABEL_1\), got none"),
+        *[
+            (
+                {"positive_label": stated},
+                "model: expected one of LABEL_0, LABEL_1 or a number under 2 as positive_label",
+            )
+            for stated in (2, "relevant", True)
+        ],
+    ],
+)
+def test_two_labels_without_a_positive_one_are_refused(tmp_path: Path, labels: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RankerError, match=reason):
+        two_labels(tmp_path, **labels)
 
 
 # Checkpoints that cannot score pairs
-
-
-def test_a_folder_without_config_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match=r"model: expected a readable config\.json"):
-        CrossEncoderRanker(tmp_path)
 
 
 @pytest.mark.parametrize("model", [Path("no/folder"), "./no", "/no/folder", "no/such/folder", "nothing"])
@@ -370,63 +352,69 @@ def test_a_hub_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPat
             find_folder("nobody/nothing")
 
 
-def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
-    save(tmp_path, DebertaV2Model(tiny_config()))
-    with pytest.raises(RankerError, match=r"expected a sequence classifier, got .*, which is DebertaV2Model"):
-        CrossEncoderRanker(tmp_path)
+def no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
 
 
-def test_a_classifier_that_was_never_trained_is_refused(tmp_path: Path) -> None:
-    edit_config(save(tmp_path, DebertaV2Model(tiny_config())), architectures=None)
-    with pytest.raises(RankerError, match=r"got .*, which lacks 4 of its weights, classifier\.bias first"):
-        CrossEncoderRanker(tmp_path)
+def broken_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"no tensors here")
 
 
-def test_a_checkpoint_without_weights_is_refused(copy: Path) -> None:
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(
-        RankerError, match=r"model: expected weights in .* \(model.safetensors or pytorch_model.bin\), got none"
-    ):
-        CrossEncoderRanker(copy)
-
-
-def test_broken_weights_are_refused(copy: Path) -> None:
-    (copy / "model.safetensors").write_bytes(b"no tensors here")
-    with pytest.raises(RankerError, match=r"expected .* to load as a sequence classifier, got "):
-        CrossEncoderRanker(copy)
-
-
-def test_weights_of_another_shape_are_refused(copy: Path) -> None:
-    with pytest.raises(RankerError, match=r"expected .* to load as a sequence classifier, got "):
-        CrossEncoderRanker(edit_config(copy, intermediate_size=48))
-
-
-def test_a_checkpoint_without_tokenizer_is_refused(copy: Path) -> None:
-    for path in copy.glob("tokenizer*"):
+def no_tokenizer(folder: Path) -> None:
+    for path in folder.glob("tokenizer*"):
         path.unlink()
-    with pytest.raises(RankerError, match=r"model: expected a tokenizer in .* \(tokenizer\.json.*\), got none"):
-        CrossEncoderRanker(copy)
 
 
-@pytest.mark.parametrize("pair", [None, "[CLS] $A $B [SEP]", "[CLS] $B [SEP] $A [SEP]"])
-def test_a_tokenizer_without_pairs_is_refused(copy: Path, pair: str | None) -> None:
-    make_tokenizer(pair).save_pretrained(copy)
-    with pytest.raises(RankerError, match="model: expected a tokenizer that"):
-        CrossEncoderRanker(copy)
-
-
-def test_a_tokenizer_without_padding_is_refused(copy: Path) -> None:
+def no_padding(folder: Path) -> None:
     tokenizer = make_tokenizer()
     tokenizer.pad_token = None
-    tokenizer.save_pretrained(copy)
-    with pytest.raises(RankerError, match=r"model: expected a padding token in the tokenizer of .*, got none"):
-        CrossEncoderRanker(copy)
+    tokenizer.save_pretrained(folder)
 
 
-@pytest.mark.parametrize("stated", [{"text_form": "placed"}, {"shared_words": True}])
-def test_a_checkpoint_of_texts_that_are_no_longer_made_is_refused(copy: Path, stated: dict[str, object]) -> None:
-    with pytest.raises(RankerError, match=r"model: expected a checkpoint trained on the published texts, .* again$"):
-        CrossEncoderRanker(edit_config(copy, **stated))
+def no_head(folder: Path) -> None:
+    edit_config(save(folder, DebertaV2Model(tiny_config())), architectures=None)
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no config": (lambda folder: (folder / "config.json").unlink(), r"expected a readable config\.json"),
+    "another kind": (lambda folder: save(folder, DebertaV2Model(tiny_config())), "which is DebertaV2Model"),
+    "never trained": (no_head, r"got .*, which lacks 4 of its weights, classifier\.bias first"),
+    "no weights": (no_weights, r"expected weights in .* \(model.safetensors or pytorch_model.bin\), got none"),
+    "broken weights": (broken_weights, "expected .* to load as a sequence classifier, got "),
+    "weights of another shape": (
+        lambda folder: edit_config(folder, intermediate_size=48),
+        "expected .* to load as a sequence classifier, got ",
+    ),
+    "no tokenizer": (no_tokenizer, r"expected a tokenizer in .* \(tokenizer\.json.*\), got none"),
+    **{
+        f"pairs {pair}": (
+            lambda folder, pair=pair: make_tokenizer(pair).save_pretrained(folder),  # type: ignore[misc]
+            "expected a tokenizer that",
+        )
+        for pair in (None, "[CLS] $A $B [SEP]", "[CLS] $B [SEP] $A [SEP]")
+    },
+    "no padding": (no_padding, "expected a padding token in the tokenizer of .*, got none"),
+    "unknown order": (
+        lambda folder: edit_config(folder, pair_order="sideways"),
+        "pair_order: expected query-text or text-query .* 'sideways'",
+    ),
+    **{
+        f"texts no longer made: {stated}": (
+            lambda folder, stated=stated: edit_config(folder, **stated),  # type: ignore[misc]
+            "model: expected a checkpoint trained on the published texts, .* again$",
+        )
+        for stated in ({"text_form": "placed"}, {"shared_words": True})
+    },
+}
+
+
+@pytest.mark.parametrize(("spoil", "reason"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_checkpoint_that_cannot_score_pairs_is_refused(
+    copy: Path, spoil: Callable[[Path], object], reason: str
+) -> None:
+    spoil(copy)
+    with pytest.raises(RankerError, match=reason):
+        CrossEncoderRanker(copy, device="cpu")
 
 
 def test_nothing_is_trained_from_a_checkpoint_of_texts_that_are_no_longer_made(copy: Path) -> None:
@@ -434,9 +422,9 @@ def test_nothing_is_trained_from_a_checkpoint_of_texts_that_are_no_longer_made(c
         open_base(edit_config(copy, text_form="placed"))
 
 
-@pytest.mark.parametrize("stated", [{"text_form": "plain"}, {"shared_words": False}])
-def test_a_checkpoint_that_says_it_reads_the_published_texts_is_opened(copy: Path, stated: dict[str, object]) -> None:
-    assert CrossEncoderRanker(edit_config(copy, **stated), device="cpu").score(QUERY, ["cart"]).shape == (1,)
+def test_a_checkpoint_that_says_it_reads_the_published_texts_is_opened(copy: Path) -> None:
+    edit_config(copy, text_form="plain", shared_words=False)
+    assert CrossEncoderRanker(copy, device="cpu").score(QUERY, ["cart"]).shape == (1,)
 
 
 # Pickled weights
@@ -456,23 +444,25 @@ def test_pickled_tensors_are_read(copy: Path, ranker: CrossEncoderRanker) -> Non
 # Settings
 
 
-@pytest.mark.parametrize("dtype", ["fp16", "float16"])
-def test_deberta_in_fp16_is_refused(folder: Path, dtype: str) -> None:
-    with pytest.raises(
-        RankerError,
-        match=r"dtype: expected bfloat16 or float32 for .* of type deberta-v2, got f.*16, in which it gives NaN",
-    ):
-        CrossEncoderRanker(folder, dtype=dtype)
-
-
-def test_an_unknown_dtype_is_refused(folder: Path) -> None:
-    with pytest.raises(RankerError, match=r"dtype: expected one of auto, .* got 'int3'"):
-        CrossEncoderRanker(folder, dtype="int3")
-
-
-def test_no_batch_budget_is_refused(folder: Path) -> None:
-    with pytest.raises(RankerError, match="batch_tokens: expected a positive number, got 0"):
-        CrossEncoderRanker(folder, batch_tokens=0)
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        *[
+            (
+                {"dtype": dtype},
+                f"expected bfloat16 or float32 for .* of type deberta-v2, got {dtype}, in which it gives NaN",
+            )
+            for dtype in ("fp16", "float16")
+        ],
+        ({"dtype": "int3"}, "dtype: expected one of auto, .* got 'int3'"),
+        ({"batch_tokens": 0}, "batch_tokens: expected a positive number, got 0"),
+        ({"exact_top": 0}, "exact_top: expected a positive number, got 0"),
+        ({"backend": "onnx"}, "backend: expected one of auto, packed, transformers, got 'onnx'"),
+    ],
+)
+def test_an_unknown_setting_is_refused(folder: Path, settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RankerError, match=reason):
+        CrossEncoderRanker(folder, **settings)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
@@ -499,16 +489,10 @@ def test_scores_that_are_not_finite_are_an_error(copy: Path) -> None:
 # What identifies a ranker
 
 
-def test_the_digest_is_that_of_the_contents(copy: Path, ranker: CrossEncoderRanker) -> None:
+def test_the_digest_is_that_of_weights_settings_and_tokenizer(copy: Path, ranker: CrossEncoderRanker) -> None:
     assert CrossEncoderRanker(copy, device="cpu").digest == ranker.digest
-
-
-def test_a_card_does_not_change_the_digest(copy: Path, ranker: CrossEncoderRanker) -> None:
     (copy / "README.md").write_text("A card.")
     assert CrossEncoderRanker(copy, device="cpu").digest == ranker.digest
-
-
-def test_a_setting_changes_the_digest(copy: Path, ranker: CrossEncoderRanker) -> None:
     edit_config(copy, pair_order="text-query")
     assert CrossEncoderRanker(copy, device="cpu").digest != ranker.digest
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import CrossEncoderRanker, RankerError
+from ranker import CrossEncoderRanker
 from ranker.exact_top_k import FIRST_LOOK, rescore_near_cut
 from tests.ranker.test_cross_encoder import QUERY, WORDS, make_checkpoint
 
@@ -121,8 +121,3 @@ def test_mixed_scores_do_not_depend_on_the_order(tmp_path: Path) -> None:
 
 def test_mixed_names_how_many_are_exact(tmp_path: Path) -> None:
     assert CrossEncoderRanker(make_checkpoint(tmp_path), device="cpu", dtype="mixed", exact_top=20).dtype == "mixed-20"
-
-
-def test_nothing_to_rescore_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match="exact_top: expected a positive number, got 0"):
-        CrossEncoderRanker(make_checkpoint(tmp_path), dtype="mixed", exact_top=0)

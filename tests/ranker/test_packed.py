@@ -146,8 +146,3 @@ def test_packed_is_refused_where_it_cannot_be(tmp_path: Path) -> None:
         match=r"backend: expected transformers for .*BertForSequence.*, got packed, which reads DeBERTa-v2 and v3 alone",
     ):
         CrossEncoderRanker(folder, device="cpu", backend="packed")
-
-
-def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match="backend: expected one of auto, packed, transformers, got 'onnx'"):
-        CrossEncoderRanker(make_checkpoint(tmp_path), device="cpu", backend="onnx")

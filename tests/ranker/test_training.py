@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.training import SMALL, SmallModel, TrainingSettings, collate, train
+from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, collate, train
 from tests.together import run_together
 
 TINY = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
@@ -172,6 +173,25 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A training of a few steps, and what it told meanwhile."""
+
+    result: TrainingResult
+    lines: list[str]
+    steps: list[tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    out, lines, steps = tmp_path_factory.mktemp("ranker") / "quick", list[str](), list[tuple[int, int]]()
+    settings = dataclasses.replace(QUICK, learning_rate=6e-3)
+    result = train(
+        groups(4), out, settings, base=TINY, tell=lines.append, advance=lambda done, total: steps.append((done, total))
+    )
+    return Trained(result, lines, steps)
+
+
 def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
     from ranker.cross_encoder import CrossEncoderRanker
 
@@ -179,16 +199,12 @@ def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
     assert scores[1] > scores[0]
 
 
-def test_config_says_the_pair_order(trained: Path) -> None:
-    assert json.loads((trained / "config.json").read_text())["pair_order"] == "text-query"
-
-
-@pytest.mark.parametrize("order", ["query-text", "text-query"])
-def test_the_ranker_reads_the_order_it_was_trained_in(order: Any, tmp_path: Path) -> None:
+def test_the_ranker_reads_the_order_it_was_trained_in(trained: Path, tmp_path: Path) -> None:
     from ranker.cross_encoder import CrossEncoderRanker
 
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order=order), base=TINY)
-    assert CrossEncoderRanker(tmp_path, device="cpu").pair_order == order
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="query-text"), base=TINY)
+    orders = [CrossEncoderRanker(folder, device="cpu").pair_order for folder in (trained, tmp_path)]
+    assert orders == ["text-query", "query-text"]
 
 
 def test_record_holds_settings_and_loss_of_each_epoch(trained: Path) -> None:
@@ -197,11 +213,31 @@ def test_record_holds_settings_and_loss_of_each_epoch(trained: Path) -> None:
     assert len(losses(record["history"])) == 6
 
 
-def test_each_epoch_is_told_in_one_line(tmp_path: Path) -> None:
-    told: list[str] = []
-    train(groups(4), tmp_path, QUICK, base=TINY, tell=told.append)
-    assert [line.startswith("loss ") for line in told] == [True, True, False]
-    assert not any("\n" in line for line in told)
+def test_each_epoch_is_told_in_one_line(quick: Trained) -> None:
+    assert [line.startswith("loss ") for line in quick.lines] == [True, True, False]
+    assert not any("\n" in line for line in quick.lines)
+
+
+def test_steps_are_told_from_the_first_moment(quick: Trained) -> None:
+    total = quick.steps[-1][0]
+    assert quick.steps == [(done, total) for done in range(total + 1)]
+
+
+def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(quick: Trained) -> None:
+    """16 pairs an epoch: of eight steps two rise, six fall."""
+    # of the last step of each epoch
+    rates = [entry["learning_rate"] for entry in quick.result.history if "learning_rate" in entry]
+    assert rates == pytest.approx([5e-3, 1e-3])
+
+
+def test_the_end_of_a_training_leaves_no_checkpoints(quick: Trained) -> None:
+    assert not (quick.result.folder / "checkpoints").exists()
+
+
+def test_same_seed_gives_the_same_weights(quick: Trained, tmp_path: Path) -> None:
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=TINY)
+    one, two = weights(quick.result.folder), weights(tmp_path)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
 def test_loss_is_the_binary_cross_entropy_of_each_pair(tmp_path: Path) -> None:
@@ -216,13 +252,6 @@ def test_loss_is_the_binary_cross_entropy_of_each_pair(tmp_path: Path) -> None:
     right = 1 / (1 + np.exp(-scores))
     expected = -np.mean([np.log(p if pair.target else 1 - p) for p, pair in zip(right, pairs, strict=True)])
     assert losses(result.history) == [pytest.approx(expected, abs=1e-4)]
-
-
-def test_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        train(groups(4), tmp_path / name, QUICK, base=TINY)
-    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
-    assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
 def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> None:
@@ -248,11 +277,6 @@ def test_resume_goes_on_from_the_last_epoch(tmp_path: Path) -> None:
     assert steps == [(done, 3 * each) for done in range(each, 3 * each + 1)]
 
 
-def test_the_end_of_a_training_leaves_no_checkpoints(tmp_path: Path) -> None:
-    train(groups(4), tmp_path, QUICK, base=TINY)
-    assert not (tmp_path / "checkpoints").exists()
-
-
 def killed_after(epochs: int, out: Path, settings: TrainingSettings) -> None:
     """Stops a training while it tells of this epoch, so that only those before are kept."""
     told: list[str] = []
@@ -266,51 +290,33 @@ def killed_after(epochs: int, out: Path, settings: TrainingSettings) -> None:
         train(groups(4), out, settings, base=TINY, tell=tell)
 
 
-def test_steps_are_told_from_the_first_moment(tmp_path: Path) -> None:
-    steps: list[tuple[int, int]] = []
-    train(groups(4), tmp_path, QUICK, base=TINY, advance=lambda done, total: steps.append((done, total)))
-    assert steps[0] == (0, steps[-1][0])
-    assert [done for done, _ in steps] == list(range(steps[-1][1] + 1))
-
-
-def test_nothing_to_resume_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match=r"resume: expected a checkpoint under .*, got none"):
-        train(groups(4), tmp_path / "ranker", QUICK, base=TINY, resume=True)
-
-
-def test_groups_without_positives_are_dropped(tmp_path: Path) -> None:
-    empty = PairGroup("find amber", (), ("div amber",))
-    result = train([*groups(4), empty], tmp_path / "ranker", dataclasses.replace(QUICK, epochs=1), base=TINY)
-    assert result.groups == 4
-
-
 @pytest.mark.parametrize(("distinct", "n_groups"), [(False, 6), (True, 4)])
-def test_a_negative_that_reads_like_a_positive_stays_as_published(
-    distinct: bool, n_groups: int, tmp_path: Path
-) -> None:
-    """Groups have no other negatives, or none, so that it shows in their number."""
+def test_groups_that_give_no_pairs_are_dropped(distinct: bool, n_groups: int, tmp_path: Path) -> None:
+    """Those without a positive; with distinct negatives also those that have none but twins of a positive, or none at all."""
+    empty = PairGroup("find amber", (), ("div amber",))
     twin, alone = PairGroup("find amber", ("button amber",), ("button amber",)), PairGroup("find", ("button",), ())
     settings = dataclasses.replace(QUICK, epochs=1, distinct_negatives=distinct)
-    result = train([*groups(4), twin, alone], tmp_path / "ranker", settings, base=TINY)
+    result = train([*groups(4), empty, twin, alone], tmp_path / "ranker", settings, base=TINY)
     assert result.groups == n_groups
 
 
-def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(tmp_path: Path) -> None:
-    """16 pairs an epoch: of eight steps two rise, six fall."""
-    result = train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=TINY)
-    # of the last step of each epoch
-    rates = [entry["learning_rate"] for entry in result.history if "learning_rate" in entry]
-    assert rates == pytest.approx([5e-3, 1e-3])
+NO_POSITIVE = [PairGroup("find amber", (), ("div amber",))]
 
 
-def test_a_rise_without_end_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match=r"warmup_epochs: expected less than 2 epochs, got 2\.5"):
-        train(groups(4), tmp_path / "ranker", dataclasses.replace(QUICK, warmup_epochs=2.5), base=TINY)
-
-
-def test_no_usable_group_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RankerError, match=r"groups: expected at least one .*, got none"):
-        train([PairGroup("find amber", (), ("div amber",))], tmp_path / "ranker", QUICK, base=TINY)
+@pytest.mark.parametrize(
+    ("given", "changes", "resume", "reason"),
+    [
+        (groups(4), {"warmup_epochs": 2.5}, False, r"warmup_epochs: expected less than 2 epochs, got 2\.5"),
+        (groups(4), {}, True, "resume: expected a checkpoint under .*, got none"),
+        (NO_POSITIVE, {}, False, "groups: expected at least one with a positive text, got none"),
+        (NO_POSITIVE, {"distinct_negatives": True}, False, "groups: .* a positive and a negative text, got none"),
+    ],
+)
+def test_a_training_that_cannot_begin_is_refused(
+    given: list[PairGroup], changes: dict[str, Any], resume: bool, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RankerError, match=reason):
+        train(given, tmp_path / "ranker", dataclasses.replace(QUICK, **changes), base=TINY, resume=resume)
 
 
 def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:

@@ -11,7 +11,7 @@ from tests.ranker.test_training import QUICK, TINY, groups
 
 
 def run(out: Path, batch: int) -> None:
-    settings = dataclasses.replace(QUICK, epochs=3, batch=batch, learning_rate=1e-3)
+    settings = dataclasses.replace(QUICK, epochs=2, batch=batch, learning_rate=1e-3)
     train(groups(8), out, settings, base=TINY)
 
 
