@@ -1,4 +1,4 @@
-"""From a ranked page to one element: one protocol, one module a strategy."""
+"""Leads from a ranked page to one element: one protocol, one module a strategy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """How questions are put, whatever the strategy."""
+    """Options of questions that all strategies share."""
 
     turns: Literal[1, 2] = 2
     """1: both turns in one message, for models that take no conversation."""
@@ -43,7 +43,7 @@ class QuestionOptions:
     shared_turn1: bool = False
     """Turn 1 once a step, on the picture of the whole page."""
     order: Order | None = None
-    """None: from the top of the page down, choices in document order."""
+    """None: groups from the top of the page down, choices in document order."""
     max_side: int | None = MAX_SIDE
     """Longest side of a picture sent, in pixels; None: sent as it is."""
 
@@ -91,7 +91,7 @@ class GroundingResult:
     notes: tuple[tuple[str, int], ...] = ()
     """Counts of things worth saying, sorted by name."""
     calls: tuple[Call, ...] = ()
-    """What the answers took."""
+    """Records of the calls that the answers took."""
 
 
 class Grounding(Protocol):
@@ -106,7 +106,7 @@ class Grounding(Protocol):
     form: QuestionOptions
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """What is asked first, without any reply. Raises RowError."""
+        """The questions that are asked first, without any reply. Raises RowError."""
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         """Asks the model and decides. A row or call at fault becomes the decision's named failure."""

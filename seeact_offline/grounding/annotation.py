@@ -86,7 +86,7 @@ class MarkedCrop:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where the labels are, in pixels of the picture as shown."""
+        """Places of the labels, in pixels of the picture as shown."""
         sizes = [label_size(text, self._marks) for text in self.labels]
         return place_labels(self.rects, sizes, self.size, self._marks)
 
@@ -123,7 +123,7 @@ class AnnotationGrounding(GroupStrategy):
             check_capacity(self.marks.kind, group_size)
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """As of any strategy by groups.
+        """The groups' questions, as of any strategy by groups.
 
         Raises InputError when a group of the rule `single`, or a final round, would need more labels than there are.
         """

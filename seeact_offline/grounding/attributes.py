@@ -41,7 +41,7 @@ from seeact_offline.records import Box, Candidate, GroundingReply, Model, Step, 
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
 MAX_CHOICES = 50
-"""As many as the published choice grounding offers of a whole page."""
+"""The number that the published choice grounding offers of a whole page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Outcome:
 
     decision: Decision
     questions: tuple[Question, ...]
-    """All that were asked."""
+    """All questions asked."""
     notes: dict[str, int]
     """Counts about the matches."""
 
@@ -99,7 +99,7 @@ class AttributesGrounding:
         return session.ended(outcome.decision, notes=notes)
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether what a target says of itself leads to it."""
+        """Tells whether a target's own type and text lead to it."""
         return self._first_question(prepared).reachable
 
     async def _answer(self, prepared: PreparedStep, asked: _FirstQuestion, session: Session) -> _Outcome:
@@ -213,7 +213,7 @@ def _ideal(step: Step, description: Description | None) -> str:
 
 
 def _survives(step: Step, description: Description) -> bool:
-    """Whether the answer is read as it was meant: a text such as `None` or `VALUE: 3` cannot be written in a reply."""
+    """Tells whether the answer is read as meant: a text such as `None` or `VALUE: 3` cannot be written in a reply."""
     read = parse_grounding_reply(_ideal(step, description), "attributes", 0)
     return (read.element_type, read.element_text) == (description.type, description.text)
 

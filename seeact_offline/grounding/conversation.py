@@ -1,4 +1,4 @@
-"""What the strategies share: a question of one or two turns, its conversation with a model, and the merging of groups."""
+"""Holds what strategies share: a question of one or two turns, and its conversation with a model."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NOTES = {
     "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
     "reply_reused": "a reply to the same question, paid for by another group or by another row of the table",
 }
-"""What may be counted of any strategy's questions, and what each count means."""
+"""Counts about any strategy's questions, with the meaning of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to be asked: the texts of its turns and what is shown with each."""
+    """A question: the texts of its turns, and the picture shown with each."""
 
     index: int
     """The group, from 0; a final round counts on."""
@@ -52,28 +52,28 @@ class Question:
     pictures: tuple[Picture | None, ...]
     """Shown with each turn; None: none, or for turn 2 the one above still holds."""
     ideal: tuple[str, ...] = ()
-    """What one who knows the truth would answer, turn by turn."""
+    """The ideal answers, turn by turn."""
     is_final_round: bool = False
     examples: tuple[Message, ...] = ()
     """Shown before the first turn: questions that somebody has asked, and how they were answered."""
     texts: tuple[str, ...] = ()
-    """How each of `offered` is written; empty where the picture shows them instead."""
+    """Text of each of `offered`; empty where the picture shows them instead."""
     labels: tuple[str, ...] = ()
-    """What stands for each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
+    """Label of each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
     reply_prefix: str = ""
     """Stands before a reply where the model is given it back, as the prompt pack says."""
     alone: Question | None = None
-    """Where turn 1 is shared: the same with a turn 1 of its own."""
+    """The same question with a turn 1 of its own; set where turn 1 is shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model said to one question."""
+    """A model's replies to one question."""
 
     texts: tuple[str, ...]
     """A reply a turn; fewer when it declined."""
     failure: str | None = None
-    """How the model declined: refused, truncated, empty_reply."""
+    """Name of the way in which the model declined: refused, truncated, empty_reply."""
     detail: str = ""
 
 
@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[..., T], *given: object) -> T:
-    """What `work` gives, done in a thread: while a page is read or a picture cut, other steps' calls go on."""
+    """Runs `work` in a thread, so that other steps' calls continue while a page is read or a picture cut."""
     return await asyncio.to_thread(work, *given)
 
 
@@ -151,7 +151,7 @@ class Session:
         return self.ended(Decision(None, "", "", error.name, error.detail, error.stage), ran=False)
 
     def ended(self, decided: Decision, **more: Any) -> GroundingResult:
-        """What the conversations add up to; `more`: the other fields of `GroundingResult`."""
+        """The result of the conversations; `more`: the other fields of `GroundingResult`."""
         return GroundingResult(tuple(self.replies), decided, self.usage, calls=tuple(self.calls), **more)
 
 
@@ -187,11 +187,11 @@ def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...
     return tuple(out)
 
 
-# --- what one who knows the truth would say ---
+# --- ideal answers ---
 
 
 def ideal_plan(step: Step) -> str:
-    """The first reply of one who knows the operation, in lines that a plan's reader finds."""
+    """The ideal first reply: the operation, in lines that the reader of turn 1 finds."""
     return f"The next action is known.\n{operation_lines(step.truth.operation)}"
 
 
@@ -243,7 +243,7 @@ def page_html(prepared: PreparedStep) -> str:
 
 
 def count_resized(questions: Sequence[Question]) -> int:
-    """How many different pictures were made smaller to be sent."""
+    """Counts the different pictures that were made smaller to be sent."""
     shown = [picture for question in questions for picture in question.pictures if picture is not None]
     return len({picture.key for picture in shown if getattr(picture, "resized", False)})
 

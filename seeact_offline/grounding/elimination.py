@@ -21,18 +21,18 @@ Rule = Literal["released", "corrected"]
 RULES: tuple[Rule, ...] = ("released", "corrected")
 OutOfRange = Literal["reset", "keep"]
 OUT_OF_RANGE: tuple[OutOfRange, ...] = ("reset", "keep")
-"""What a letter that was not offered does to the last pick."""
+"""Effects that a letter that was not offered can have on the last pick."""
 GROUP_SIZE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswer:
-    """What the answer to one question came to."""
+    """The answer to one question."""
 
     pick: str | None
-    """None: none of those offered."""
+    """None for none of those offered."""
     beyond: bool = False
-    """Whether it names a letter that was not offered."""
+    """True if it names a letter that was not offered."""
 
 
 class Elimination:
@@ -53,12 +53,12 @@ class Elimination:
         self._n_heard = 0
 
     def next_group(self) -> tuple[str, ...]:
-        """Who is asked about next; empty when it is over."""
+        """The candidates of the next question; empty when the elimination is over."""
         goes_on = len(self._queue) > 1 or (self._rule == "corrected" and self.lone is not None)
         return tuple(self._queue[: self._size]) if goes_on else ()
 
     def record(self, heard: GroupAnswer) -> None:
-        """What was said of the next group. Raises ValueError for a pick that is not in it."""
+        """Records the answer about the next group. Raises ValueError for a pick that is not in it."""
         group = self.next_group()
         if heard.pick is not None and heard.pick not in group:
             raise ValueError(f"{heard.pick} was not offered")
@@ -78,7 +78,7 @@ class Elimination:
 
     @property
     def taken_back(self) -> bool:
-        """Whether the one that is left was picked, and a letter that was not offered has taken that back."""
+        """True if the one that is left was picked, and a letter that was not offered has taken that back."""
         return self._rule == "released" and bool(self._queue) and self._queue[0] in self._won and self._last is None
 
     @property
@@ -98,7 +98,7 @@ def first_groups(ids: Sequence[str], size: int = GROUP_SIZE, rule: Rule = "relea
 def rules_differ(
     ids: Sequence[str], size: int, out_of_range: OutOfRange, asked: Sequence[tuple[tuple[str, ...], GroupAnswer]]
 ) -> bool:
-    """Whether, given these groups and what was heard of each, the two rules end with other answers or ask other questions."""
+    """Tells whether the two rules, given these groups and answers, end with other answers or ask other questions."""
     ends = []
     for rule in RULES:
         elimination = Elimination(ids, size, rule, out_of_range)

@@ -45,7 +45,7 @@ NOTES = {
     "tie_at_group_cut": "two elements of one height on either side of a cut between groups, where document order decides",
     "group_off_picture": "a group that is not asked about, as it lies over 1,024 pixels above or below the picture",
 }
-"""What is counted of a step's groups, and what each count means."""
+"""Counts about a step's groups, with the meaning of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 
 def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:
-    """Of the ranked candidates. Raises RowError `missing_box`."""
+    """Boxes of the ranked candidates, by id. Raises RowError `missing_box`."""
     wanted = {candidate.backend_node_id for candidate in ranked}
     boxes = {c.backend_node_id: c.box for c in step.candidates if c.backend_node_id in wanted}
     missing = next((node for node, box in boxes.items() if box is None), None)
@@ -123,7 +123,7 @@ class GroupStrategy(ABC):
         return await ground_by_groups(self, prepared, model)
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether a positive is in some group. Raises RowError."""
+        """Tells whether a positive is in some group. Raises RowError."""
         positives = prepared.step.truth.positives
         return not all(positives.isdisjoint(ids) for ids in self.grouping(prepared).groups)
 
@@ -183,7 +183,7 @@ async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, mode
 
 
 def _price_of_sharing(questions: Sequence[Question], replies: Sequence[Reply]) -> dict[str, int]:
-    """What the calls of a shared turn 1 come to, and those that a turn 1 a group would have taken.
+    """Counts the calls of a shared turn 1, and those that a turn 1 a group would have taken.
 
     Prompt tokens are estimates by the rules of `tokens`, on both sides, with the shared reply standing for those of the
     groups; they are left out where a picture's size is not known. Empty where nothing was shared.

@@ -30,5 +30,5 @@ def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> D
 
 
 def decision(reply: Reply) -> Decision:
-    """What one reply says, taken as the step's answer."""
+    """The decision of one reply, taken as the step's answer."""
     return Decision(reply.element_id, reply.op, reply.value, reply.failure, reply.detail)

@@ -65,11 +65,11 @@ from seeact_offline.replies.elimination_answer import (
 
 STYLES: Mapping[Layout, Style] = {"chat": "brackets", "seq2seq": "parentheses"}
 OUT_OF_RANGE_OF: Mapping[Layout, OutOfRange] = {"chat": "reset", "seq2seq": "keep"}
-"""As released for either kind of model."""
+"""The released rule for either kind of model."""
 PREVIOUS_ACTIONS = 5
 """The last so many are shown."""
 DEMONSTRATIONS = "mindact.demonstrations.json"
-"""In the pack `seeact`: those that chat models are shown unless others are named."""
+"""File of the pack `seeact` with the examples that chat models are shown unless others are named."""
 
 
 # --- texts, for asking and for training alike ---
@@ -129,8 +129,8 @@ class Demonstration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise FormatError(f"op to be {', '.join(OPERATIONS)}, or empty with the answer A", repr(self.op[:20]))
 
     def messages(self, pack: PromptPack, layout: Layout) -> tuple[Message, Message]:
-        """As a model is shown it: somebody asks, and the model has answered. As released, a line feed at the question's end is
-        left out."""
+        """The example as a model sees it: a user's question and the model's answer. As released, the question's last line
+        feed is left out."""
         letters = [option_letter(place) for place in range(len(self.choices))]
         place = None if self.answer == NONE_LETTER else letters.index(self.answer)
         asked = question_text(pack, self.html, self.choices, self.task, self.history)
@@ -165,13 +165,13 @@ class EliminationOptions:
     layout: Layout = "chat"
     rule: Rule = "released"
     out_of_range: OutOfRange | None = None
-    """None: as released for the layout."""
+    """None: the released rule for the layout."""
     size: int = GROUP_SIZE
     """Candidates a question."""
     ask_all: bool = False
     """Steps whose right element is not ranked under k too."""
     picture: bool = False
-    """Whether each question shows the part of the page that its candidates are in."""
+    """True if each question shows the part of the page that its candidates are in."""
 
     @property
     def beyond(self) -> OutOfRange:
@@ -212,7 +212,7 @@ class MindactGrounding:
         )
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """Those that are asked whatever the answers are. Raises RowError."""
+        """The questions that depend on no answer. Raises RowError."""
         groups = first_groups(self.queue(prepared), self.options.size, self.options.rule)
         return [self.question(prepared, group, index) for index, group in enumerate(groups)]
 
@@ -267,7 +267,7 @@ class MindactGrounding:
         }
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether one who knows the truth would end with a positive."""
+        """Tells whether ideal answers would end with a positive."""
         ids, positives = self.queue(prepared), prepared.step.truth.positives
         if positives.isdisjoint(ids):
             return False
@@ -281,7 +281,7 @@ class MindactGrounding:
         return elimination.winner is not None and picks[elimination.winner] is not None
 
     def question(self, prepared: PreparedStep, ids: Sequence[str], index: int) -> Question:
-        """What is asked of these candidates, whatever was answered before. Raises StepError."""
+        """The question about these candidates, whatever was answered before. Raises StepError."""
         step, pack = prepared.step, self._pack
         group = prepared.page.describe_group(ids, STYLES[self.options.layout])
         offered = tuple(choice.backend_node_id for choice in group.choices)
@@ -307,7 +307,7 @@ class MindactGrounding:
 
 
 def ideal_answer(layout: Layout, step: Step, offered: Sequence[str]) -> str:
-    """What one who knows the truth answers: the first positive offered, with the right operation."""
+    """The ideal answer: the first positive offered, with the right operation."""
     place = next((place for place, node in enumerate(offered) if node in step.truth.positives), None)
     return answer_text(layout, place, step.operation)
 
@@ -326,7 +326,7 @@ def _decide(ended: Elimination, replies: Sequence[Reply]) -> Decision:
 
 
 def layout_of(model: object) -> Layout:
-    """Whose questions and answers suit a model, as users name it. Raises ModelSpecError for one that cannot be found."""
+    """The layout that suits a model, as users name it. Raises ModelSpecError for one that cannot be found."""
     return "seq2seq" if find_model(model).is_text_to_text else "chat"
 
 

@@ -77,7 +77,7 @@ NOTHING_ASKED = Question(0, (), "", (), ())
 
 @dataclass(frozen=True, slots=True)
 class PersonAnswer:
-    """What a person says a turn-1 text means."""
+    """A person's reading of a turn-1 text."""
 
     element_id: str | None
     """None: no element of the page."""
@@ -87,9 +87,9 @@ class PersonAnswer:
     turn1_sha256: str | None = None
     """The digest of the text that was judged; None: not known."""
     annotator: str = ""
-    """Whose answer it is; empty: not known."""
+    """Name of the person; empty where it is not known."""
     seconds: float | None = None
-    """How long the person took; None: not known."""
+    """Time that the person took; None where it is not known."""
 
 
 NO_ANSWER = PersonAnswer(None, "")
@@ -153,7 +153,7 @@ class OracleGrounding:
         return session.ended(decision(said), notes=notes)
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether the page has a right element at all."""
+        """Tells whether the page has a right element at all."""
         return bool(prepared.step.truth.positives)
 
     def _answer(self, step: Step) -> PersonAnswer:
@@ -200,7 +200,7 @@ PREDICTIONS = "predictions.jsonl"
 
 
 def read_turn1(run: Path) -> dict[StepKey, Conversation]:
-    """What a run's model said to turn 1, for each step where it said or declined something.
+    """A run's replies to turn 1, for each step where the model said or declined something.
 
     Raises InputError for a run that cannot be read, or with several turn-1 texts of a step.
     """
@@ -214,7 +214,7 @@ def read_turn1(run: Path) -> dict[StepKey, Conversation]:
 
 
 def _one_turn1(groups: Sequence[Recording], where: str) -> Conversation | None:
-    """None: the run has no answer of the model to it."""
+    """The step's one turn-1 text; None where the run has no answer of the model."""
     texts = {group.replies[0] for group in groups if group.replies}
     if len(texts) > 1:
         wanted = "a run that asked turn 1 once a step (ungrounded, oracle, attributes, pixel or batching shared-turn1)"

@@ -49,9 +49,9 @@ class TargetPoint:
     text: str
     """The place as the prompt asks for it; NA where there is none."""
     hits: bool
-    """Whether a positive is what lies there."""
+    """True if a positive lies there."""
     is_fine: bool = False
-    """Whether it takes more decimals than a place is usually written with."""
+    """True if it takes more decimals than a place is usually written with."""
 
 
 class PixelGrounding:
@@ -96,7 +96,7 @@ class PixelGrounding:
         return session.ended(decision(answer), point=point, notes=notes)
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether some place that can be written leads to a positive."""
+        """Tells whether some place that can be written leads to a positive."""
         return self._target(prepared).hits
 
     def _question(self, prepared: PreparedStep, picture: Crop, target: TargetPoint) -> Question:
@@ -147,7 +147,7 @@ class PixelGrounding:
     def _written_so_that_it_stays(
         self, centre: tuple[float, float], picture: Crop, boxes: Sequence[tuple[str, Box]], hits: bool
     ) -> TargetPoint:
-        """With as few decimals as leave it on the element that lies at the centre, no fewer than are usual."""
+        """The centre with the fewest decimals that leave it on the element that lies there, no fewer than are usual."""
         there = element_at(centre, boxes)
         for decimals in range(self._decimals, MAX_DECIMALS + 1):
             place = write_point(picture.from_page(*centre), self._coordinates, picture.size, decimals)

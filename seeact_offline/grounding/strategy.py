@@ -1,4 +1,4 @@
-"""What a grounding strategy declares of itself: one `Strategy` a module, listed in `grounding.strategies`."""
+"""Declares a grounding strategy: one `Strategy` a module, listed in `grounding.strategies`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Option:
     """An option that only one strategy has."""
 
     name: str
-    """As Python spells it; the command writes dashes."""
+    """Name in Python; the command writes dashes."""
     help: str
     default: Any = None
-    """What holds where it is not given."""
+    """Value where the option is not given."""
     of_model: Callable[[Any], Any] | None = None
-    """What holds then, of the model that is asked, as users name it; None: the same for all. Comes before `default`."""
+    """Model, as users name it -> value where the option is not given; comes before `default`. None: the same for all."""
     choices: tuple[str, ...] = ()
     """Values that it may have; empty: any that `read` takes."""
     read: Callable[[str], Any] = str
@@ -55,7 +55,7 @@ GROUPING_OPTIONS: tuple[GroupingOption, ...] = get_args(GroupingOption)
 
 @dataclass(frozen=True, slots=True)
 class StrategyInputs:
-    """What a strategy is opened with."""
+    """Inputs that a strategy is opened with."""
 
     pack: PromptPack
     """Its templates."""
@@ -74,37 +74,37 @@ class StrategyInstance:
 
     grounding: Grounding
     identity: Mapping[str, Any] = field(default_factory=dict)
-    """What its questions and answers depend on, beside what all strategies have in common. Results show it."""
+    """Settings that its questions and answers depend on, besides those of all strategies. Results show them."""
     replayed: Path | None = None
     """The finished run whose turn-1 texts it grounds; no model is asked then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """All that the rest of the program knows of one."""
+    """A strategy's declaration: the rest of the program knows nothing else of it."""
 
     name: str
-    """As in the names of its prompt files; users call it so too, if it belongs to this package."""
+    """Name in its prompt files; users call it so too, if it belongs to this package."""
     open: Callable[[StrategyInputs], StrategyInstance]
     """Raises InputError for options that do not go together."""
     turn2: Placeholders | None
-    """What its second turn may hold; None: it asks the first turn only, and any strategy's prompt serves it."""
+    """Placeholders of its second turn; None: it asks the first turn only, and any strategy's prompt serves it."""
     turn1: tuple[str, ...] = ()
     """Placeholders that its first turn may hold, beside those of every strategy."""
     variant: Callable[[Mapping[str, Any], QuestionOptions], str] = lambda own, form: ""
-    """Of its options and form: the ending of prompt files that fit them better than the usual ones; empty: none."""
+    """Own options and form -> ending of the prompt files that fit them better than the usual ones; empty for none."""
     options: tuple[Option, ...] = ()
     grouping_options: tuple[GroupingOption, ...] = ()
-    """Those that it uses; the others are refused. One that ranks uses `top_k` at least."""
+    """Grouping options that it uses; the others are refused. A strategy that ranks uses `top_k` at least."""
     always_shuffled: bool = False
-    """Whether it has a seeded order where no other is asked for too."""
+    """True if its candidates have a seeded order even where none is asked for."""
     is_grouped: bool = False
-    """Whether candidates are offered in groups, whose order can be shuffled and which can share a first turn."""
+    """True if candidates are offered in groups, whose order can be shuffled and which can share a first turn."""
     is_lettered: bool = False
-    """Whether the elements of a group are always named by letters, in the order in which they are offered."""
+    """True if the elements of a group are always named by letters, in the order in which they are offered."""
     needs_picture: bool = False
     is_human: bool = False
-    """Whether a person names its elements, so that its accuracy is that of the texts."""
+    """True if a person names its elements, so that its accuracy is that of the texts."""
     estimate_remark: str = ""
     """Stands below an estimate of its calls; empty: nothing is worth saying."""
     notes: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""No grounding at all: turn 1 alone, on the whole page, and the operation and value that its text decides on."""
+"""Asks turn 1 alone, on the whole page, and takes operation and value from its text; no element is asked for."""
 
 from __future__ import annotations
 

@@ -238,16 +238,16 @@ class Page:
 
 
 class _Content(NamedTuple):
-    """What is written of a node beside its tag and number, escaped."""
+    """The words written of a node, besides its tag and number; escaped."""
 
     words: str
-    """Of its attributes; of a text node its opening tag, empty where it has no attribute other than the id."""
+    """Words of its attributes; for a text node its opening tag, empty where it has no attribute other than the id."""
     text: str
     """Right after the opening tag."""
     tail: str
     """Right after the closing tag."""
     is_bare: bool
-    """Whether it has no attribute other than the id."""
+    """True if it has no attribute other than the id."""
 
 
 class _Pruned:
@@ -307,7 +307,7 @@ class _Pruned:
         return connected
 
     def _splice(self) -> tuple[set[int], dict[int, int]]:
-        """Which nodes give their place to their children, and how many children each other node is left with."""
+        """Finds the nodes that give their place to their children, and the number of children left to each other node."""
         page = self._page
         n_children = dict.fromkeys(self._order, 0)
         has_text: set[int] = set()
@@ -490,7 +490,7 @@ def _text_tag(element: etree._Element) -> str:
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:
-    """All but the id. Where there are many, of those that nobody reads the names alone."""
+    """All attributes but the id. Where there are many, only the names of those that are not read."""
     if len(element.attrib) <= len(ATTRIBUTES):
         return {str(name): str(value) for name, value in element.items() if name != ID}
     # `items` would take a time that grows with the square of their number
@@ -514,7 +514,7 @@ def _attribute_words(attributes: dict[str, str]) -> str:
 
 
 def _escape_value(value: str) -> str:
-    """As the serialiser writes an attribute."""
+    """Escapes a value as the serialiser writes an attribute."""
     for character, entity in _IN_VALUES:
         value = value.replace(character, entity)
     return value
@@ -534,7 +534,7 @@ def _opening_tag(tag: str, number: int | None, words: str, closes_itself: bool) 
 
 
 def _escape(text: str) -> str:
-    """As the serialiser writes text, with quotes turned into spaces."""
+    """Escapes text as the serialiser writes it, with quotes turned into spaces."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;").replace('"', " ")
     return _mend(text)
 

@@ -30,7 +30,7 @@ ASKED_FOR = {
     "search": "Search", "email": "Email", "password": "Password", "tel": "Phone", "url": "URL", "date": "Date", "time": "Time",
     "month": "Month", "week": "Week", "color": "Color",
 }  # fmt: skip
-"""What an input of a type is for."""
+"""Purpose of an input, by its type."""
 _UNSEEN_VALUES = PRESSED | {"hidden", "image", "password", "file"}
 _NO_NAMES = frozenset({"on", "off", "true", "false", "yes", "no"})
 

@@ -1,4 +1,4 @@
-"""What kind of element an element is, and what a reply means by its words for one."""
+"""Types of elements, and the types that a reply's words mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_ALIKES = {
     TEXTBOX: (SELECTBOX,),
     SELECTBOX: (BUTTON, TEXTBOX),
 }
-"""What a picture does not tell apart: links drawn as buttons, lists opened by one, fields that suggest entries."""
+"""Types that look alike on a picture: links drawn as buttons, lists opened by one, fields that suggest entries."""
 TAG_TYPES = {
     "button": BUTTON, "summary": BUTTON, "a": LINK, "area": LINK, "select": SELECTBOX, "textarea": TEXTBOX,
 }  # fmt: skip
@@ -51,7 +51,7 @@ TYPE_WORDS = frozenset(
     """button btn icon checkbox radio tab toggle switch option link hyperlink textbox input field textarea box bar
     dropdown list menu selectbox select combobox labeled labelled""".split()
 )
-"""What stands around a text to say what bears it, in small letters; articles stand before it."""
+"""Words around a text that say what bears it, in small letters; articles stand before it."""
 _QUOTED = re.compile(r"[\"\u201c\u201d]([^\"\u201c\u201d]+)[\"\u201c\u201d]")
 _QUOTED_SINGLY = re.compile(r"(?<!\w)['\u2018]([^'\u2018\u2019]+)['\u2019](?!\w)")
 _REMARK = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")

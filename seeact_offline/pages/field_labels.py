@@ -131,7 +131,7 @@ class FieldLabels:
         return self._nodes[node].tag == "label" and not self._page.says_nothing(node) and not self._is_taken(node)
 
     def _nearest(self, siblings: Iterable[int]) -> int | _Side:
-        """Of siblings, nearest first, the one that speaks for the field."""
+        """The one of the siblings, nearest first, that speaks for the field."""
         found: int | _Side = _Side.SILENT
         for sibling in siblings:
             if self._first_field(sibling, self._nodes[sibling].end) is not None:
@@ -151,7 +151,7 @@ class FieldLabels:
         )
 
     def _is_free(self, node: int) -> bool:
-        """Whether some of its words are not on a link or a button."""
+        """Tells whether some of its words are not on a link or a button."""
         place = node
         while place < self._nodes[node].end:
             if self._page.types[place]:
@@ -165,7 +165,7 @@ class FieldLabels:
     # --- where things are ---
 
     def _first_field(self, begin: int, end: int) -> int | None:
-        """Of the nodes from `begin` to before `end`."""
+        """The first field of the nodes from `begin` to before `end`."""
         place = bisect_left(self._fields, begin)
         return self._fields[place] if place < len(self._fields) and self._fields[place] < end else None
 

@@ -14,7 +14,7 @@ WORDS = 100
 SPOKEN = frozenset({"alt", "aria_label", "placeholder", "title", "value", "input_value", "text_value"})
 """Attributes that are read as words of the page."""
 DIGITS = 3
-"""Of a box's edges as fractions of the picture, as SeeClick rounds them."""
+"""Digits of a box's edges as fractions of the picture, as SeeClick rounds them."""
 SAME = 12
 """Digits to which a point's fraction is one and the same number, whatever was multiplied and divided on its way."""
 
@@ -51,7 +51,7 @@ def find_kin(
 
 
 def clicks(point: tuple[float, float], box: Box, size: tuple[int, int]) -> bool:
-    """Whether the point lies in the box as SeeClick has it: its edges are fractions of the picture, rounded, and belong to it."""
+    """Tells whether the point lies in the box as in SeeClick: edges are rounded fractions of the picture, and belong to the box."""
     (x, y), (width, height) = point, size
     left, right = (round(edge / width, DIGITS) for edge in (box.x, box.right))
     top, bottom = (round(edge / height, DIGITS) for edge in (box.y, box.bottom))
@@ -88,7 +88,7 @@ class _Words:
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    """Whether they share an area."""
+    """Tells whether they share an area."""
     across = min(one.right, other.right) - max(one.x, other.x)
     down = min(one.bottom, other.bottom) - max(one.y, other.y)
     return across > 0 and down > 0

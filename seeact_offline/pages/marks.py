@@ -129,7 +129,7 @@ class Rect(NamedTuple):
     y1: int
 
     def meets(self, other: Rect) -> bool:
-        """Whether any pixel is in both."""
+        """Tells whether any pixel is in both."""
         return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
 
     def within(self, picture: tuple[int, int]) -> Rect | None:
@@ -138,7 +138,7 @@ class Rect(NamedTuple):
         return inside if inside.x0 < inside.x1 and inside.y0 < inside.y1 else None
 
     def contains(self, other: Rect) -> bool:
-        """Whether all of the other's pixels are in this one; equal ones contain each other."""
+        """Tells whether all of the other's pixels are in this one; equal ones contain each other."""
         return self.x0 <= other.x0 and self.y0 <= other.y0 and self.x1 >= other.x1 and self.y1 >= other.y1
 
     def overlap(self, other: Rect) -> int:
@@ -163,7 +163,7 @@ _LABELS: dict[MarkKind, tuple[str, ...]] = {"letter": _LETTERS, "double-letter":
 
 
 def mark_capacity(kind: MarkKind) -> int | None:
-    """How many elements of one picture can be told apart: 26 letters, 675 pairs (all but NA); None: any number."""
+    """Number of elements of one picture that can be told apart: 26 letters, 675 pairs (all but NA); None: any number."""
     return None if kind == "number" else len(_LABELS[kind])
 
 
@@ -201,7 +201,7 @@ class _Rail:
     low: int
     high: int
     anchor: int
-    """Where on the line the label should be."""
+    """Preferred place on the line."""
 
     def at(self, start: int, size: Size) -> Rect:
         x, y = (start, self.fixed) if self.horizontal else (self.fixed, start)
@@ -226,12 +226,12 @@ class _Rail:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where labels go."""
+    """Places of the labels."""
 
     spots: tuple[Rect, ...]
-    """In the order of the boxes; without width for a label that is not drawn. What lies outside the picture is not seen."""
+    """One a box, in their order; without width for a label that is not drawn. Parts outside the picture are not seen."""
     n_off_position: int = 0
-    """How many do not stand where they were asked to, as they would cover another label or hide their element there."""
+    """Number of labels that stand elsewhere than asked, as they would cover another label or hide their element there."""
 
 
 def place_labels(boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], marks: Marks) -> Placement:
@@ -251,7 +251,7 @@ def place_labels(boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[in
 
 
 def _released(box: Rect, size: Size, position: MarkPosition) -> Rect:
-    """Where supervision puts a label: an edge of it lies on the line of the box."""
+    """The place where supervision puts a label: an edge of it lies on the line of the box."""
     edge, _, side = position.rpartition("-")
     x = {"left": box.x0, "right": box.x1 - size.width}.get(side, (box.x0 + box.x1 - size.width) // 2)
     y = {"bottom": box.y1 - 1, "top": box.y0 + 1 - size.height}.get(edge, (box.y0 + box.y1 - size.height) // 2)
@@ -411,7 +411,7 @@ class _Lines:
         return _Rail(horizontal, _clamp(fixed, room - depth), low, high, anchor)
 
     def _anchor(self, horizontal: bool) -> int:
-        """Where the position wants the label's left or top edge: flush with the box's lines, or centred."""
+        """Place of the label's left or top edge by the position: flush with the box's lines, or centred."""
         (x0, y0, x1, y1), (width, height) = self.box, self.size
         if not horizontal:
             return y0 - REACH if self.position.startswith("top") else y1 + REACH - height
@@ -470,7 +470,7 @@ def _with_outlines(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
 
 
 def _leader(box: Rect, spot: Rect) -> tuple[tuple[int, int], tuple[int, int]]:
-    """From the middle of a label to the nearest point of its box."""
+    """The line from the middle of a label to the nearest point of its box."""
     x, y = (spot.x0 + spot.x1) // 2, (spot.y0 + spot.y1) // 2
     return (x, y), (min(max(x, box.x0), box.x1 - 1), min(max(y, box.y0), box.y1 - 1))
 

@@ -1,4 +1,4 @@
-"""What is written on a page, node by node, read once."""
+"""Reads the words on a page, node by node, once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ICON_WORDS = frozenset({"icon", "icons", "ico", "ic", "svg", "img", "image", "g
 
 
 class Node(Protocol):
-    """What is read of a page's node: `dom.PageNode`."""
+    """The part of `dom.PageNode` that is read here."""
 
     @property
     def backend_node_id(self) -> str: ...
@@ -56,7 +56,7 @@ class PageWords:
             else node.attributes
             for node in nodes
         ]
-        """With underscores in their names."""
+        """Attributes by node, with underscores in their names."""
         self.types = [element_type(node.tag, self.attributes[n]) for n, node in enumerate(nodes)]
         self._own: dict[int, list[str]] = {}
         self._plain, self._spoken, self._options = _Flow(), _Flow(), _Flow()
@@ -65,19 +65,19 @@ class PageWords:
         self._read()
 
     def own(self, node: int) -> str:
-        """Directly in it."""
+        """The words directly in a node."""
         return " ".join(self._own.get(node, ()))
 
     def inside(self, begin: int, end: int) -> list[str] | None:
-        """In the nodes from `begin` to before `end`, less those of options; None when they are too many."""
+        """The words in the nodes from `begin` to before `end`, less those of options; None when they are too many."""
         return self._plain.inside(begin, end)
 
     def says_nothing(self, node: int) -> bool:
-        """Whether no word is in it."""
+        """Tells whether no word is in it."""
         return self._plain.is_empty(node, self.nodes[node].end)
 
     def spoken(self, node: int) -> str:
-        """All in it, with what its icons say; empty where they say nothing."""
+        """All words in a node, with what its icons say; empty where they say nothing."""
         end = self.nodes[node].end
         first = bisect_left(self._speaking, node)
         if first == len(self._speaking) or self._speaking[first] >= end:
@@ -85,7 +85,7 @@ class PageWords:
         return " ".join(self._spoken.inside(node, end) or ())
 
     def icon_names(self, node: int) -> str:
-        """What code calls the icons in it; empty where it holds too much."""
+        """Names that code gives the icons in a node; empty where it holds too much."""
         end = self.nodes[node].end
         names = (self._icon_name(number) for number in range(node, end)) if end - node <= MAX_ICON_NODES else ()
         return " ".join(name for name in names if name)
@@ -112,7 +112,7 @@ class PageWords:
                 self._own.setdefault(node.parent if node.tag == "text" else number, []).extend(words)
 
     def _said(self, number: int) -> list[str]:
-        """What an icon says; empty for what is none."""
+        """Words of an icon; empty for any other node."""
         attributes = self.attributes[number]
         if len(attributes) <= ("backend_node_id" in attributes) or not self._is_icon(number):
             return []
@@ -145,7 +145,7 @@ class _Flow:
         self._words += words
 
     def inside(self, begin: int, end: int) -> list[str] | None:
-        """Those of the nodes from `begin` to before `end`; None when they are too many."""
+        """The words of the nodes from `begin` to before `end`; None when they are too many."""
         first, last = self._start(begin), self._start(end)
         return self._words[first:last] if last - first <= MAX_WORDS else None
 

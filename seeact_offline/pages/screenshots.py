@@ -22,7 +22,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
 KEPT_BYTES = 512_000_000
-"""Of decoded pages, in the whole process: a tall one in colours has 25 MB."""
+"""Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
 
 
 class PixelCache:
@@ -233,7 +233,7 @@ def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN
 
 
 def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MARGIN) -> bool:
-    """Whether the whole group lies farther than `margin` above or below the picture."""
+    """Tells whether the whole group lies farther than `margin` above or below the picture."""
     top, bottom = _rows_shown(boxes, size[1], margin)
     return bottom <= top
 

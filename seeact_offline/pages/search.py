@@ -60,7 +60,7 @@ class SearchResult:
     tier: Tier | None = None
     """None when nothing was found."""
     seen: bool = True
-    """Whether they can be seen."""
+    """True if they can be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Element:
     texts: tuple[str, ...]
     """White space collapsed, each once, in the order of TEXT_SOURCES."""
     seen: bool
-    """Whether it, or something in it, can be seen."""
+    """True if it, or something in it, can be seen."""
 
 
 class _Hit(NamedTuple):
@@ -130,7 +130,7 @@ class PageSearch:
         )
 
     def find(self, kind: str, text: str) -> SearchResult:
-        """What a type and a text mean, both as written in a reply. Nothing is found for an empty text."""
+        """Finds the elements that a type and a text mean, both as written in a reply. An empty text finds nothing."""
         wanted, sought = asked_type(kind), collapsed(text)
         if not sought:
             return SearchResult(())
@@ -197,7 +197,7 @@ class PageSearch:
         return [_Hit(self.elements[place], lengths[place]) for place in sorted(lengths)]
 
     def _without_nested(self, hits: Sequence[_Hit]) -> list[_Hit]:
-        """Of hits inside one another the one that matches by the shortest text, has a type, is innermost: in this order."""
+        """Keeps one of nested hits: that of the shortest text, then one with a type, then the innermost."""
         around = self._around(hits)
         dropped = {
             o for hit, outer in zip(hits, around, strict=True) for o in outer if hits[o].looseness >= hit.looseness
@@ -209,7 +209,7 @@ class PageSearch:
         ]
 
     def _around(self, hits: Sequence[_Hit]) -> list[tuple[int, ...]]:
-        """For each hit the places of those around it, which come before it."""
+        """Places of the hits around each hit, which come before it."""
         around: list[tuple[int, ...]] = []
         open_: list[int] = []
         for place, hit in enumerate(hits):
@@ -221,7 +221,7 @@ class PageSearch:
 
 
 def _fitting(hits: Sequence[_Hit], wanted: str) -> list[_Hit]:
-    """Those whose type fits best, among those that fit at all."""
+    """The hits whose type fits best, among those that fit at all."""
     fits = [(_fit(hit.element.type, wanted), hit) for hit in hits]
     best = min((fit for fit, _ in fits), default=_NO_FIT)
     return [hit for fit, hit in fits if fit == best] if best < _NO_FIT else []
@@ -261,7 +261,7 @@ class Description(NamedTuple):
     text: str
     found: SearchResult
     reaches: bool
-    """Whether one of the elements described is found."""
+    """True if one of the elements described is found."""
 
 
 def descriptions(search: PageSearch, targets: Iterable[str], limit: int | None = None) -> list[Description]:

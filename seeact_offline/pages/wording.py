@@ -14,7 +14,7 @@ _JOINED = str.maketrans(dict.fromkeys("'`\u2018\u2019\u02bc\u00b4\u00ad\u200b\u2
 _ALIKE = str.maketrans(
     {sign: plain for plain, signs in {"x": "×✕✖✗✘╳⨯", ">": "›»→▶❯⟩▸", "<": "‹«←◀❮⟨◂", "-": "−–—‐‑"}.items() for sign in signs}
 )  # fmt: skip
-"""What a text of signs alone is written with, and what one types for it."""
+"""Signs that look alike, as one types them."""
 _SIGNS = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PREFIX = re.compile(r"\b(un|de|dis|non)-(?=[a-z])")
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NO_CENTS = re.compile(r"(?<=\d)[.,]00?(?!\d|[.,:]\d)")
 _DIGITS = re.compile(r"\d+")
 _RUNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (0, 1), (1, 0))
-"""How many words of one text may stand for how many of the other: `sign up`, `signup`."""
+"""Numbers of words of one text that may stand for so many of the other: `sign up`, `signup`."""
 ARTICLES = frozenset({"a", "an", "the"})
 _NEGATIONS = frozenset({"no", "not", "non", "dont", "never", "without"})
 _BETWEEN = re.compile(r"(?<!\d) | (?!\d)")
@@ -64,7 +64,7 @@ def spelt_out(name: str) -> str:
 
 
 def are_whole(words: str, *texts: str) -> bool:
-    """Whether all numbers among words that texts as written share are numbers in each of them: 9 is not in `9.5`."""
+    """Tells whether all numbers among words that texts as written share are numbers in each of them: 9 is not in `9.5`."""
     digits = _DIGITS.findall(words)
     if not digits:
         return True
@@ -73,7 +73,7 @@ def are_whole(words: str, *texts: str) -> bool:
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether the words of `part` stand together in `text`, both normalised, and no negation stands right before them."""
+    """Tells whether the words of `part` stand together in `text`, both normalised, without a negation right before them."""
     if part not in text:
         return False
     *before, _ = f" {text} ".split(f" {part} ")
@@ -81,7 +81,7 @@ def contains(text: str, part: str) -> bool:
 
 
 def differ_by_typos(one: str, other: str) -> bool:
-    """Whether two normalised texts have the same words but for articles, spaces, accents and a typing error in each.
+    """Tells whether two normalised texts have the same words but for articles, spaces, accents and a typing error in each.
 
     Codes and numbers (`_CODE`) are equal or other ones. So are words that begin differently (`check`, `uncheck`). The error is
     a letter too many or too few, two swapped, or, inside a word of five letters or more, another letter.
@@ -96,7 +96,7 @@ def differ_by_typos(one: str, other: str) -> bool:
 
 
 def _are_alike(one: list[str], other: list[str]) -> bool:
-    """Whether two words differ by a typing error at most, or a word is written as several, or is an article too many."""
+    """Tells whether two words differ by one typing error at most, by spaces, or by an article too many."""
     from rapidfuzz.distance import OSA
 
     if not one or not other:

@@ -13,7 +13,7 @@ from seeact_offline.replies.operation import operation_in
 _MAX_GAP = 10
 """Most lines of other text between two fields of one answer."""
 _LAST_BLOCKS = 200
-"""How many answers are looked at: the final one stands at the end, and a megabyte of answers must not take long."""
+"""Most answers that are looked at: the final one stands at the end, and a megabyte of answers must not take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Block:
         return field.text if field else ""
 
     def says(self, name: str) -> bool:
-        """Whether the field is there and holds more than punctuation."""
+        """Tells whether the field is there and holds more than punctuation."""
         return self.text(name).strip("*_`~-|\"' ") != ""
 
     @property
@@ -64,7 +64,7 @@ def group_fields(fields: Sequence[Field]) -> list[Block]:
 
 
 def _widest_gap(fields: Sequence[Field]) -> int:
-    """Where to cut between a field and its repetition (first and last): the position at which the later answer begins.
+    """Finds the cut between a field and its repetition (first and last): the position at which the later answer begins.
 
     It begins at the repetition, unless a wider gap of lines separates two fields before it: then the fields after that gap
     already belong to the later answer. ELEMENT usually comes first, so its cut is only moved for a gap that is wider by more

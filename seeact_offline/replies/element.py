@@ -36,7 +36,7 @@ _NONE = re.compile(
 
 
 def says_none(text: str) -> bool:
-    """Whether a description of the element says that there is none."""
+    """Tells whether a description of the element says that there is none."""
     return _NONE.match(_opened(text)) is not None
 
 
@@ -76,12 +76,12 @@ _REJECTED = re.compile(
 
 
 def _is_in_doubt(tail: str, second: re.Pattern[str], alternative: re.Pattern[str]) -> bool:
-    """Whether what follows a label denies it or names another that may be meant as well."""
+    """Tells whether what follows a label denies it or names another that may be meant as well."""
     return bool(_DENIED.match(tail) or second.match(tail) or alternative.search(_REJECTED.sub("", tail)))
 
 
 def _goes_on(after: str) -> bool:
-    """Whether the text continues with a character of a script that puts spaces between words."""
+    """Tells whether the text continues with a character of a script that puts spaces between words."""
     return after[:1].isalnum() and ord(after[0]) < 0x2E80
 
 
@@ -123,13 +123,13 @@ def picked_letter(text: str, n_choices: int) -> int | None:
 
 
 def _is_offered(rest: str, n_choices: int) -> bool:
-    """Whether the text is nothing but an offered letter (with many options, NA is one)."""
+    """Tells whether the text is nothing but an offered letter (with many options, NA is one)."""
     word = rest.rstrip("*_`~.\"')]} ")
     return re.fullmatch("[A-Z]{1,3}", word) is not None and letter_index(word) <= n_choices
 
 
 def _ends_letter(label: str, tail: str, intro: str) -> bool:
-    """Whether letters followed by `tail` are a label and not a word (`A button`, `I think`, `X-ray`)."""
+    """Tells whether letters followed by `tail` are a label and not a word (`A button`, `I think`, `X-ray`)."""
     if label.isupper() and re.search(r"(?:option|choice|letter)\W{0,6}$", intro, re.IGNORECASE):
         return True
     bare = tail.lstrip("*_`~")
@@ -206,7 +206,7 @@ def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
 
 
 def _ends_mark(label: str, tail: str, intro: str) -> bool:
-    """Whether a label followed by `tail` is a mark and not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
+    """Tells whether a label before `tail` is a mark and not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
     if not label.isdigit():
         return _ends_letter(label, tail, intro)
     bare = tail.lstrip("*_`~")

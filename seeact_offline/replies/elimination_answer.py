@@ -15,7 +15,7 @@ from typing import Literal
 from seeact_offline.records import GroundingReply
 
 Layout = Literal["chat", "seq2seq"]
-"""Whose texts they are: a chat model's, or a text-to-text model's such as T5."""
+"""Kind of model that the texts are for: a chat model, or a text-to-text model such as T5."""
 LAYOUTS: tuple[Layout, ...] = ("chat", "seq2seq")
 NONE_LETTER = "A"
 BEYOND = "unknown_choice"
@@ -30,7 +30,7 @@ _VALUE = re.compile(r"Value: (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text says, whatever was offered."""
+    """The answer in a text, whatever was offered."""
 
     letter: str
     """One character; empty where the text names none."""
@@ -40,7 +40,7 @@ class Answer:
 
 
 def read_answer(text: str, layout: Layout) -> Answer:
-    """The first of each in the text; of a text-to-text model its first character, whatever it is, is the letter."""
+    """Reads the first letter, operation and value of the text; a text-to-text model's letter is its first character."""
     said = text.strip()
     found = _ANSWER.search(said)
     letter = said[:1] if layout == "seq2seq" else found[1] if found else ""
@@ -70,7 +70,7 @@ def parse_multichoice_reply(text: str, layout: Layout, n_choices: int, *, counts
 
 
 def is_counted_back(text: str, layout: Layout, n_choices: int) -> bool:
-    """Whether the reply's letter is a sign that names an option by counting back."""
+    """Tells whether the reply's letter is a sign that names an option by counting back."""
     letter = read_answer(text, layout).letter
     return letter != "" and letter < NONE_LETTER and _place(letter, n_choices, counts_back=True) is not None
 

@@ -28,7 +28,7 @@ from seeact_offline.replies.labels import (
 )
 
 _LAST_LABELS = 10_000
-"""How many labels are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
+"""Most labels that are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Lines:
     """The lines of a text. All three have the same length."""
 
     written: Sequence[str]
-    """As the model wrote them."""
+    """The lines as the model wrote them."""
     plain: Sequence[str]
-    """In plain form, each as long as in `written`."""
+    """The lines in plain form, each as long as in `written`."""
     rows: Sequence[int]
-    """How many non-empty lines come before each line."""
+    """Number of non-empty lines before each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class Field:
     """A label and what follows it."""
 
     name: str
-    """As in `Label`."""
+    """Name of its label, as in `Label`."""
     text: str
-    """As written, without surrounding white space."""
+    """The text as written, without surrounding white space."""
     row: int
-    """How many non-empty lines come before its label."""
+    """Number of non-empty lines before its label."""
     capitals: bool
-    """Whether the label is in capitals, as the prompt asks, or is a quoted key."""
+    """True if the label is in capitals, as the prompt asks, or is a quoted key."""
     closed: bool = False
-    """Whether the text certainly ends there (quoted, a table's cell, another label follows): it may then be empty."""
+    """True if the text certainly ends there (quoted, a table's cell, another label follows): it may then be empty."""
     below: bool = False
-    """Whether the text stands on a line below the label."""
+    """True if the text stands on a line below the label."""
 
 
 def split_lines(text: str) -> Lines:

@@ -28,15 +28,15 @@ class Label:
     name: str
     """One of ELEMENT, TYPE, TEXT, ACTION and VALUE."""
     capitals: bool
-    """Whether it is written in capitals, as the prompt asks."""
+    """True if it is written in capitals, as the prompt asks."""
     start: int
-    """Where its name begins."""
+    """Position at which its name begins."""
     end: int
-    """Where the text that it labels begins."""
+    """Position at which the text that it labels begins."""
     close: str
     """The punctuation between its name and the colon."""
     text_end: int | None
-    """Where the JSON or Python string after a quoted key ends; None for text that goes on to the next label."""
+    """End of the JSON or Python string after a quoted key; None for text that continues to the next label."""
 
 
 _LABEL = re.compile(
@@ -70,7 +70,7 @@ def labels_on(plain: str, open_names: Set[str], loose: bool) -> list[Label]:
 
 
 def _is_label(match: re.Match[str], plain: str, before: Sequence[Label], open_names: Set[str], loose: bool) -> bool:
-    """Whether the word at `match` labels a field; `before` are the labels to its left on the line."""
+    """Tells whether the word at `match` labels a field; `before` are the labels to its left on the line."""
     capitals = match["name"].isupper()
     if _is_key(match, plain):
         return True
@@ -83,7 +83,7 @@ def _is_label(match: re.Match[str], plain: str, before: Sequence[Label], open_na
 
 
 def _is_later_label(name: str, capitals: bool, before: Sequence[Label], open_names: Set[str], loose: bool) -> bool:
-    """Whether a word labels a field although there are other labels to its left."""
+    """Tells whether a word labels a field although there are other labels to its left."""
     if name in {label.name for label in before[-5:]}:
         return False
     if before[-1].name in _FREE and not loose:
@@ -112,7 +112,7 @@ _ALONE = re.compile(
 
 
 def begins_with_label(plain: str) -> bool:
-    """Whether the line begins another field."""
+    """Tells whether the line begins another field."""
     found = _LABEL.search(plain)
     return _ALONE.fullmatch(plain) is not None or (found is not None and _begins_line(found, plain))
 
@@ -132,7 +132,7 @@ def table_head(plain: str) -> list[str]:
 
 
 def _begins_line(match: re.Match[str], plain: str) -> bool:
-    """Whether only punctuation, numbers and words such as `final answer` stand before the label."""
+    """Tells whether only punctuation, numbers and words such as `final answer` stand before the label."""
     if match.start() > 200:
         return False
     return _LEAD.fullmatch(_NOT_WORDS.sub(" ", plain[: match.start()]).strip()) is not None
@@ -146,13 +146,13 @@ _JSON = json.JSONDecoder(strict=False)
 
 
 def _is_key(match: re.Match[str], plain: str) -> bool:
-    """Whether the label is a quoted key, as in JSON."""
+    """Tells whether the label is a quoted key, as in JSON."""
     left, right = plain[max(0, match.start() - 1) : match.start()], match["close"].strip()[:1]
     return match["sep"][0] == ":" and left != "" and left in QUOTES and right != "" and right in QUOTES
 
 
 def _text_end(match: re.Match[str], plain: str) -> int | None:
-    """Where the JSON or Python string after a quoted key ends. None if there is no such key or string."""
+    """End of the JSON or Python string after a quoted key; None if there is no such key or string."""
     if not _is_key(match, plain):
         return None
     start = match.end()

@@ -278,14 +278,14 @@ def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
 
 
 def _is_literal(text: str, bare: bool) -> bool:
-    """Whether unquoted words are the value itself: `10203` or `New York`, but not `the departure date`."""
+    """Tells whether unquoted words are the value itself: `10203` or `New York`, but not `the departure date`."""
     if _DESCRIBES.match(text):
         return False
     return bare or re.search(r"[A-Z\d]", text) is not None
 
 
 def _without_stop(quoted: str) -> str:
-    """Without the sentence's own comma or full stop, which some writers put inside the quotes."""
+    """Drops the sentence's own comma or full stop, which some writers put inside the quotes."""
     return re.sub(r"(?<=\w\w)[.,]$", "", quoted.strip())
 
 

@@ -44,7 +44,7 @@ class PointReply:
     failure: str | None = None
     """One of POINT_FAILURES, or None."""
     detail: str = ""
-    """What was found instead of a place; empty without a failure."""
+    """The text found instead of a place; empty without a failure."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ _DRESS = re.compile(r"(?:[\W\d_]|final|answer|the|my|is|target){0,40}", re.IGNOR
 
 
 def _answers(plain: str) -> Iterator[tuple[str, str]]:
-    """What follows each ELEMENT or POINT label: the rest of its line, and everything up to the next label or empty line."""
+    """Yields the text after each ELEMENT or POINT label: the rest of its line, and all up to the next label or empty line."""
     for label in _LABEL.finditer(plain):
         line_start = plain.rfind("\n", 0, label.start()) + 1
         key = plain[label.start() - 1 : label.start()] in ('"', "'") and label["name"].upper() == "ELEMENT"
@@ -90,7 +90,7 @@ _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}
 
 
 def _read_segment(segment: tuple[str, str]) -> PointReply | None:
-    """What the line says; if it says nothing, what the whole passage says."""
+    """Reads the line; if it says nothing, the whole passage."""
     line, whole = segment
     for text in (line, whole):
         bare = _BARE.fullmatch(text)
@@ -171,7 +171,7 @@ def _points(plain: str) -> list[tuple[float, ...]]:
 
 
 def _attribute_pairs(match: re.Match[str]) -> list[tuple[float, ...]]:
-    """Each x with its y. Numbered ones are points, never the corners of a box."""
+    """Pairs each x with its y. Numbered ones are points, never the corners of a box."""
     axes: dict[str, list[float]] = {"x": [], "y": []}
     for one in _ATTRIBUTE.finditer(match["attributes"]):
         axes[one["axis"].lower()].append(float(one["n"]))
@@ -247,7 +247,7 @@ def element_at(point: tuple[float, float], elements: Iterable[tuple[str, Box]]) 
 
 
 def is_usable(box: Box) -> bool:
-    """Whether the box has an area that can be pointed at."""
+    """Tells whether the box has an area that can be pointed at."""
     return box.w > 0 and box.h > 0
 
 

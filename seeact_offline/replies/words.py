@@ -14,7 +14,7 @@ from functools import lru_cache
 from seeact_offline.records import OPERATIONS
 
 MAX_READ = 50_000
-"""How many characters of free text are read, from the end, where the decision is."""
+"""Characters of free text that are read, from the end, where the decision is."""
 
 # --- words -----------------------------------------------------------------------------------------------------------
 

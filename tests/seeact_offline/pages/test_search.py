@@ -283,9 +283,9 @@ def test_what_a_model_says_leads_where_a_person_would_point(case: Case) -> None:
 
 @pytest.mark.parametrize("written", ["word " * 400_000, "x" * 2_000_000, "\u00e9" * 2_000_000, " " * 2_000_000])
 def test_a_huge_text_costs_little(written) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert ids("<button #|1|><text>Go</text></button>", "BUTTON", written) == ()
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -307,9 +307,9 @@ def test_labels_and_icons_of_a_huge_page_are_found_in_time_linear_in_it(body) ->
             f"<html>{body}</html>".replace("|", '"'),
         )
     )
-    began = time.perf_counter()
+    began = time.process_time()
     PageSearch(page.nodes(), page.ids).find("TEXTBOX", "no such text on it")
-    assert time.perf_counter() - began < 4
+    assert time.process_time() - began < 4
 
 
 # --- what one who knows the answer would say ---
@@ -451,8 +451,8 @@ def test_the_first_search_of_a_page_of_600_elements_takes_under_20_ms() -> None:
     assert len(page) > 500
 
     def first() -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         PageSearch(page.nodes(), page.ids).find("BUTTON", "no such text on it")
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     assert min(first() for _ in range(15)) < 0.02
