@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import subprocess
@@ -70,34 +71,26 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("words", "named"), OPTIONS.values(), ids=OPTIONS.keys())
-def test_an_option_that_cannot_be_used_is_named(
-    cli: Cli, sample: Sample, tmp_path: Path, words: list[str], named: list[str]
-) -> None:
-    error = cli("eval", *sample.words, "--out", tmp_path / "run", *words).error
-    assert [name for name in named if name not in error] == []
-
-
-@pytest.mark.parametrize(("words", "named"), OPTIONS.values(), ids=OPTIONS.keys())
-def test_a_run_that_cannot_begin_does_not_claim_its_folder(
+def test_an_option_that_cannot_be_used_is_named_and_no_folder_claimed(
     cli: Cli, sample: Sample, tmp_path: Path, words: list[str], named: list[str]
 ) -> None:
     """A mistyped model once left a manifest, and the corrected command was then refused."""
-    cli("eval", *sample.words, "--out", tmp_path / "run", *words)
-    assert cli("eval", *sample.words, "--out", tmp_path / "run", "--top-k", 5).status == 0
+    error = cli("eval", *sample.words, "--out", tmp_path / "run", *words).error
+    assert [name for name in named if name not in error] == []
+    assert not (tmp_path / "run" / "manifest.json").exists()
 
 
-def test_no_verb_is_refused(cli: Cli) -> None:
-    assert "VERB" in cli().error
-
-
-def test_an_unknown_verb_is_named(cli: Cli) -> None:
-    error = cli("evaluate").error
-    assert "evaluate" in error
-    assert "eval" in error
-
-
-def test_an_unknown_ranker_is_refused(cli: Cli, sample: Sample) -> None:
-    assert "bm25" in cli("eval", "--dataset", sample.dataset, "--ranker", "oracle").error
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], ["VERB"]),
+        (["evaluate"], ["evaluate", "eval"]),
+        (["eval", "--dataset", "sample", "--ranker", "oracle"], ["bm25"]),
+    ],
+)
+def test_a_verb_or_ranker_that_does_not_exist_is_refused(cli: Cli, words: list[str], named: list[str]) -> None:
+    error = cli(*words).error
+    assert [name for name in named if name not in error] == []
 
 
 def test_debug_shows_the_traceback(sample: Sample, repo: Path) -> None:
@@ -108,12 +101,6 @@ def test_debug_shows_the_traceback(sample: Sample, repo: Path) -> None:
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
-
-
-def test_missing_columns_are_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"annotation_id": ["a"], "action_uid": ["b"]}), tmp_path / "test_task.parquet")
-    error = cli("eval", *sample.words, "--dataset", tmp_path).error
-    assert [n for n in ("--dataset", "cleaned_html", "screenshot", "test_task.parquet") if n not in error] == []
 
 
 @pytest.mark.parametrize("verb", ["eval", "show", "rank", "ablate-markup"])
@@ -129,20 +116,6 @@ def test_data_without_rows_are_refused(cli: Cli, sample: Sample, tmp_path: Path,
     error = cli(verb, "--dataset", tmp_path, "--split", "cross_task", "--ranker", "bm25", *out).error
     assert error == f"error: --dataset: expected rows of cross_task, got none in cross_task of {tmp_path}"
     assert not (tmp_path / "out.parquet").exists()
-
-
-def test_a_line_that_is_not_json_is_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    (tmp_path / "test_task.jsonl").write_text("{torn\n")
-    error = cli("eval", *sample.words, "--dataset", tmp_path).error
-    assert "--dataset" in error
-    assert "line 1" in error
-
-
-def test_a_file_that_is_no_parquet_is_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    (tmp_path / "test_task.parquet").write_text("no parquet")
-    error = cli("eval", *sample.words, "--dataset", tmp_path).error
-    assert "--dataset" in error
-    assert "test_task.parquet" in error
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------
@@ -184,80 +157,70 @@ def test_code_in_a_pickle_is_refused_and_not_run(cli: Cli, sample: Sample, tmp_p
     assert not (tmp_path / "sprung").exists()
 
 
-UNREADABLE = {
-    "empty.pkl": b"",
-    "torn.pkl": pickle.dumps({"scores": {"a_b": {"1": 0.5}}})[:-9],
-    "text.pkl": b"these are no scores",
-    "list.pkl": pickle.dumps([1, 2]),
-    "no-scores.pkl": pickle.dumps({"ranks": {}}),
-    "no-steps.pkl": pickle.dumps({"scores": [1]}),
-    "words.pkl": pickle.dumps({"scores": {"a_b": {"1": "high"}}}),
-    "nan.pkl": pickle.dumps({"scores": {"a_b": {"1": float("nan")}}}),
-    "empty.parquet": b"",
-    "text.parquet": b"these are no scores",
-}
-
-
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_scores_that_cannot_be_read_are_named(cli: Cli, sample: Sample, tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(UNREADABLE[name])
-    error = cli("eval", *sample.words, "--scores", tmp_path / name).error
-    assert "--scores" in error
-    assert name in error
-
-
-def test_scores_with_other_columns_are_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "other.parquet")
-    error = cli("eval", *sample.words, "--scores", tmp_path / "other.parquet").error
-    assert [name for name in ("--scores", "backend_node_id", "other.parquet") if name not in error] == []
-
-
 # --- recordings, prompts, configuration ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no json\n", "[]\n", '{"annotation_id": "a"}\n', '{"annotation_id": 1, "x": 2}\n']
+    ("turns", "named"),
+    [
+        ({"turn2": None}, ["'pack'", "choice.turn2.txt"]),
+        ({"turn1": "{{task}} {{history}} {{weather}}"}, ["choice.turn1.txt"]),
+        ({"turn1": "ok\n{{task}} {{history"}, ["choice.turn1.txt"]),
+        ({"turn1": "{{history}}"}, ["choice.turn1.txt"]),
+    ],
 )
-def test_a_recording_that_cannot_be_read_is_named(cli: Cli, sample: Sample, tmp_path: Path, text: str) -> None:
-    path = tmp_path / "replies.jsonl"
-    path.write_text(text)
-    error = cli("eval", *sample.words, "--model", f"replay/{path}", "--out", tmp_path / "run").error
-    assert "--model" in error
-    assert "replies.jsonl" in error
-
-
-def test_a_pack_without_a_turn_is_named(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    pack = write_pack(tmp_path / "pack", turn2=None)
-    error = cli("eval", *sample.words, "--prompts", pack).error
-    assert [name for name in ("--prompts", "'pack'", "choice.turn2.txt") if name not in error] == []
-
-
-@pytest.mark.parametrize("text", ["{{task}} {{history}} {{weather}}", "ok\n{{task}} {{history", "{{history}}"])
-def test_a_wrong_placeholder_is_named_with_its_file(cli: Cli, sample: Sample, tmp_path: Path, text: str) -> None:
-    pack = write_pack(tmp_path / "pack", turn1=text)
-    error = cli("eval", *sample.words, "--prompts", pack).error
-    assert "--prompts" in error
-    assert "choice.turn1.txt" in error
-
-
-CONFIGS = {
-    "an unknown option": ("colour: red\n", ["colour"]),
-    "a wrong value": ("top-k: many\n", ["top_k", "many"]),
-    "an unknown choice": ("merge: coin\n", ["merge", "final-round", "coin"]),
-    "words for a flag": ("debug: perhaps\n", ["debug", "true or false", "perhaps"]),
-    "a list": ("- top-k\n", ["list"]),
-    "no YAML": ("a: [1\n", ["run.yaml"]),
-    "itself": ("config: other.yaml\n", ["config"]),
-}
-
-
-@pytest.mark.parametrize(("text", "named"), CONFIGS.values(), ids=CONFIGS.keys())
-def test_a_config_that_cannot_be_used_is_named(
-    cli: Cli, sample: Sample, tmp_path: Path, text: str, named: list[str]
+def test_a_pack_that_cannot_be_used_is_named(
+    cli: Cli, sample: Sample, tmp_path: Path, turns: dict[str, str | None], named: list[str]
 ) -> None:
-    (tmp_path / "run.yaml").write_text(text)
-    error = cli("eval", *sample.words, "--config", tmp_path / "run.yaml").error
-    assert [name for name in ("--config", "run.yaml", *named) if name not in error] == []
+    error = cli("eval", *sample.words, "--prompts", write_pack(tmp_path / "pack", **turns)).error
+    assert [name for name in ("--prompts", *named) if name not in error] == []
+
+
+def parquet(**columns: list[str]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+# option, file, content, and what the error names besides both
+FILES: list[tuple[str, str, bytes, list[str]]] = [
+    ("--dataset", "test_task.parquet", parquet(annotation_id=["a"], action_uid=["b"]), ["cleaned_html", "screenshot"]),
+    ("--dataset", "test_task.parquet", b"no parquet", []),
+    ("--dataset", "test_task.jsonl", b"{torn\n", ["line 1"]),
+    ("--scores", "empty.pkl", b"", []),
+    ("--scores", "torn.pkl", pickle.dumps({"scores": {"a_b": {"1": 0.5}}})[:-9], []),
+    ("--scores", "text.pkl", b"these are no scores", []),
+    ("--scores", "list.pkl", pickle.dumps([1, 2]), []),
+    ("--scores", "no-scores.pkl", pickle.dumps({"ranks": {}}), []),
+    ("--scores", "no-steps.pkl", pickle.dumps({"scores": [1]}), []),
+    ("--scores", "words.pkl", pickle.dumps({"scores": {"a_b": {"1": "high"}}}), []),
+    ("--scores", "nan.pkl", pickle.dumps({"scores": {"a_b": {"1": float("nan")}}}), []),
+    ("--scores", "empty.parquet", b"", []),
+    ("--scores", "text.parquet", b"these are no scores", []),
+    ("--scores", "other.parquet", parquet(id=["a"]), ["backend_node_id"]),
+    ("--model", "replies.jsonl", b"", []),
+    ("--model", "replies.jsonl", b"no json\n", []),
+    ("--model", "replies.jsonl", b"[]\n", []),
+    ("--model", "replies.jsonl", b'{"annotation_id": "a"}\n', []),
+    ("--model", "replies.jsonl", b'{"annotation_id": 1, "x": 2}\n', []),
+    ("--config", "run.yaml", b"colour: red\n", ["colour"]),
+    ("--config", "run.yaml", b"top-k: many\n", ["top_k", "many"]),
+    ("--config", "run.yaml", b"merge: coin\n", ["merge", "final-round", "coin"]),
+    ("--config", "run.yaml", b"debug: perhaps\n", ["debug", "true or false", "perhaps"]),
+    ("--config", "run.yaml", b"- top-k\n", ["list"]),
+    ("--config", "run.yaml", b"a: [1\n", []),
+    ("--config", "run.yaml", b"config: other.yaml\n", ["config"]),
+]
+
+
+@pytest.mark.parametrize(("option", "file", "content", "named"), FILES)
+def test_a_file_that_cannot_be_used_is_named(
+    cli: Cli, sample: Sample, tmp_path: Path, option: str, file: str, content: bytes, named: list[str]
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    value = {"--dataset": tmp_path, "--model": f"replay/{tmp_path / file}"}.get(option, tmp_path / file)
+    error = cli("eval", *sample.words, option, value, "--out", tmp_path / "run").error
+    assert [name for name in (option, file, *named) if name not in error] == []
 
 
 # --- show and --out --------------------------------------------------------------------------------------------------

@@ -63,9 +63,9 @@ def boxed(row: Row, rect: str | None) -> Row:
     return edited_candidate(row, "neg_candidates", 0, bounding_box_rect=rect)
 
 
-def picture(colour: int, size: tuple[int, int] = (1280, 400)) -> Row:
+def stored(image: Image.Image, kind: str = "PNG") -> Row:
     out = io.BytesIO()
-    Image.new("L", size, colour).save(out, "PNG")
+    image.save(out, kind)
     return {"bytes": out.getvalue(), "path": None}
 
 
@@ -76,7 +76,7 @@ def operation(row: Row, **fields: str) -> str:
 PLANTED: dict[str, Callable[[Row], Row]] = {
     "no_screenshot": lambda row: {**row, "screenshot": None},
     "bad_screenshot": lambda row: {**row, "screenshot": {"bytes": b"no picture", "path": None}},
-    "blank_screenshot": lambda row: {**row, "screenshot": picture(255)},
+    "blank_screenshot": lambda row: {**row, "screenshot": stored(Image.new("L", (1280, 400), 255))},
     "missing_box": lambda row: boxed(row, None),
     "bad_box": lambda row: boxed(row, "1,2,three,4"),
     "empty_box": lambda row: boxed(row, "10,10,0,20"),
@@ -116,17 +116,18 @@ def test_a_planted_fault_is_found_in_its_row_alone(clean_rows, tmp_path, name: s
     assert planted - beside == {name}
 
 
-def test_a_step_that_is_not_there_is_found_on_the_whole_task(clean_rows, tmp_path) -> None:
-    assert names([clean_rows[0], clean_rows[2]], tmp_path) == [{"missing_steps"}] * 2
-
-
-def test_rows_stored_in_another_order_are_found(clean_rows, tmp_path) -> None:
-    assert names([clean_rows[1], clean_rows[0], clean_rows[2]], tmp_path) == [{"out_of_order"}] * N_STEPS
-
-
-def test_the_same_ids_twice_are_found_on_the_second_row(clean_rows, tmp_path) -> None:
-    found = names([*clean_rows, clean_rows[-1]], tmp_path)
-    assert found == [set()] * N_STEPS + [{"duplicate_step", "near_duplicate"}]
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [
+        ([0, 2], [{"missing_steps"}] * 2),
+        ([1, 0, 2], [{"out_of_order"}] * N_STEPS),
+        ([0, 1, 2, 2], [set()] * N_STEPS + [{"duplicate_step", "near_duplicate"}]),
+    ],
+)
+def test_steps_that_are_missing_misplaced_or_repeated_are_found(
+    clean_rows, tmp_path, order: list[int], found: list[set[str]]
+) -> None:
+    assert names([clean_rows[place] for place in order], tmp_path) == found
 
 
 def test_a_task_under_another_id_is_a_near_duplicate(clean_rows, tmp_path) -> None:
@@ -151,45 +152,37 @@ def test_the_same_action_later_in_a_task_is_no_duplicate(clean_rows, tmp_path) -
     assert names(task, tmp_path) == [set()] * 2
 
 
-def test_a_page_nearly_of_one_colour_is_blank(clean_rows, tmp_path) -> None:
-    image = Image.new("L", (1280, 400), 250)
-    image.paste(246, (0, 0, 1280, 200))
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    row = {**clean_rows[0], "screenshot": {"bytes": out.getvalue(), "path": None}}
-    assert names([row], tmp_path)[0] >= {"blank_screenshot"}
+def striped(size: tuple[int, int], colour: int, stripe: int, every: int, height: int, right: int) -> Image.Image:
+    """A page of one colour with stripes of another."""
+    page = Image.new("L", size, colour)
+    for y in range(0, size[1], every):
+        page.paste(stripe, (0, y, right, y + height))
+    return page.convert("RGB")
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-@pytest.mark.parametrize("height", [700, 3000])
-def test_a_blank_page_is_found_in_every_format_and_size(clean_rows, tmp_path, kind: str, height: int) -> None:
-    out = io.BytesIO()
-    Image.new("RGB", (1280, height), (254, 254, 255)).save(out, kind)
-    assert names([{**clean_rows[0], "screenshot": {"bytes": out.getvalue(), "path": None}}], tmp_path)[0] >= {
-        "blank_screenshot"
-    }
+def noisy() -> Image.Image:
+    return Image.effect_noise((1280, 700), 3).point(lambda value: value + 100).convert("RGB")
 
 
-def test_a_page_of_one_colour_with_noise_is_blank(clean_rows, tmp_path) -> None:
-    noise = Image.effect_noise((1280, 700), 3).point(lambda value: value + 100)
-    out = io.BytesIO()
-    noise.convert("RGB").save(out, "JPEG", quality=90)
-    assert names([{**clean_rows[0], "screenshot": {"bytes": out.getvalue(), "path": None}}], tmp_path)[0] >= {
-        "blank_screenshot"
-    }
+PICTURES: dict[str, tuple[Callable[[], Image.Image], list[str], bool]] = {
+    "small and of one colour": (lambda: Image.new("RGB", (1280, 700), (254, 254, 255)), ["PNG", "JPEG", "WEBP"], True),
+    "tall and of one colour": (lambda: Image.new("RGB", (1280, 3000), (254, 254, 255)), ["PNG", "JPEG", "WEBP"], True),
+    "nearly of one colour": (lambda: striped((1280, 400), 250, 246, 400, 200, 1280), ["PNG"], True),
+    "noise on one colour": (noisy, ["JPEG"], True),
+    "tall with text": (lambda: striped((1280, 3000), 255, 20, 60, 14, 360), ["PNG", "JPEG", "WEBP"], False),
+}
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_a_tall_page_with_text_on_it_is_not_blank(clean_rows, tmp_path, kind: str) -> None:
-    page = Image.new("RGB", (1280, 3000), "white")
-    for y in range(40, 3000, 60):
-        page.paste((20, 20, 20), (40, y, 400, y + 14))
-    out = io.BytesIO()
-    page.save(out, kind)
-    assert (
-        "blank_screenshot"
-        not in names([{**clean_rows[0], "screenshot": {"bytes": out.getvalue(), "path": None}}], tmp_path)[0]
-    )
+@pytest.mark.parametrize(
+    ("make", "kind", "is_blank"),
+    [(make, kind, blank) for make, kinds, blank in PICTURES.values() for kind in kinds],
+    ids=[f"{name} {kind}" for name, (_, kinds, _) in PICTURES.items() for kind in kinds],
+)
+def test_a_blank_page_is_found_in_every_format_and_size(
+    clean_rows, tmp_path, make: Callable[[], Image.Image], kind: str, is_blank: bool
+) -> None:
+    (found,) = names([{**clean_rows[0], "screenshot": stored(make(), kind)}], tmp_path)
+    assert ("blank_screenshot" in found) is is_blank
 
 
 def test_every_fault_is_planted_or_has_a_test_of_its_own() -> None:
