@@ -54,6 +54,8 @@ def ask_many(model: Model, requests: Iterable[Request]) -> list[Completion | Bas
             return await asyncio.gather(*map(model.complete, requests), return_exceptions=True)
         finally:
             await model.aclose()
+            # safe to call twice
+            await model.aclose()
 
     return asyncio.run(run())
 

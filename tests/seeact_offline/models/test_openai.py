@@ -22,13 +22,12 @@ from seeact_offline.records import (
     Message,
     ModelSpecError,
     Operation,
-    Request,
     RowError,
     Step,
     Usage,
 )
 from tests.chat_server import COMPLETION_TOKENS, IMAGE_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
-from tests.seeact_offline.models.asking import HELLO, failure, stopped
+from tests.seeact_offline.models.asking import HELLO, ask_many, ask_one, failure, opened, request, stopped
 
 KEY = "sk-test-0123456789abcdef"
 STEP = Step("task", "step", "Buy tea", (), "shop", "Shopping", "<html/>", Operation("CLICK"), (), None)
@@ -60,18 +59,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
-def ask(server: ChatServer, *conversations: tuple[Message, ...], name: str = "m", **changes: Any) -> list[Completion]:
-    """Asks one model one conversation after another, over one connection pool, closed at the end."""
-    options = replace(ModelOptions(base_url=server.base_url, max_retries=0), **changes)
-
-    async def run() -> list[Completion]:
-        model = open_model(f"openai/{name}", options)
-        try:
-            return [await model.complete(Request(messages, STEP.key, 0, 1)) for messages in conversations]
-        finally:
-            await model.aclose()
-
-    return asyncio.run(run())
+def ask(server: ChatServer, messages: tuple[Message, ...], name: str = "m", **changes: Any) -> Completion:
+    return ask_one(opened(server, name, **changes), messages)
 
 
 def test_the_request_that_leaves_is_as_released() -> None:
@@ -101,8 +90,9 @@ def test_a_picture_is_sent_in_the_format_and_detail_asked_for(text: str, kind: s
 def test_the_second_turn_does_not_encode_the_picture_again() -> None:
     picture = FakePicture("p")
     first = (Message("user", "Look", picture),)
+    second = (*first, Message("assistant", "Hi."), Message("user", "Choose"))
     with ChatServer(script("Hi.")) as server:
-        ask(server, first, (*first, Message("assistant", "Hi."), Message("user", "Choose")))
+        ask_many(opened(server), [request(0, first), request(1, second)])
     assert picture.n_encoded == 1
 
 
@@ -185,7 +175,7 @@ def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
 
 def test_the_reply_comes_back_unchanged() -> None:
     with ChatServer(script("  ELEMENT: A\n")) as server:
-        assert ask(server, HELLO)[0].text == "  ELEMENT: A\n"
+        assert ask(server, HELLO).text == "  ELEMENT: A\n"
 
 
 USED = Usage(1, PROMPT_TOKENS + IMAGE_TOKENS, COMPLETION_TOKENS, IMAGE_TOKENS)
@@ -203,7 +193,7 @@ COST = ((PROMPT_TOKENS + IMAGE_TOKENS) * 2 + COMPLETION_TOKENS * 8) / 1e6
 )
 def test_usage(answer: Answer, price: Price | None, usage: Usage) -> None:
     with ChatServer(script(answer)) as server:
-        (completion,) = ask(server, (Message("user", "Look", FakePicture("p")),), price=price)
+        completion = ask(server, (Message("user", "Look", FakePicture("p")),), price=price)
     assert completion.usage == usage
 
 
@@ -288,14 +278,14 @@ def test_the_key_from_the_environment_is_sent() -> None:
 def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with ChatServer(script("Hi.")) as server:
-        assert ask(server, HELLO)[0].text == "Hi."
+        assert ask(server, HELLO).text == "Hi."
 
 
 def test_a_proxy_is_not_used_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     with ChatServer(script("Hi.")) as server:
-        assert ask(server, HELLO)[0].text == "Hi."
+        assert ask(server, HELLO).text == "Hi."
 
 
 def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,15 +307,7 @@ def test_a_spec_without_a_known_provider_names_those_that_are(spec: str) -> None
 
 
 def test_many_requests_at_once_each_get_their_own_reply() -> None:
-    async def run(url: str) -> list[str]:
-        model = open_model("openai/m", ModelOptions(base_url=url))
-        texts = [f"number {i}" for i in range(30)]
-        replies = await asyncio.gather(
-            *(model.complete(Request((Message("user", text),), STEP.key, 0, 1)) for text in texts)
-        )
-        await model.aclose()
-        await model.aclose()
-        return [reply.text for reply in replies]
-
+    texts = [f"number {number}" for number in range(30)]
     with ChatServer(lambda body: body["messages"][0]["content"]) as server:
-        assert asyncio.run(run(server.base_url)) == [f"number {i}" for i in range(30)]
+        found = ask_many(opened(server), [request(i, (Message("user", text),)) for i, text in enumerate(texts)])
+    assert [one.text for one in found if isinstance(one, Completion)] == texts
