@@ -62,6 +62,21 @@ def test_a_finished_run_is_scored_by_it_beside_another(cli: Cli, sample: Sample,
     assert "element, headline" in outcome.out
 
 
+def test_an_installed_package_adds_one_by_name(
+    cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "installed"
+    (installed / "mine-1.dist-info").mkdir(parents=True)
+    (installed / "installed_protocol.py").write_text(OWN)
+    (installed / "mine-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    entry = "[seeact_offline.protocols]\nlenient = installed_protocol:LENIENT\n"
+    (installed / "mine-1.dist-info" / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(installed)
+    assert cli("eval", *sample.words, "--protocol", "lenient", "--out", tmp_path / "run").status == 0
+    assert cli("score", tmp_path / "run").status == 0
+    assert read_json(tmp_path / "run" / "results.json")["protocol"] == "lenient"
+
+
 def test_no_code_that_a_runs_file_names_is_loaded(cli: Cli, run: Path, own: str) -> None:
     manifest = read_json(run / "manifest.json")
     manifest["settings"]["protocol"] = own
