@@ -23,7 +23,8 @@ from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest
 from seeact_offline.runs.turn1 import reply_source_of
-from seeact_offline.scoring.agreement import ElementLabel, Kappa, agreement, differ
+from seeact_offline.scoring.agreement import ElementLabel, agreement, differ
+from seeact_offline.viewer.index import tasks_json
 from seeact_offline.viewer.notes import NoteFile, Response, StaleNote
 from seeact_offline.viewer.run_data import open_data
 from seeact_offline.viewer.site_files import File, StepCache, StepFiles, json_file, static_files
@@ -112,8 +113,6 @@ class AnnotationSite:
         return json_file(self._step(key)) if folder == "annotate" and rest.endswith(".json") and key else None
 
     def _index(self) -> dict[str, Any]:
-        ids = list(dict.fromkeys(key.annotation_id for key in self._texts))
-        place = {annotation_id: i for i, annotation_id in enumerate(ids)}
         answers = self._file.notes
         return {
             "schema": 1,
@@ -125,11 +124,7 @@ class AnnotationSite:
             "second": self._second is not None,
             "n": len(self._texts),
             "keys": list(self._by_name),
-            "tasks": {
-                "annotation_ids": ids,
-                "texts": [self._data.tasks.get(one, "") for one in ids],
-                "row": [place[key.annotation_id] for key in self._texts],
-            },
+            "tasks": tasks_json(self._texts, self._data.tasks),
             "done": {step_name(key): state for key in self._texts if (state := self._state(key)) is not None},
             "seconds": {step_name(key): one.seconds for key, one in answers.items() if one.seconds is not None},
         }
@@ -155,9 +150,13 @@ class AnnotationSite:
             step = self._data.step(key)
         except InputError as error:
             step, problems = None, [f"The data set cannot be read: {error}."]
+        elements: list[str] = []
         if step is not None:
             page = StepPage(step)
             problems = page.problems
+            # in the order of the page, which does not give the right one away
+            order = {node.backend_node_id: place for place, node in enumerate(page.page.nodes())} if page.page else {}
+            elements = sorted(page.candidates, key=lambda one: (order.get(one, len(order)), one))
         text, images = self._texts[key], dict[str, Any]()
         plan = parse_next_action(text)
         return StepFiles(
@@ -170,7 +169,7 @@ class AnnotationSite:
                 "website": step.website if step else "",
                 "domain": step.domain if step else "",
                 "picture": page.picture_json(images) if page else None,
-                "elements": _elements(page) if page else [],
+                "elements": [page.element(one) for one in elements] if page else [],
                 "turn1": text,
                 "turn1_sha256": turn1_sha256(text),
                 "plan": {"op": plan.op, "value": plan.value},
@@ -183,7 +182,9 @@ class AnnotationSite:
         """Figures as `scoring.agreement.Agreement` names them; those outside of the three parts are of the element."""
         first, second = ({key: _meaning(one) for key, one in some.items()} for some in (self._file.notes, others))
         found = agreement(first, second)
-        figures = {name: _figures(getattr(found, name)) for name in ("element", "found", "operation")}
+        nothing = dict.fromkeys(("agreement", "kappa", "ci95"))
+        parts = {name: getattr(found, name) for name in ("element", "found", "operation")}
+        figures = {name: nothing if part is None else asdict(part) for name, part in parts.items()}
         return {
             "n_both": found.n_both,
             "n_tasks": found.n_tasks,
@@ -284,15 +285,3 @@ def _annotator(named: str, answers: Mapping[StepKey, PersonAnswer], out: Path) -
 
 def _meaning(answer: PersonAnswer) -> ElementLabel:
     return ElementLabel(answer.element_id, answer.op, answer.value)
-
-
-def _elements(page: StepPage) -> list[dict[str, Any]]:
-    """All candidates in the order of the page, which does not give the right one away."""
-    order = {node.backend_node_id: place for place, node in enumerate(page.page.nodes())} if page.page else {}
-    return [page.element(node) for node in sorted(page.candidates, key=lambda one: (order.get(one, len(order)), one))]
-
-
-def _figures(kappa: Kappa | None) -> dict[str, Any]:
-    if kappa is None:
-        return {"agreement": None, "kappa": None, "ci95": None}
-    return asdict(kappa) | {"ci95": None if kappa.ci95 is None else list(kappa.ci95)}

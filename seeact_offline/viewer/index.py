@@ -44,8 +44,6 @@ def index_json(
     runs = [one.run for one in entries]
     keys = keys_of(runs)
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
-    ids = list(dict.fromkeys(key.annotation_id for key in keys))
-    place = {annotation_id: i for i, annotation_id in enumerate(ids)}
     failures = {row.failure for run in runs for row in run.rows.values() if row.failure}
     return {
         "schema": 1,
@@ -55,11 +53,7 @@ def index_json(
         "n": len(keys),
         "keys": [step_name(key) for key in keys],
         "action_uids": [key.action_uid for key in keys],
-        "tasks": {
-            "annotation_ids": ids,
-            "texts": [texts.get(one, "") for one in ids],
-            "row": [place[key.annotation_id] for key in keys],
-        },
+        "tasks": tasks_json(keys, texts),
         "coded": {
             "website": _coded(_of_row(row, lambda row: row.website or None) for row in rows),
             "domain": _coded(_of_row(row, lambda row: row.domain or None) for row in rows),
@@ -74,6 +68,13 @@ def index_json(
         "outcomes": OUTCOMES,
         "failures": {name: name.replace("_", " ") for name in sorted(failures)},
     }
+
+
+def tasks_json(keys: Iterable[StepKey], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Each task once, and for each step the place of its task. `texts`: the task of each `annotation_id`."""
+    tasks = _coded(key.annotation_id for key in keys)
+    ids = tasks["values"]
+    return {"annotation_ids": ids, "texts": [texts.get(one, "") for one in ids], "row": tasks["row"]}
 
 
 def _run(entry: RunEntry) -> dict[str, Any]:

@@ -123,11 +123,6 @@ class Site:
             note = {"cause": row.person_cause, "note": "", "annotator": ""}
         return {"relabelled": note, "answer_sha256": digest}
 
-    def _person_causes(self, run: RunSnapshot) -> dict[StepKey, str]:
-        """Causes of loss in the file of causes that are about answers of this run."""
-        keys = frozenset[StepKey]() if self._causes is None else self._causes.keys & run.predictions.keys()
-        return {key: note["cause"] for key in keys if (note := self._note(run, key)["relabelled"]) is not None}
-
     # --- runs that are not finished ---
 
     def _fresh_state(self) -> _State:
@@ -162,7 +157,10 @@ class Site:
         for one in entries:
             texts |= {} if one.data is None else one.data.tasks
         comparison = comparison or compared(runs)
-        index = index_json(entries, texts, comparison, [self._person_causes(run) for run in runs])
+        noted = frozenset[StepKey]() if self._causes is None else self._causes.keys
+        notes = [{key: self._note(run, key)["relabelled"] for key in noted & run.predictions.keys()} for run in runs]
+        persons = [{key: note["cause"] for key, note in some.items() if note is not None} for some in notes]
+        index = index_json(entries, texts, comparison, persons)
         index |= {"is_sample": self.is_sample, "causes": None if self._causes is None else dict(HUMAN_CAUSES)}
         keys = {step_name(key): key for key in keys_of(runs)}
         return _State(stamps, entries, json_file(index), comparison, keys, texts)

@@ -129,7 +129,9 @@ class _StepBuilder:
     def _elements(self, positives: frozenset[str]) -> list[dict[str, Any]]:
         """The right ones, the choices, those offered by rank, then all others as the row lists them."""
         predictions = [one.prediction for one in self._runs if one.prediction is not None]
-        listed = {} if self._page is None else self._page.candidates
+        # without a page, no question was rebuilt that would describe an element
+        page, unknown = self._page, {"id": "", "tag": "", "box": None, "text": "", "path": ""}
+        listed = {} if page is None else page.candidates
         right = [node for node in listed if node in positives] or sorted(positives)
         chosen = [one.element_id for one in predictions]
         chosen += [group.element_id for one in predictions for group in one.groups]
@@ -140,7 +142,7 @@ class _StepBuilder:
         scores = self._scores()
         return [
             {
-                **self._element(node),
+                **(page.element(node, self._texts.get(node, "")) if page is not None else unknown | {"id": node}),
                 "rank": ranks.get(node),
                 "score": scores.get(node),
                 "positive": node in positives,
@@ -148,12 +150,6 @@ class _StepBuilder:
             for node in dict.fromkeys([*right, *chosen, *ranked, *offered, *listed])
             if node is not None
         ]
-
-    def _element(self, node: str) -> dict[str, Any]:
-        text = self._texts.get(node, "")
-        if self._page is None:
-            return {"id": node, "tag": "", "box": None, "text": text, "path": ""}
-        return self._page.element(node, text)
 
     def _scores(self) -> dict[str, float]:
         """The scores of the first run that has some."""
@@ -219,19 +215,16 @@ class _StepBuilder:
         pictures = [*question.pictures, *[None] * n][:n]
         for node, text in zip(question.offered, question.texts, strict=False):
             self._texts.setdefault(node, text)
+        names = [None if one is None else image_name(self._key, one.key) for one in pictures]
+        self.images |= {name: one.image for name, one in zip(names, pictures, strict=True) if name is not None}  # type: ignore[union-attr]
         return {
             "labels": list(question.labels) or _letters(group),
             "crop": _crop_of(next((picture for picture in pictures if picture is not None), None)),
             "system": question.system or None,
             "examples": [{"role": one.role, "text": one.text} for one in question.examples],
             "prompts": list(question.turns[:n]),
-            "images": [None if one is None else self._image(one) for one in pictures],
+            "images": names,
         }
-
-    def _image(self, picture: Picture) -> str:
-        name = image_name(self._key, picture.key)
-        self.images[name] = picture.image  # type: ignore[attr-defined]
-        return name
 
 
 def _first(name: str, *sources: Step | StepRow | Truth | None) -> str:
