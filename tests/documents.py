@@ -34,11 +34,11 @@ class Block:
 
     page: Path
     line: int
-    """Of its first line, from 1."""
+    """Number of its first line, from 1."""
     language: str
     text: str
     mark: str
-    """What the comment before it says; empty for none."""
+    """The comment before it; empty for none."""
 
     @property
     def where(self) -> str:
@@ -50,7 +50,7 @@ def name(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[Block]:
-    """In the order of the page. An indented one, inside of a list, without its indent."""
+    """Yields code blocks in order. One indented inside a list loses its indent."""
     found: list[Block] = []
     lines = page.read_text(encoding="utf-8").splitlines()
     number = 0
@@ -100,7 +100,7 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may name behind `#`, as the site's builder makes it from the headings."""
+    """Returns the anchors that the site's builder makes from the headings."""
     found: set[str] = set()
     for line in prose(page).splitlines():
         heading = _HEADING.match(line)

@@ -1,7 +1,7 @@
-"""README and docs say what is so: commands, links, code, files and names.
+"""Commands, links, code, files and names of README and docs are correct.
 
-Commands marked to be run are run in a folder of their own, those of ours in this process. There the sample is the first rows of
-the sample, and rankers are BM25 where none is named: the same commands, sooner done.
+Marked commands run in a folder of their own, ours in this process. To be quick, the sample is cut to its first rows there, and the
+default ranker is BM25.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tests.documents import DOCS, PAGES, REPO, Block
 
 README_WORDS = 900
 ROWS = 4
-"""Of each split, as many as `show --step 3` needs."""
+"""Rows a split: enough for `show --step 3`."""
 RANKED = frozenset({"eval", "show", "ablate-markup"})
 OF_OTHERS = frozenset({"--generation-config", "--mm-processor-kwargs", "--tensor-parallel-size"})
-"""Options of vLLM that the docs name by themselves."""
+"""Options of vLLM."""
 NAMED = re.compile(
     r'(?:\b(?:RowError|CallError|ReplyError|StepError|Failure|Fault|log\.add)\(\s*|\bfailure=)"([a-z_0-9]+)"'
 )
-"""What the code writes as the name of a failure."""
+"""Names of failures in the code."""
 SITE_BUILDER = Path(sys.executable).with_name("zensical")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=documents.name)
@@ -101,7 +101,7 @@ def test_each_option_of_one_grounding_is_explained() -> None:
 def test_each_option_named_in_the_docs_exists() -> None:
     known = {"--help", "--version", *OF_OTHERS} | {option for verb in cli.VERBS for option in options_of(verb)}
     known |= {*re.findall('"(--[a-z-]+)"', read(REPO / "scripts" / "benchmarks" / "__main__.py"))}
-    # a log may name what is gone
+    # the log may name removed options
     for page in [page for page in PAGES if page.name != "log.md"]:
         for code in re.findall(r"`([^`]+)`", documents.prose(page)):
             words = code.split()
@@ -118,7 +118,7 @@ def options_of(verb: str) -> set[str]:
 
 
 def test_each_verb_has_its_row_among_the_commands() -> None:
-    assert explained("commands.md") >= {*cli.VERBS}
+    assert names_in_tables("commands.md") >= {*cli.VERBS}
 
 
 @pytest.fixture(scope="session")
@@ -154,14 +154,14 @@ def test_the_commands_of_a_page_run(
             exec(compile(block.text, block.where, "exec"), names)
         elif kind == "run":
             for words in documents.commands(block):
-                status = carried_out(words)
+                status = run_command(words)
                 assert status == (1 if what == "exit status 1" else 0), f"{block.where}: {' '.join(words)}"
 
 
-def carried_out(words: list[str]) -> int:
+def run_command(words: list[str]) -> int:
     asked = documents.ours(words)
     if asked is None:
-        # what `make` would do: set-up is tried on clean machines
+        # prints the commands only: set-up is tested on clean machines
         program, *rest = words
         assert program == "make", words
         return subprocess.run(["make", "-n", *rest], cwd=REPO, check=False, stdout=subprocess.DEVNULL).returncode
@@ -240,7 +240,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 # --- names ---
 
 
-def explained(page: str) -> set[str]:
+def names_in_tables(page: str) -> set[str]:
     """The names in the first column of the tables of a page."""
     cells = re.findall(r"^\|([^|]*)\|", read(DOCS / page), re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
@@ -263,7 +263,7 @@ def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
 
 def test_the_glossary_explains_nothing_that_there_is_not() -> None:
     code = sources()
-    assert [name for name in sorted(explained("glossary.md")) if name not in code] == []
+    assert [name for name in sorted(names_in_tables("glossary.md")) if name not in code] == []
 
 
 def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_p
     for name in ("predictions", "targets", "steps"):
         fields |= {field for line in read(out / f"{name}.jsonl").splitlines() for field in json.loads(line)}
     files = {path.name for path in out.iterdir()} - {".lock"}
-    assert sorted((fields | files) - explained("formats.md")) == []
+    assert sorted((fields | files) - names_in_tables("formats.md")) == []
 
 
 def test_the_architecture_names_what_exists() -> None:
@@ -295,7 +295,7 @@ def test_the_architecture_names_each_room() -> None:
 
 def test_the_quick_start_names_each_extra() -> None:
     extras = tomllib.loads(read(REPO / "pyproject.toml"))["project"]["optional-dependencies"]
-    assert {*extras} - {"dev", "docs"} <= explained("quick-start.md")
+    assert {*extras} - {"dev", "docs"} <= names_in_tables("quick-start.md")
 
 
 def test_the_readme_is_short() -> None:

@@ -1,4 +1,4 @@
-"""What is shipped, what loading it costs, and which module may import which."""
+"""The wheel's content, the cost of loading modules, and the direction of imports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LAYERS = (
     {"__main__"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-"""Where the name imported differs from the name installed."""
+"""Imported name -> name of the distribution, if they differ."""
 DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "yaml": "pyyaml"}
 
 

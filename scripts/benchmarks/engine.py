@@ -122,7 +122,7 @@ class SlowServer:
 
     base_url: str
     seen: dict[str, Any] = field(default_factory=dict)
-    """What it prints when it ends."""
+    """The counts that it prints at its end."""
 
 
 @contextmanager

@@ -21,7 +21,7 @@ TYPICAL_TASKS = 177
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the intervals of one cell held the truth."""
+    """The share of intervals in one cell that hold the truth."""
 
     kind: str
     n_tasks: int

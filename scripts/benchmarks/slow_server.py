@@ -91,7 +91,7 @@ def _answer(text: str) -> bytes:
 
 
 ANSWERS = {False: _answer(PLAN), True: _answer(FINAL)}
-"""By whether turn 2 is asked."""
+"""Responses to turn 1 (False) and turn 2 (True)."""
 
 
 async def serve(latency_s: float, folder: Path | None) -> None:

@@ -161,7 +161,7 @@ class Entry:
     number: int
     """Its place in the list, from 0."""
     value: Any
-    """None if it has a fault."""
+    """The parsed entry; None if it has a fault."""
     fault: str = ""
     """The reason why it cannot be used; later entries can."""
     hint: str = ""

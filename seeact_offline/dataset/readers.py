@@ -25,7 +25,7 @@ _BATCH_ROWS = 4
 """Rows a batch: one has about 2 MB, and pyarrow holds a few batches at once."""
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
-"""Without a buffer, pyarrow reads a whole column chunk at once: 10 GB if one row group holds a split."""
+"""Bytes read at once; else pyarrow reads a whole column chunk, 10 GB if one row group holds a split."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Shard:
     source: Source
     columns: tuple[str, ...]
     places: tuple[RowPosition, ...]
-    """In the order in which `steps` gives them."""
+    """The rows in the order of `steps`."""
     start: int = 0
     """Position of the source's first row, in the numbering of `places`."""
     split: str = ""

@@ -33,7 +33,7 @@ class Split:
     sources: tuple[Source, ...]
     """One per split; three for `all`."""
     limit: int | None = None
-    """Only the first so many tasks."""
+    """Number of tasks to read; None for all."""
     wanted: Collection[str] | None = None
     """Ids of the tasks to choose from; None for all."""
     raw_html: bool = False

@@ -35,9 +35,9 @@ class ElementRecord:
     """HTML attributes besides the id and the box."""
     is_positive: bool = False
     is_original: bool = False
-    """Whether the action was on exactly this element."""
+    """True for the element of the action itself."""
     is_top_level: bool = False
-    """Whether it is the outermost element that counts as a target."""
+    """True for the outermost element that counts as a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class StepRecord:
     raw_html: str
     cleaned_html: str
     elements: tuple[ElementRecord, ...]
-    """In document order."""
+    """The page's elements in document order."""
     screenshot: bytes | None
     """An encoded image file."""
 

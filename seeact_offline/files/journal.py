@@ -23,7 +23,7 @@ class Line(NamedTuple):
     offset: int
     """Position of its first byte."""
     text: str
-    """Without its newline; bytes that are not UTF-8 are replaced."""
+    """The line without its newline; bytes that are not UTF-8 are replaced."""
 
 
 class Journal:
@@ -44,7 +44,7 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open for appending."""
+        """True while it is open for appending."""
         return self._file is not None
 
     def __exit__(self, *_: object) -> None:

@@ -26,7 +26,7 @@ LARGEST_SETTINGS = 1 << 20
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Byte order marks at the beginning of a file."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Without O_NONBLOCK, opening a pipe waits for its writer."""
+"""O_NONBLOCK, because opening a pipe waits for its writer otherwise."""
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 T = TypeVar("T", bound=msgspec.Struct)
 

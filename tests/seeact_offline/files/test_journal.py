@@ -1,4 +1,4 @@
-"""What is appended is read back, and a line that a crash has torn is cut off by the next writer and by nobody else."""
+"""Appended lines are read back, and only the next writer cuts off a line torn by a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(path: Path) -> Journal:
-    """Of two whole lines, closed."""
+    """A closed journal of two whole lines."""
     with Journal(path) as made:
         made.append("[1]")
         made.append('["zwei"]')

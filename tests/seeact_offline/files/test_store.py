@@ -1,4 +1,4 @@
-"""Texts by key: kept the moment they are put there, and never given back other than they were."""
+"""Texts by key are committed at once and never returned changed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def contents(path: Path) -> dict[str, str | None]:
 
 
 def texts_of(path: Path) -> dict[str, str]:
-    """Those that the file still has."""
+    """The texts that the file still has."""
     return {key: text for key, text in contents(path).items() if text is not None}
 
 
