@@ -34,6 +34,7 @@ from seeact_offline.engines.ray_stages import (
     unpacked,
     worker_digest,
 )
+from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker
 from seeact_offline.records import InputError, StepKey
@@ -240,6 +241,9 @@ def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
     try:
         with _speechless():
             ray.init(**options)
+        for module in loaded_modules():
+            # workers cannot import it
+            ray.cloudpickle.register_pickle_by_value(module)
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = "one on this machine" if address is None else address
         raise InputError("address", "a Ray that can be used", f"{where}: {first_line(error)}") from error

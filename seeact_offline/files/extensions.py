@@ -19,6 +19,7 @@ from seeact_offline.records import InputError
 
 _FILE_AND_NAME = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
 DIGEST_CHARS = 16
+_PREFIX = "_seeact_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ def entry_point_names(group: str) -> list[str]:
     return sorted(_entry_points(group))
 
 
+def loaded_modules() -> list[ModuleType]:
+    """Modules that were made from files. No other process can import them: one that pickles must send their code."""
+    return [module for name, module in sys.modules.items() if name.startswith(_PREFIX)]
+
+
 def _entry_points(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
@@ -62,7 +68,7 @@ def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
     digest = hashlib.sha256(code).hexdigest()[:DIGEST_CHARS]
     # the place counts as well: equal files in two folders may read different files beside them
     place = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
-    title = f"_seeact_{path.stem}_{place}_{digest}"
+    title = f"{_PREFIX}{path.stem}_{place}_{digest}"
     if title in sys.modules:
         return sys.modules[title], digest
     module = ModuleType(title)

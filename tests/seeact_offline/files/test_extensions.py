@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.files.extensions import entry_point_names, load_named
+from seeact_offline.files.extensions import entry_point_names, load_named, loaded_modules
 from seeact_offline.records import InputError
 
 GROUP = "seeact_offline.tests"
@@ -70,3 +70,10 @@ def test_an_entry_point_of_an_installed_package_is_found(tmp_path: Path, monkeyp
 @pytest.mark.parametrize("spec", ["choice", "openai/gpt-4o", "mine.txt:thing", "mine.py", "mine.py:", "mine.py:2x", ""])
 def test_other_texts_name_no_extension(spec: str) -> None:
     assert load_named(spec, GROUP, "model") is None
+
+
+def test_modules_made_from_files_are_known_to_those_that_send_code_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "sent.py").write_text("class Sent:\n    pass\n")
+    found = load_named(f"{tmp_path / 'sent.py'}:Sent", "seeact_offline.groundings", "grounding")
+    assert found is not None
+    assert found.value.__module__ in {module.__name__ for module in loaded_modules()}
