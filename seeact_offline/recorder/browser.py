@@ -65,7 +65,7 @@ _INIT = """
 """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
-"""For elements without a name in the accessibility tree; the text of a list would be all its options."""
+"""The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
 _REST = """() => Promise.race([
   document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r())))),
   new Promise(r => setTimeout(r, 5000)),
@@ -74,16 +74,16 @@ _REST = """() => Promise.race([
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """How to record."""
+    """Options of a recording."""
 
     browser: str | None = None
     """Path of a Chromium; None: the first one on the PATH."""
     picture: str = "jpeg"
     """jpeg, webp, png or tiff."""
     quality: int = 80
-    """For jpeg and webp, 1 to 100."""
+    """Quality of jpeg and webp, 1 to 100."""
     colours: int = 256
-    """For a tiff: number of its most frequent colours that are kept, 1 to 256."""
+    """Number of colours that a tiff keeps, the most frequent ones, 1 to 256."""
     raw_html: bool = True
     """False leaves the column empty to save space."""
     timeout_s: float = 15.0

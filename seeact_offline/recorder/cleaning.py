@@ -47,9 +47,9 @@ class Node:
     backend_node_id: int
     tag: str
     text: str = ""
-    """Only for a text node."""
+    """The text of a text node; empty for elements."""
     attributes: dict[str, str] = field(default_factory=dict)
-    """As in the page."""
+    """The attributes as the page has them."""
     live: dict[str, str] = field(default_factory=dict)
     """Current state of the page: input_value, input_checked, option_selected, text_value."""
     box: Box | None = None

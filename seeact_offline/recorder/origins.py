@@ -1,4 +1,4 @@
-"""Where a recorded page lies: an origin that the user named, or a folder that is served over HTTP."""
+"""Places of recorded pages: an origin that the user named, or a folder that is served over HTTP."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Origin:
 
     @classmethod
     def of(cls, url: str, argument: str) -> Origin:
-        """The origin of a URL. Raises InputError about `argument` unless it is one of http or https."""
+        """The origin of a URL of http or https. Raises InputError about `argument` for any other."""
         try:
             parts = urlsplit(url)
             host = (parts.hostname or "").encode("idna").decode()
@@ -55,8 +55,8 @@ class Origin:
 
 @contextmanager
 def served(start: str, folder: Path | None) -> Iterator[str]:
-    """The address to open. A file is served by a local server, which runs as long as it is needed: a page of a `file:` URL could read
-    other files. `folder`: the folder to serve, below which `start` is then a path."""
+    """The address to open. A file is served by a local server while the context lasts: a page of a `file:` URL could read other files.
+    `folder`: the folder to serve; `start` is then a path below it."""
     if start.startswith("file:"):
         parts = urlsplit(start)
         above, _, name = parts.path.rpartition("/")

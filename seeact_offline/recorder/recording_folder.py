@@ -17,7 +17,7 @@ from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError
 
 PARTIAL = "recording.partial.jsonl"
-"""In the data set's folder until every task of the script is recorded."""
+"""A file in the data set's folder until every task of the script is recorded."""
 
 
 class RecordingFolder:

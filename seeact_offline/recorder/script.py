@@ -1,4 +1,4 @@
-"""Task scripts: what to do on which page, as YAML or JSON, checked before a browser is started."""
+"""Task scripts: tasks and their actions on pages, as YAML or JSON, checked before a browser is started."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from seeact_offline.recorder.origins import Origin
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
-"""What was really done -> the operation that a row names."""
+"""Action -> the operation that a row names."""
 NAMESPACE = uuid.UUID("6f0c2f4e-6f9d-5a0e-9b51-6f2f2c1a7d10")
 """Namespace of the ids in recordings: the same script gives the same ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do."""
+    """One action of a task."""
 
     operation: Operation
     selector: str
-    """In Playwright's syntax; must match exactly one visible element."""
+    """A selector in Playwright's syntax; it must match exactly one visible element."""
     frame: str | None
     """Selector of the iframe to look in; None for the page itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScript:
-    """One task: where it starts, what is done, and what its rows say."""
+    """One task: its start, its actions, and the facts that its rows repeat."""
 
     annotation_id: str
     task: str
@@ -88,7 +88,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
 
 
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:
-    """Where to start, and the folder to serve for it. Paths are relative to the script's folder."""
+    """The start, and the folder to serve for it. Paths are relative to the script's folder."""
     if "://" in start:
         if not start.startswith("file:"):
             Origin.of(start, "script")

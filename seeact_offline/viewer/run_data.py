@@ -36,7 +36,7 @@ class RunData:
 
     @property
     def is_sample(self) -> bool:
-        """Whether these are the rows of the bundled sample, wherever they lie."""
+        """True for the rows of the bundled sample, also in another folder."""
         try:
             return self.split.fingerprint == open_split(SAMPLE, self.split.name).fingerprint
         except InputError:
@@ -124,7 +124,7 @@ class RunEntry:
     run: RunSnapshot
     data: RunData | None = None
     data_problem: str | None = None
-    """Why there are no data, in a sentence."""
+    """The reason why there are no data, in a sentence."""
 
     @property
     def n_steps(self) -> int | None:

@@ -97,7 +97,7 @@ class RunSnapshot:
     results: Mapping[str, Any] | None
     """None for an unfinished run."""
     rows: Mapping[StepKey, StepRow]
-    """In the order of the file."""
+    """The scored steps, in the order of the file."""
     costs: Mapping[StepKey, float | None]
     """USD of each step that has a prediction."""
     predictions: Mapping[StepKey, int]

@@ -37,9 +37,9 @@ class _State:
     index: File
     comparison: Mapping[str, Any] | None
     keys: Mapping[str, StepKey]
-    """By the step's name."""
+    """The steps by name."""
     texts: Mapping[str, str]
-    """Of tasks, by `annotation_id`."""
+    """The task of each `annotation_id`."""
 
 
 class Site:

@@ -28,7 +28,7 @@ MIME = {
 }
 QUALITY = 80
 EFFORT = 1
-"""From WebP's 0 to 6. More takes twice as long for files that are a quarter smaller."""
+"""WebP's method, 0 to 6. A higher one takes twice as long for files that are a quarter smaller."""
 LONGEST_SIDE = ImageFormat("webp", QUALITY).longest_side or 0
 OPEN_STEPS = 3
 """Steps whose pages stay in memory."""

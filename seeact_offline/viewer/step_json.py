@@ -1,6 +1,6 @@
 """`step/KEY.json`: one step with its page, the right answer, and each run's questions and replies.
 
-Parts that cannot be read are null, and `problems` says why; a step can be looked at whatever is missing.
+Parts that cannot be read are null, and `problems` gives the reasons; the rest of the step is shown all the same.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class StepPage:
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
-        """By node, in the order of the row."""
+        """The candidates by node, in the order of the row."""
         return {c.backend_node_id: c for c in self.step.candidates}
 
     @cached_property

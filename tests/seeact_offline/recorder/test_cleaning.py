@@ -30,7 +30,7 @@ def el(
 
 
 def tags(*body: Node) -> str:
-    """What is left of a body, as nested tags: `a(b,"text")`."""
+    """A cleaned body as nested tags: `a(b,"text")`."""
 
     def shown(node: Node) -> str:
         if not node.tag:

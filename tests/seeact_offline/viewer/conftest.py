@@ -31,7 +31,7 @@ def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def other_run(sample_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One who knows the truth, on the first of these tasks."""
+    """The oracle on the first of these tasks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEACT_CACHE", str(tmp_path_factory.mktemp("cache")))
         out = tmp_path_factory.mktemp("runs") / "oracle"
@@ -84,7 +84,7 @@ def tab(shared_tab: Tab, url: str) -> Tab:
 
 
 def read_json(site: Any, name: str) -> dict[str, Any]:
-    """What a site has under this name."""
+    """The JSON of a site's file."""
     return dict(json.loads(site.get(name).content))
 
 

@@ -29,12 +29,12 @@ def foreign_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sample_site(other_run: Path) -> Site:
-    """Of one task, as every picture of it is encoded."""
+    """One task, as every picture of it is encoded."""
     return Site([other_run])
 
 
 def texts_of(folder: Path) -> str:
-    """All that a bundle's JSON says."""
+    """All JSON of a bundle."""
     return "\n".join(path.read_text() for path in sorted(folder.rglob("*.json")))
 
 

@@ -48,7 +48,7 @@ PER_TASK = 4
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What other people wrote, by place."""
+    """Untrusted texts, by place."""
 
     task: str = "Find a flight to Lisbon"
     element: str = "Search flights"
