@@ -1,4 +1,4 @@
-"""What a baseline declares of itself, and what it is asked for: one `Baseline` a module, listed in `finetune.baselines`."""
+"""The declaration of a baseline (one `Baseline` a module, listed in `finetune.BASELINES`), and the options of a fine-tuning."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from seeact_offline.runs.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class FineTuning:
-    """What is asked for. The defaults are the baseline's own, on the bundled sample."""
+    """The options of a fine-tuning. The defaults are the baseline's own, on the bundled sample."""
 
     out: Path
     baseline: str = "flan-t5"
-    """One of `baselines.BASELINES`."""
+    """One of BASELINES."""
     base: str | SmallT5 | None = None
     """A model's folder or hub id, or the shape of a T5 that begins with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
@@ -40,14 +40,14 @@ class FineTuning:
     """Options that not every baseline has, by name."""
     resume: bool = False
     processes: int = 1
-    """That prepare the data."""
+    """Processes that prepare the data."""
     test_data: Any | None = None
-    """Whose test splits no training step may be from, and on which the model is evaluated; None: `dataset`."""
+    """Data whose test splits no training step may be from, and on which the model is evaluated; None: `dataset`."""
     evaluate: tuple[str, ...] = TEST_SPLITS
     """Splits of the full evaluation at the end."""
     eval_ranker: str | None = None
     eval_scores: Path | None = None
-    """What ranks their candidates."""
+    """The ranker, or the score file, of their candidates."""
     eval_limit: int | None = None
     command: str = ""
     """For the card."""
@@ -69,18 +69,18 @@ class FineTuning:
 
 
 class OpenBaseline(Protocol):
-    """A baseline that was checked and is about to be trained. Nothing has been written for it yet."""
+    """A baseline that is checked and ready to be trained. Nothing has been written for it yet."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What its weights depend on, beside recipe and data, as JSON can hold it."""
+        """All that its weights depend on besides recipe and data, as JSON can hold it."""
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        """Fields of `EvalConfig`: how the trained model is asked."""
+        """Fields of `EvalConfig` with which the trained model is asked."""
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
-        """What makes its questions; first makes, in the folder, what that needs. `held_out`: tasks not trained on."""
+        """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
     def trainer(self, maker: Any, table: Any, tell: Callable[[str], None]) -> Any:
         """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a `datasets.Dataset`.
@@ -89,32 +89,32 @@ class OpenBaseline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """All that the rest of the program knows of one."""
+    """A baseline as the rest of the program knows it."""
 
     title: str
-    """What its model cards call it."""
+    """Its name on model cards."""
     base: str | None
-    """A hub id: what training starts from unless it is named; None: it must be."""
+    """Hub id of the default base; None: a base must be named."""
     open: Callable[[FineTuning, Split], OpenBaseline]
-    """Raises InputError for what cannot be used, before anything is written."""
+    """Raises InputError for unusable options, before anything is written."""
     learns: str
-    """For the card: what it was trained to do, behind `to`."""
+    """For the card: its purpose, behind `to`."""
     limits: str
-    """For the card: what its questions leave out."""
+    """For the card: the parts that its questions leave out."""
     tag: str
     """Its task, as the hub calls it."""
     recipe: Recipe = field(default_factory=Recipe)
     """Unless others are given."""
     ignores: frozenset[str] = frozenset()
-    """Fields of the recipe that it takes no notice of, and which may therefore not be given."""
+    """Fields of the recipe that it does not use, and which may therefore not be given."""
     own: tuple[str, ...] = ()
     """Its own options."""
     starts_small: bool = False
-    """Whether it can start from the shape of a small T5."""
+    """It can start from the shape of a small T5."""
     packages: Mapping[str, str] = field(default_factory=dict)
-    """That not all baselines need, each with the extra that installs it."""
+    """Packages that not all baselines need, each with the extra that installs it."""
     remarks: tuple[str, ...] = ()
-    """For the card: what a reader of its figures must know."""
+    """For the card: remarks that a reader of its figures must know."""
 
 
 def find_baseline(name: str) -> Baseline:

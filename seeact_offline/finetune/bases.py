@@ -10,7 +10,7 @@ from seeact_offline.records import InputError, ModelSpecError
 
 
 def base_folder(name: object, argument: str = "base") -> Path:
-    """Of a folder or hub id. Raises InputError for `argument`."""
+    """The folder of a folder's name or hub id. Raises InputError for `argument`."""
     try:
         return find_folder(str(name))
     except ModelSpecError as error:
@@ -18,7 +18,7 @@ def base_folder(name: object, argument: str = "base") -> Path:
 
 
 def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:
-    """What a class of transformers makes of the folder. Raises InputError."""
+    """Opens the folder by a class of transformers. Raises InputError."""
     try:
         return kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True, **options)
     # transformers on other people's files: nobody has listed how it fails, and the error is raised as our own
@@ -27,7 +27,7 @@ def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -
 
 
 def load_model(kind: Any, folder: Path, argument: str = "base", dtype: str = "float32") -> Any:
-    """With all its weights: what a checkpoint lacks would be random numbers. Raises InputError."""
+    """Opens a model with all its weights; missing ones would be random numbers. Raises InputError."""
     model, report = load_part(kind, folder, argument, use_safetensors=True, dtype=dtype, output_loading_info=True)
     missing = sorted(report["missing_keys"])
     if missing:

@@ -59,12 +59,12 @@ class Blip2:
 
     @property
     def picture_tokens(self) -> int:
-        """What the vision encoder makes of a picture, before the bridge makes `num_query_tokens` of them."""
+        """Tokens of the vision encoder for a picture, before the bridge makes `num_query_tokens` of them."""
         return vision_tokens(self.side, self.model.config.vision_config.patch_size)
 
 
 def vision_tokens(side: int, patch: int) -> int:
-    """Of a square picture: a token a whole patch, and one for the class. 2,048 pixels in patches of 14: 21,317."""
+    """Tokens of a square picture: one a whole patch, and one for the class. 2,048 pixels in patches of 14: 21,317."""
     return (side // patch) ** 2 + 1
 
 
@@ -164,7 +164,7 @@ def _take_language(model: Any, processor: Any, folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Collator:
-    """Rows -> what the model takes: tokens padded on the right, the picture's before the question's, and pixels.
+    """Rows -> the model's inputs: tokens padded on the right, the picture's before the question's, and pixels.
 
     A token for a token what the processor makes of the same text and picture, and so what `hf/` asks.
     """
@@ -194,10 +194,10 @@ class Collator:
 
 
 class Blip2Tuning:
-    """A BLIP-2 that is about to be trained."""
+    """A BLIP-2 ready to be trained."""
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
-        """Raises InputError for what is no BLIP-2 with a T5, and PromptError."""
+        """Raises InputError for a base that is not a BLIP-2 with a T5, and PromptError."""
         self._asked, self._split, self._language = asked, split, asked.own.get("language")
         self._questions = open_multichoice(asked, split)
         self._opened = open_blip2(str(asked.resolved_base), side=asked.own.get("side"), language=self._language)

@@ -1,4 +1,4 @@
-"""The model card of a fine-tuned baseline: what it was made from and how, as resolved, and what it reached."""
+"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, and its results."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ HELD_OUT: dict[str, tuple[str, Callable[[float], str]]] = {
     "eval_letter_accuracy": ("right option, %", percent),
     "eval_answer_accuracy": ("whole answer, %", percent),
 }
-"""Of what the Trainer logs of the tasks held out: the column's title, and how a value is written."""
+"""The Trainer's figures of the tasks held out -> a column's title, and its number format."""
 RESULTS = ("split", "protocol", "steps", "element accuracy, %", "operation F1, %", "step success, %", "ceiling, %")
 AVERAGES = "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with 95 % intervals."
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the card says."""
+    """The contents of a model card."""
 
     title: str
     base: str
-    """What training started from, for people."""
+    """The model that training started from, for people."""
     learns: str
-    """What it was trained to do, behind `to`."""
+    """Its purpose, behind `to`."""
     limits: str
-    """What its questions leave out."""
+    """The parts that its questions leave out."""
     tag: str
     """Its task, as the hub calls it."""
     command: str
-    """That makes it again; empty where none did."""
+    """The command that makes it again; empty if it was not made by one."""
     recipe: Mapping[str, Any]
     """Every value that decides the weights, as resolved."""
     machine: Mapping[str, Any]
-    """Where it ran, and with which versions."""
+    """Devices and versions."""
     data: Mapping[str, Any]
-    """The data's name, split and fingerprint, and what was compared with the tests."""
+    """The data's name, split and fingerprint, and the test splits that were compared with it."""
     counts: Mapping[str, Any]
     """`RowCounts.to_dict()`."""
     history: Sequence[Mapping[str, float]] = ()

@@ -1,4 +1,4 @@
-"""A training's course as a picture: the loss of every log, and the held-out accuracy of every evaluation."""
+"""The learning curve as a picture: the loss of every log, and the held-out accuracy of every evaluation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOSS, HELD_OUT, ANSWERS = "#98a2b3", "#1f6feb", "#d9730d"
 
 
 def learning_curve_png(history: Sequence[Mapping[str, float]], title: str) -> bytes:
-    """PNG of what the Trainer logged; the same history and title give the same bytes."""
+    """Draws the Trainer's log as PNG; the same history and title give the same bytes."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
 

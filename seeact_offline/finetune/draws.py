@@ -1,4 +1,4 @@
-"""Which elements a training question offers. Every draw follows from the seed, the step, the epoch and its number alone.
+"""Draws the elements that a training question offers. Every draw follows from the seed, the step, the epoch and its number alone.
 
 Source: Mind2Web's released training code, commit 1b7c323. A `random` module's
 generator seeded by a text gives the same draws on every machine.
@@ -36,15 +36,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What one question offers."""
+    """The elements of one question."""
 
     ids: tuple[str, ...]
     right: str | None
-    """The one to be named; None: none of them."""
+    """The element to be named; None: none of them."""
 
 
 def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | None = None) -> Pool:
-    """`ranks`: from 0, by id; `under`: how high a rank makes a wrong element hard."""
+    """`ranks`: from 0, by id; `under`: wrong elements of lower ranks are hard."""
     right = tuple(c.backend_node_id for c in step.candidates if c.is_positive)
     wrong = tuple(c.backend_node_id for c in step.candidates if not c.is_positive)
     hard = tuple(node for node in wrong if ranks[node] < under) if ranks is not None and under is not None else ()
@@ -54,15 +54,11 @@ def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | Non
 def draw(pool: Pool, recipe: Recipe, epoch: int, number: int) -> Draw:
     """`epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
     chance = random.Random(f"{recipe.seed}\n{pool.key}\n{epoch}\n{number}")
-    wrong = _wrong(pool, recipe, chance)
+    wrong = pool.wrong
+    if recipe.hard_negatives is not None:
+        first, other = (pool.hard, pool.easy) if chance.random() < HARD_SHARE else (pool.easy, pool.hard)
+        wrong = first or other
     if wrong and chance.random() < recipe.none_share:
         return Draw(tuple(chance.sample(wrong, min(recipe.choices, len(wrong)))), None)
     right = chance.choice(pool.right)
     return Draw((right, *chance.sample(wrong, min(recipe.choices - 1, len(wrong)))), right)
-
-
-def _wrong(pool: Pool, recipe: Recipe, chance: random.Random) -> tuple[str, ...]:
-    if recipe.hard_negatives is None:
-        return pool.wrong
-    first, other = (pool.hard, pool.easy) if chance.random() < HARD_SHARE else (pool.easy, pool.hard)
-    return first or other

@@ -29,7 +29,7 @@ class Example:
     context: str
     """The page's markup, with which the question begins."""
     rest: str
-    """What follows it."""
+    """The text after it."""
     answer: str
     options: tuple[str, ...]
     """Texts of the elements, from B."""
@@ -38,7 +38,7 @@ class Example:
 
     @property
     def question(self) -> str:
-        """Exactly what a model is asked."""
+        """The whole question, exactly as a model is asked."""
         return self.context + self.rest
 
 
@@ -67,7 +67,7 @@ class Row:
     input_ids: list[int]
     labels: list[int]
     cuts: tuple[str, ...]
-    """What was cut off: names of CUTS."""
+    """Names of CUTS."""
 
 
 CUTS = {
@@ -76,7 +76,7 @@ CUTS = {
     "targets_lost_in_context": "the cut took the right element out of the markup",
     "targets_lost_in_question": "the cut took the right option out of the question",
 }
-"""What is counted, and what each count means."""
+"""Kinds of cuts -> their meaning."""
 
 
 class Encoder:
@@ -87,7 +87,7 @@ class Encoder:
         self._special = control_tokens(tokenizer)
 
     def rows(self, examples: Sequence[Example]) -> Iterator[Row]:
-        """One of each, in order."""
+        """One row an example, in order."""
         contexts = self._encoded([one.context for one in examples])
         rests = self._encoded([one.rest for one in examples])
         answers = self._encoded([one.answer for one in examples])
@@ -100,7 +100,7 @@ class Encoder:
             yield Row(ids, answer.ids + end, tuple(cuts))
 
     def _encoded(self, texts: Sequence[str]) -> Sequence[Any]:
-        """As `hf/` asks."""
+        """Tokens as in the questions of `hf/`."""
         plain = [harmless(text, self._special) for text in texts]
         encodings: Sequence[Any] = self._tokenizer(plain, add_special_tokens=False).encodings
         return encodings
@@ -144,5 +144,5 @@ def check_letters(tokenizer: Any, n: int) -> None:
 
 
 def cut_counts(rows: Sequence[Row]) -> Counter[str]:
-    """How often each of CUTS was met."""
+    """Number of rows with each of CUTS."""
     return Counter(name for row in rows for name in row.cuts)

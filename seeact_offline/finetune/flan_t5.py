@@ -30,14 +30,18 @@ TOKENIZER = "tokenizer"
 
 
 class FlanT5Tuning:
-    """A T5 that is about to be trained."""
+    """A T5 ready to be trained."""
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
-        """Raises InputError for what is no T5, and PromptError."""
+        """Raises InputError for a base that is not a T5, and PromptError."""
+        from transformers import AutoConfig
+
         self._asked, self._split, self._base = asked, split, asked.resolved_base
         if not isinstance(self._base, SmallT5):
             self._folder = base_folder(self._base)
-            _check_t5(self._base, self._folder)
+            kind = load_part(AutoConfig, self._folder).model_type
+            if kind != "t5":
+                raise InputError("base", "a T5 such as FLAN-T5", f"{self._base} of type {kind}")
         self._questions = open_multichoice(asked, split)
 
     @property
@@ -63,7 +67,7 @@ class FlanT5Tuning:
         return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, tell)
 
     def _tokenizer(self, questions: MultiChoice) -> Any:
-        """Of the base; a small model's is learnt once from the training questions and kept in the folder."""
+        """The base's tokenizer; a small model's is learnt once from the training questions and kept in the folder."""
         from transformers import AutoTokenizer
 
         if not isinstance(self._base, SmallT5):
@@ -75,7 +79,7 @@ class FlanT5Tuning:
         return load_part(AutoTokenizer, folder, "out")
 
     def _model(self, tokenizer: Any) -> Any:
-        """In float32. Raises InputError for a checkpoint without all its weights."""
+        """The model in float32. Raises InputError for a checkpoint without all its weights."""
         from transformers import T5ForConditionalGeneration
 
         if isinstance(self._base, SmallT5):
@@ -85,14 +89,6 @@ class FlanT5Tuning:
             got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
             raise InputError("base", "a tokenizer that belongs to the model", got)
         return model
-
-
-def _check_t5(base: str, folder: Any) -> None:
-    from transformers import AutoConfig
-
-    config = load_part(AutoConfig, folder)
-    if config.model_type != "t5":
-        raise InputError("base", "a T5 such as FLAN-T5", f"{base} of type {config.model_type}")
 
 
 BASELINE = Baseline(

@@ -37,18 +37,18 @@ CUT = "It was trained on questions whose page and rest were each cut at the limi
 
 @dataclass(frozen=True, slots=True)
 class MultiChoice:
-    """What the questions depend on; makes them."""
+    """Makes the questions of a recipe."""
 
     recipe: Recipe
     pack: PromptPack
     tokenizer: Any = None
-    """None where words are enough."""
+    """None if words alone are wanted."""
     scores: Path | None = None
-    """With `hard_negatives`: where ranks are from."""
+    """With `hard_negatives`: the score file of the ranks."""
     held_out: frozenset[str] = frozenset()
     """Tasks that are not trained on."""
     pictures: Path | None = None
-    """The pages, where questions show parts of them: what `keep_pictures` wrote."""
+    """The file of `keep_pictures`, for questions that show parts of pages."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,7 +64,7 @@ class MultiChoice:
                 yield StepRows(RowCounts(left_out=Counter([error.name])))
 
     def words(self, part: Shard) -> list[str]:
-        """A question with its answer of each step that is trained on: what a tokenizer is learnt from."""
+        """A question with its answer of each training step, for a tokenizer to learn from."""
         found = []
         for step in part.steps():
             if step.annotation_id in self.held_out:
@@ -91,12 +91,11 @@ class MultiChoice:
             span_of(step, [candidate.backend_node_id for candidate in step.candidates])
         page = Page(step.cleaned_html)
         check_candidates(step, page)
-        return page, pool_of(step, self._ranks(step), self.recipe.hard_negatives)
-
-    def _ranks(self, step: Step) -> dict[str, int] | None:
-        if self.scores is None:
-            return None
-        return {one.backend_node_id: one.rank for one in top_k(step, open_scores(self.scores), len(step.candidates))}
+        ranks = None
+        if self.scores is not None:
+            ranked = top_k(step, open_scores(self.scores), len(step.candidates))
+            ranks = {one.backend_node_id: one.rank for one in ranked}
+        return page, pool_of(step, ranks, self.recipe.hard_negatives)
 
     def _step_rows(self, encoder: Encoder, step: Step, page: Page, pool: Pool) -> StepRows:
         """All questions of a step. Raises RowError for a candidate that is not in the page."""
@@ -118,12 +117,12 @@ class MultiChoice:
 
 
 def words_of(parts: Sequence[Shard], maker: MultiChoice, processes: int) -> list[str]:
-    """Those of all parts, in order."""
+    """The words of all parts, in order."""
     return [text for texts in map_in_order(maker.words, parts, processes) for text in texts]
 
 
 def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
-    """Without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a score file that
+    """The questions without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a score file that
     lacks steps, or that is not asked for."""
     recipe = asked.resolved_recipe
     pack = open_pack(asked.prompts, "mindact", variant="seq2seq")

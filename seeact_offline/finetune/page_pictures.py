@@ -51,14 +51,14 @@ class Pictures:
         return PagePicture(_EncodedPicture(self._file.get_batch(self._places[str(key)])["screenshot"][0].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:
-        """What a model is shown with a group, pixel for pixel. Raises RowError `bad_screenshot`."""
+        """The picture of a group, as a model gets it, pixel for pixel. Raises RowError `bad_screenshot`."""
         page = self.page(key)
         # of its boxes, only the upper edge of the topmost and the bottom edge of the lowest count
         edges = [Box(0, edge, 0, 0) for edge in span]
         return page.crop(group_crop(edges, page.size), MAX_SIDE).image()
 
     def of_row(self, row: Mapping[str, Any]) -> Image.Image:
-        """Of a row with the columns of PLACE: what its question shows."""
+        """The picture of a row with the columns of PLACE."""
         return self.group(StepKey(row["annotation_id"], row["action_uid"]), Span(row["top"], row["bottom"]))
 
     @cached_property
@@ -115,7 +115,7 @@ def kept_pictures(split: Split, folder: Path) -> Path:
 
 
 def _whole(step: Step) -> bytes:
-    """The encoded picture; empty where there is none that can be shown."""
+    """The encoded picture; empty if there is none that can be shown."""
     if step.screenshot is None:
         return b""
     try:
@@ -126,7 +126,7 @@ def _whole(step: Step) -> bytes:
 
 
 def span_of(step: Step, ids: Sequence[str]) -> Span:
-    """Where a group of candidates lies on its page. Raises RowError `missing_box`."""
+    """The span of a group of candidates on its page. Raises RowError `missing_box`."""
     boxes = {candidate.backend_node_id: candidate.box for candidate in step.candidates}
     found = [box for node in ids if (box := boxes[node]) is not None]
     if len(found) < len(ids):
@@ -136,7 +136,7 @@ def span_of(step: Step, ids: Sequence[str]) -> Span:
 
 
 def place_columns(step: Step, groups: Sequence[Sequence[str]]) -> list[list[Any]]:
-    """Those of PLACE, of one question a group. Raises RowError `missing_box`."""
+    """The columns of PLACE, with one question a group. Raises RowError `missing_box`."""
     spans = [span_of(step, ids) for ids in groups]
     keys = [[name] * len(spans) for name in (step.key.annotation_id, step.key.action_uid)]
     return [*keys, [span.top for span in spans], [span.bottom for span in spans]]

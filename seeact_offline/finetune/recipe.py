@@ -1,4 +1,4 @@
-"""How a baseline that answers multi-choice questions is fine-tuned. The defaults are the published recipe.
+"""The recipe of a baseline that answers multi-choice questions. The defaults are the published ones.
 
 Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from seeact_offline.records import InputError
 
 NEW_TOKENS = 50
-"""Of an answer, while it is evaluated."""
+"""Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
-"""Of the draws with `hard_negatives`: those whose wrong elements are ranked under k. The others have the rest of the page."""
+"""Share of the draws with `hard_negatives` whose wrong elements are ranked under k. The others have the rest of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Recipe:
     choices: int = 5
     """Elements a question."""
     none_share: float = 0.2
-    """Of the questions: those without the right element, whose answer is `A.`."""
+    """Share of the questions without the right element, whose answer is `A.`."""
     hard_negatives: int | None = None
     """Wrong elements are those ranked under so many, in HARD_SHARE of the draws. None: uniformly from the page, as published."""
     held_out: float = 0.0
-    """Share of the tasks that are not trained on but asked about while training goes on."""
+    """Share of the tasks that are not trained on but asked about during training."""
     batch: int = 32
     """Questions a step of the optimizer, over all devices."""
     learning_rate: float = 5e-5
@@ -67,12 +67,12 @@ SMALL = replace(Recipe(), draws=4, batch=8, learning_rate=1e-3)
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the machine is asked to do. In exact arithmetic, and without dropout, none of it would change the weights."""
+    """Settings of the machine. In exact arithmetic, and without dropout, none of them would change the weights."""
 
     per_device: int | None = None
     """Questions at once on a device, whose gradients add up to a batch; None: as many as a GPU's share, or a few on a CPU."""
     bf16: bool | None = None
-    """None: where there is a GPU that has it."""
+    """None: on a GPU that has it."""
     gradient_checkpointing: bool = False
     """Activations are computed twice, not kept."""
     save_every: int | None = None

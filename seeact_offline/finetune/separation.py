@@ -1,4 +1,4 @@
-"""Training data that holds nothing of the tests: neither their tasks nor the websites that are to be new."""
+"""Checks that the training data holds no task of the tests, and none of the websites that are to be new."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Names:
 
 
 def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
-    """The test splits that were compared; none where there are none.
+    """The names of the test splits that were compared.
 
     `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
     a split that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
@@ -32,7 +32,7 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
             test = open_split(train.dataset if tests is None else tests, name)
         except DatasetError:
             continue
-        # a file or a table is whatever split is asked for
+        # a file or a table has any split's name
         if tests is None and test.sources == train.sources:
             continue
         _refuse_shared(seen, name, _seen(test))

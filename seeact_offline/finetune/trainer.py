@@ -1,6 +1,6 @@
 """Training by transformers' Trainer: checks, arguments, checkpoints, resuming, saving; the same for every baseline.
 
-On how many machines, and whether by FSDP or DeepSpeed, is decided by whoever starts it (`torchrun`, `accelerate launch`).
+`torchrun` and `accelerate launch` decide the number of machines, and the use of FSDP or DeepSpeed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from seeact_offline.files.whole import replace_text
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.draws import HELD_OUT
@@ -24,17 +26,17 @@ from seeact_offline.replies.elimination_answer import read_answer
 
 CHECKPOINTS = "checkpoints"
 IGNORED = -100
-"""The label of what is no part of an answer."""
+"""The label of tokens outside an answer."""
 ON_CPU = 4
-"""Questions at once on a CPU, where more take longer each: their attention no longer fits into caches."""
+"""Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
-"""Not beside the weights, for a model is known by the settings that lie there. What the weights depend on: a training goes on only under the same."""
+"""All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
 REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
 """Services by transformers' names, and the package that each needs."""
 PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
-"""That every training needs, each with the extra that installs it."""
+"""Packages that every training needs, each with the extra that installs it."""
 MISSING = "an installation without it"
 LORA_DROPOUT = 0.05
 KEPT_CHECKPOINTS = 2
@@ -44,7 +46,7 @@ KEPT_CHECKPOINTS = 2
 
 
 def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError for what is asked for and not installed. `more`: packages of the baseline, each with its extra."""
+    """Raises InputError for a package that is needed and not installed. `more`: packages of the baseline, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
             raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
@@ -62,7 +64,9 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
     file = out / IDENTITY
     ours = json.loads(json.dumps(identity))
     if not resume:
-        if file.exists() and not _same_start(file, ours, out):
+        # the same training, stopped before its first checkpoint, may begin again
+        begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
+        if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
             raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
     elif not file.exists():
         raise InputError("resume", f"a training in {out}", "none")
@@ -79,14 +83,8 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
     replace_text(file, json.dumps(ours, indent=2) + "\n")
 
 
-def _same_start(file: Path, ours: Mapping[str, Any], out: Path) -> bool:
-    """Whether this very training was begun there and stopped before its first checkpoint: it may begin again."""
-    begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
-    return not begun and bool(json.loads(file.read_text("utf-8")) == ours)
-
-
 def last_checkpoint(out: Path) -> Path | None:
-    """The last one that was written to its end."""
+    """The last checkpoint that is complete."""
     found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
@@ -100,12 +98,12 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def is_main_process() -> bool:
-    """Whether this process, of the several that may train together, writes and tells."""
+    """True for the one of several training processes that writes files and reports."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def prepare_torch(recipe: Recipe, running: Running) -> None:
-    """Seeds everything, and silences progress bars and remarks of transformers."""
+    """Seeds all generators, and silences transformers' progress bars and remarks."""
     import torch
     from transformers import set_seed
     from transformers.utils import logging
@@ -121,7 +119,7 @@ def prepare_torch(recipe: Recipe, running: Running) -> None:
 
 
 def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, float], ...]:
-    """Trains the trainer's model, saves it and its tokenizer or processor into `out`; returns what the Trainer logged.
+    """Trains the trainer's model, saves it and its tokenizer or processor into `out`, and returns the Trainer's log.
 
     `resume`: from the last checkpoint in `out`.
     """
@@ -148,7 +146,7 @@ def _save(trainer: Any, out: Path) -> None:
 
 
 def lora_config(rank: int, task: str, **more: Any) -> Any:
-    """peft's, for a task by its name there. The matrices count twice."""
+    """peft's configuration for a task by its name there. Alpha is twice the rank."""
     from peft import LoraConfig
 
     return LoraConfig(task_type=task, r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, **more)
@@ -157,9 +155,9 @@ def lora_config(rank: int, task: str, **more: Any) -> Any:
 def seq2seq_trainer(
     model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, tell: Callable[[str], None]
 ) -> Any:
-    """For text-to-text models: each epoch has its own rows of the table, and those held out are answered on the way.
+    """A Trainer for text-to-text models: each epoch has its own rows of the table, and those held out are answered meanwhile.
 
-    `processor`: a tokenizer, or for pictures what has one. `collator`: rows of the table -> what the model takes.
+    `processor`: a tokenizer, or a processor of pictures that has one. `collator`: rows of the table -> the model's inputs.
     """
     import transformers
 
@@ -174,15 +172,15 @@ def seq2seq_trainer(
             outputs = model(**inputs)
             loss = outputs["loss"]
             if num_items_in_batch is not None:
-                # T5 gives the mean over a batch's tokens, and takes no notice of how many all batches of a step have: the
-                # Trainer would add up such means, on several devices too, whose gradients it averages
+                # T5 gives the mean over a batch's tokens, and ignores how many all batches of a step have: the Trainer would
+                # add up such means, on several devices too, whose gradients it averages
                 share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
                 loss = loss * share * self.accelerator.num_processes
             return (loss, outputs) if return_outputs else loss
 
     class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            # in the middle of an epoch where a training goes on
+            # a resumed training may begin in the middle of an epoch
             train.begin_epoch(int((state.epoch or 0) + 1e-6))
 
     if recipe.lora is not None:
@@ -207,13 +205,14 @@ def seq2seq_trainer(
 
 
 def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
-    """Of the Trainer's generated and right answers: shares of right letters, and of wholly right answers."""
+    """Measures the Trainer's generated answers by `multichoice_accuracy`."""
 
-    def measure(found: Any) -> dict[str, float]:
-        said, right = (_texts(tokenizer, ids) for ids in (found.predictions, found.label_ids))
-        return multichoice_accuracy(said, right)
+    def texts(ids: Any) -> list[str]:
+        # -100 fills the room after an answer's end
+        filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
+        return list(tokenizer.batch_decode(filled, skip_special_tokens=True))
 
-    return measure
+    return lambda found: multichoice_accuracy(texts(found.predictions), texts(found.label_ids))
 
 
 def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
@@ -228,17 +227,8 @@ def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str,
     }
 
 
-def _texts(tokenizer: Any, ids: Any) -> list[str]:
-    import numpy as np
-
-    # what is beyond an answer's end is marked by -100
-    filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
-    texts: list[str] = tokenizer.batch_decode(filled, skip_special_tokens=True)
-    return texts
-
-
 def report_logs(trainer: Any, tell: Callable[[str], None]) -> Any:
-    """The trainer, which calls `tell` with a line a log in place of printing it."""
+    """Makes the trainer call `tell` with each log as a line instead of printing it."""
     import transformers
 
     class Tells(transformers.TrainerCallback):  # type: ignore[misc]
@@ -252,7 +242,7 @@ def report_logs(trainer: Any, tell: Callable[[str], None]) -> Any:
 
 
 def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any:
-    """Of this class of TrainingArguments. `more`: what only it has."""
+    """Training arguments of this class. `more`: arguments that only it has."""
     import torch
 
     recipe, running = asked.resolved_recipe, asked.running

@@ -1,7 +1,7 @@
 """The training questions, made once on several processes, as Arrow files that are read map-style.
 
-A part is some rows of the data set, whoever makes it, so that any number of processes leaves the same files. Each row of
-a file knows its epoch; `EpochRows` shows those of one epoch at a time.
+A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of
+a file has an epoch; `EpochRows` reads those of one epoch at a time.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ PART_ROWS = 256
 """Rows of the data set that a process works on at a time."""
 READY = "ready.json"
 EPOCH = ("epoch", pa.int16())
-"""The column that says when a question is asked: from 0, or `drawing.HELD_OUT`."""
+"""The column with a question's epoch: from 0, or `draws.HELD_OUT`."""
 T = TypeVar("T")
 U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """What became of the data."""
+    """Counts of the steps and questions that were made."""
 
     steps: int = 0
-    """That are trained on."""
+    """Steps that are trained on."""
     held_out_steps: int = 0
     questions: int = 0
-    """Of all epochs, those held out not counted."""
+    """Of all epochs, without those held out."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Steps that cannot be, by the reason's name."""
+    """Unusable steps, by the reason's name."""
     cuts: Counter[str] = field(default_factory=Counter)
     """Of the questions, by the names of CUTS."""
 
@@ -72,11 +72,11 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class StepRows:
-    """What became of one step."""
+    """The questions of one step."""
 
     made: RowCounts
     batch: pa.RecordBatch | None = None
-    """All its questions; None: it is left out."""
+    """None if the step is left out."""
 
 
 class QuestionMaker(Protocol):
@@ -84,10 +84,10 @@ class QuestionMaker(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of its rows; the first column is EPOCH."""
+        """The schema of its rows; the first column is EPOCH."""
 
     def steps(self, part: Shard) -> Iterator[StepRows]:
-        """One of each of the part's steps, in order."""
+        """The rows of each of the part's steps, in order."""
 
 
 # --- before ---
@@ -107,7 +107,7 @@ open_scores = cache(read_scores)
 
 
 def held_out_tasks(split: Split, recipe: Recipe) -> frozenset[str]:
-    """Drawn by the seed; at least one if the share is above 0. Raises InputError where none would be left."""
+    """Draws tasks by the seed, at least one if the share is above 0. Raises InputError if none would be left to train on."""
     tasks = sorted(split.tasks)
     number = -int(-len(tasks) * recipe.held_out // 1)
     if number >= len(tasks):
@@ -129,7 +129,7 @@ def parts_of(split: Split) -> list[Shard]:
 def prepare(
     parts: Sequence[Shard], maker: QuestionMaker, folder: Path, identity: Mapping[str, Any], processes: int
 ) -> RowCounts:
-    """Writes the questions into `folder`, unless they are there. `identity`: what they depend on, as JSON can hold it."""
+    """Writes the questions into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it."""
     known = _ready(folder)
     wanted = json.loads(json.dumps(identity))
     if known is None or known["identity"] != wanted:
@@ -159,7 +159,7 @@ def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> RowCounts:
 
 
 def map_in_order(work: Callable[[T], U], jobs: Sequence[T], processes: int) -> Iterable[U]:
-    """In the order of the jobs. Processes are started anew: threads that torch has begun must not be copied."""
+    """Works on jobs in processes; results come in order. Processes are spawned: torch's threads must not be copied."""
     if processes == 1 or len(jobs) < 2:
         yield from map(work, jobs)
         return
@@ -200,7 +200,7 @@ class EpochRows:
 
 
 def epochs_of(table: Any) -> np.ndarray[Any, Any]:
-    """Of each row."""
+    """The epoch of each row."""
     return np.asarray(table.data.column(EPOCH[0]))
 
 

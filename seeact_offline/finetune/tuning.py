@@ -1,6 +1,6 @@
-"""Fine-tuning a baseline, from data to card: it is checked, its questions are made once, it is trained, asked, and described.
+"""Fine-tuning of a baseline: checks, questions made once, training, evaluation and card.
 
-What differs between baselines is in the module that declares each; the way is the same for all.
+The steps are the same for all; each baseline's module declares its own parts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -45,14 +45,14 @@ NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "data
 
 @dataclass(frozen=True, slots=True)
 class FineTuningResult:
-    """What is left."""
+    """The outcome of a fine-tuning."""
 
     folder: Path
     made: RowCounts
     history: tuple[Mapping[str, float], ...]
-    """What the Trainer logged."""
+    """The Trainer's log."""
     seconds: float
-    """Of training, since this process began it."""
+    """Of training, in this process."""
     results: tuple[Mapping[str, Any], ...] = ()
     """`results.json` of each split."""
 
@@ -60,7 +60,14 @@ class FineTuningResult:
 def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
     """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
-    _check_options(asked, baseline)
+    unused = f"nothing with baseline {asked.baseline}, which does not use it"
+    for name in sorted(baseline.ignores):
+        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
+            raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
+    for name in sorted(asked.own.keys() - set(baseline.own)):
+        raise InputError(name, unused, str(asked.own[name]))
+    if isinstance(asked.base, SmallT5) and not baseline.starts_small:
+        raise InputError("base", f"a model's folder or hub id with baseline {asked.baseline}", "a small T5")
     check_packages(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
@@ -70,7 +77,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     if is_main_process():
         check_out(asked.out, identity, asked.resume)
     prepare_torch(asked.resolved_recipe, asked.running)
-    with _first_process_first():
+    with _main_process_first():
         maker = opened.maker(held_out, watch)
         kept = {**identity, "dataset_version": split.content_digest}
         made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes)
@@ -82,7 +89,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     history = train(trainer, asked.out, asked.resume)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
     how = opened.evaluation
-    # before the trained model is loaded once more, to be asked
+    # frees memory: the trained model is loaded once more for its evaluation
     del opened, trainer
     if is_main_process():
         _write(asked, baseline, tuned, identity, compared)
@@ -94,20 +101,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
 # --- before ---
 
 
-def _check_options(asked: FineTuning, baseline: Baseline) -> None:
-    """Raises InputError for what this baseline takes no notice of."""
-    without = f"nothing with baseline {asked.baseline}, which takes no notice of it"
-    for name in sorted(baseline.ignores):
-        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
-            raise InputError(name, without, str(getattr(asked.resolved_recipe, name)))
-    for name in sorted(asked.own.keys() - set(baseline.own)):
-        raise InputError(name, without, str(asked.own[name]))
-    if isinstance(asked.base, SmallT5) and not baseline.starts_small:
-        raise InputError("base", f"a model's folder or hub id with baseline {asked.baseline}", "a small T5")
-
-
 def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenBaseline) -> dict[str, Any]:
-    """What the weights depend on, machine and versions aside."""
+    """All that the weights depend on, machine and versions aside."""
     recipe = {
         name: value for name, value in dataclasses.asdict(asked.resolved_recipe).items() if name not in baseline.ignores
     }
@@ -121,8 +116,8 @@ def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenB
     }
 
 
-def _first_process_first() -> AbstractContextManager[None]:
-    """Of several that train together, the others wait until the first one has prepared the data."""
+def _main_process_first() -> AbstractContextManager[None]:
+    """Makes the other processes of a training wait until the first has prepared the data."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return nullcontext()
     from accelerate import PartialState
@@ -145,17 +140,17 @@ def _tell_made(made: RowCounts, watch: Watch) -> None:
 def _evaluated(
     asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch
 ) -> tuple[Mapping[str, Any], ...]:
-    """Of the splits asked for; none of those that training was not compared with, which may be what it was trained on."""
+    """Results of the splits, except those that were not compared with the training data: they may be the same."""
     for split in asked.evaluate:
         if split not in compared:
-            watch.note(f"{split} is not evaluated, as there is no such split beside the training data: name test_data")
+            watch.note(f"{split} is not evaluated: the training data has no such split; name test_data")
     return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
 
 
 def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch: Watch | None = None) -> Run:
     """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`.
 
-    A run that was stopped goes on. Raises InputError.
+    A stopped run is resumed. Raises InputError.
     """
     config = EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
@@ -219,18 +214,15 @@ def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuningResult) -> 
     import torch
 
     names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    versions = dict.fromkeys((*NAMED_PACKAGES, *baseline.packages), "a checkout")
+    for name in versions:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {
         "devices": ", ".join(names) or f"CPU, {torch.get_num_threads()} threads of {platform.machine()}",
         "processes": os.environ.get("WORLD_SIZE", "1"),
         "minutes since it was begun or resumed": round(tuned.seconds / 60, 1),
         **{name: value for name, value in dataclasses.asdict(asked.running).items() if value not in (None, False, ())},
         "python": ".".join(map(str, sys.version_info[:3])),
-        **{name: _version(name) for name in (*NAMED_PACKAGES, *baseline.packages)},
+        **versions,
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "a checkout"

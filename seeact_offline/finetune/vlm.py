@@ -49,11 +49,11 @@ from seeact_offline.runs.watch import Watch
 TEXTS = (("system", pa.string()), ("question", pa.string()), ("answer", pa.string()))
 """Columns of a question in words."""
 RANKS = "ranks.parquet"
-"""In the folder: the train split ranked, where no score file was given."""
+"""The file in the folder with the scores of the train split, if no score file is given."""
 TOGETHER = 8
-"""Questions asked at once, while the trained model is evaluated: a picture takes memory."""
+"""Questions asked at once in evaluation: a picture takes memory."""
 NEW_TOKENS = 200
-"""Of an answer, likewise: three lines, of which the last may be long."""
+"""Most tokens of an answer, in evaluation: three lines, of which the last may be long."""
 
 
 # --- questions ---
@@ -61,15 +61,15 @@ NEW_TOKENS = 200
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuestions:
-    """What the questions depend on; makes them: of each step every group with a right element, and by the seed one without."""
+    """Makes the questions: of each step every group with a right element, and by the seed one without."""
 
     config: EvalConfig
-    """How they are asked. Of it the data set does not count."""
+    """The configuration of their evaluation, whose data set is not used."""
     recipe: Recipe
     scores: Path
-    """Says which candidates are offered together."""
+    """The score file that decides which candidates are offered together."""
     pictures: Path
-    """What `keep_pictures` wrote."""
+    """The file of `keep_pictures`."""
     held_out: frozenset[str] = frozenset()
     """Tasks that are not trained on."""
 
@@ -129,7 +129,7 @@ class Conversations:
     control_tokens: tuple[str, ...]
     """Those that no text may spell out, the longest first."""
     merges_system: bool
-    """Whether the model's template takes no system message."""
+    """The model's template takes no system message."""
 
     def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """`columns`: TEXTS and PLACE. Raises RowError `bad_screenshot`."""
@@ -152,7 +152,7 @@ class Conversations:
 
 
 def conversations(processor: Any, pictures: Pictures) -> Conversations:
-    """For this model. Raises InputError for one without a chat template, or whose template takes no such conversation."""
+    """Conversations for this model. Raises InputError if it has no chat template, or one that takes no such conversation."""
     from jinja2 import TemplateError
 
     template = getattr(processor, "chat_template", None)
@@ -242,16 +242,16 @@ class VlmTuning:
 
 
 _ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}
-"""In training and after it."""
+"""Fields of `EvalConfig`, in training and evaluation."""
 
 
 def _checked_processor(folder: Path, base: object) -> Any:
-    """Raises InputError for a model that does not go on from a prompt with a picture."""
+    """Opens the processor. Raises InputError for a model that does not continue a prompt with a picture."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
 
     config = load_part(AutoConfig, folder)
     if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING or config.is_encoder_decoder:
-        wanted = "an image-text-to-text model that goes on from its prompt"
+        wanted = "an image-text-to-text model that continues its prompt"
         raise InputError("base", wanted, f"{base} of type {config.model_type}")
     return load_part(AutoProcessor, folder)
 
