@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from seeact_offline.records import (
     InputError,
     Operation,
     RankedCandidate,
-    RowError,
     Step,
 )
 from seeact_offline.runs.prepare import prepare
@@ -114,16 +113,10 @@ def test_a_box_that_cannot_be_seen_takes_a_label_all_the_same(
     assert dict(grounded.notes).get("box_not_drawn") == n_unseen
 
 
-def test_marks_are_shown_with_the_question_for_one() -> None:
-    plain, marked = grounding().questions(made_up(5))[0].pictures
-    assert isinstance(plain, Crop)
-    assert isinstance(marked, MarkedCrop)
-
-
-def test_marks_can_be_shown_from_the_first_turn_on() -> None:
-    marked, again = grounding(Marks(turn1=True)).questions(made_up(5))[0].pictures
-    assert isinstance(marked, MarkedCrop)
-    assert again is None
+@pytest.mark.parametrize(("turn1", "kinds"), [(False, [Crop, MarkedCrop]), (True, [MarkedCrop, type(None)])])
+def test_marks_are_shown_with_the_question_for_one_or_from_the_first_turn_on(turn1: bool, kinds: list[type]) -> None:
+    question = grounding(Marks(turn1=turn1)).questions(made_up(5))[0]
+    assert [type(shown) for shown in question.pictures] == kinds
 
 
 def test_one_turn_shows_the_marked_picture_once() -> None:
@@ -164,20 +157,21 @@ def test_an_order_shuffles_groups_and_labels_alike_every_time() -> None:
 # --- what an answer means ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "label"), [("number", "4"), ("letter", "D"), ("double-letter", "AD")])
-def test_a_mark_is_the_element_that_carries_it(kind, label: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "label", "element", "failure"),
+    [
+        ("number", "4", "e3", None),
+        ("letter", "D", "e3", None),
+        ("double-letter", "AD", "e3", None),
+        ("number", "NA", None, None),
+        ("number", "6", None, "unknown_choice"),
+    ],
+)
+def test_a_mark_is_the_element_that_carries_it(kind, label: str, element: str | None, failure: str | None) -> None:
     grounded, _ = ground(made_up(5), [final(label)], marks=Marks(kind=kind))
-    assert (grounded.decision.element_id, grounded.decision.op) == ("e3", "CLICK")
-
-
-def test_no_mark_is_no_element() -> None:
-    grounded, _ = ground(made_up(5), [final("NA")])
-    assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, None, True)
-
-
-def test_a_label_that_is_not_offered_is_a_named_failure() -> None:
-    grounded, _ = ground(made_up(5), [final("6")])
-    assert (grounded.decision.failure, grounded.decision.detail) == ("unknown_choice", "group 0, labels 1 to 5")
+    found = grounded.decision
+    assert (found.element_id, found.op, found.failure, grounded.ran) == (element, "CLICK", failure, True)
+    assert found.detail == ("group 0, labels 1 to 5" if failure else "")
 
 
 def test_several_picks_are_marked_once_more_with_labels_of_their_own() -> None:
@@ -185,12 +179,6 @@ def test_several_picks_are_marked_once_more_with_labels_of_their_own() -> None:
     last = grounded.groups[-1]
     assert (last.is_final_round, last.offered, last.element_id) == (True, ("e2", "e20"), "e20")
     assert model.requests[-1].messages[-1].picture.labels == ("1", "2")
-
-
-def test_the_marked_picture_is_sent_with_the_second_question() -> None:
-    _, model = ground(made_up(5), [final("1")])
-    sent = [message.picture for message in model.requests[-1].messages]
-    assert [type(one).__name__ for one in sent] == ["NoneType", "Crop", "NoneType", "MarkedCrop"]
 
 
 def test_a_label_off_its_position_is_counted() -> None:
@@ -210,15 +198,13 @@ def test_letters_that_a_server_makes_too_small_are_counted(real) -> None:
     assert "label_too_small" not in dict(smaller.notes)
 
 
-def test_turn_1_of_a_marked_picture_speaks_of_the_marks() -> None:
-    pack = open_pack("seeact", "annotation", variant="marked")
-    asked = AnnotationGrounding(pack, marks=Marks(kind="letter", position="top-right", turn1=True)).questions(
-        made_up(5)
-    )[0]
-    assert "each with a letter in white on black at the top right corner of its box" in asked.turns[0]
-
-
-def test_turn_2_says_what_labels_are_and_where() -> None:
+def test_prompts_say_what_labels_are_and_where() -> None:
+    pack, marks = (
+        open_pack("seeact", "annotation", variant="marked"),
+        Marks(kind="letter", position="top-right", turn1=True),
+    )
+    turn1 = AnnotationGrounding(pack, marks=marks).questions(made_up(5))[0].turns[0]
+    assert "each with a letter in white on black at the top right corner of its box" in turn1
     turn2 = grounding(Marks(kind="double-letter", position="bottom-center")).questions(made_up(5))[0].turns[1]
     assert "a pair of letters in white on black, at the middle of the bottom edge of its box" in turn2
 
@@ -226,25 +212,21 @@ def test_turn_2_says_what_labels_are_and_where() -> None:
 # --- what can be reached ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", [3, 25])
-@pytest.mark.parametrize("kind", MARK_KINDS)
-def test_one_who_knows_the_truth_gets_it_wherever_it_is_drawn(kind, target: int) -> None:
-    prepared, ours = made_up(34, target), grounding(Marks(kind=kind))
-    grounded = asyncio.run(ours.ground(prepared, Ideal()))
-    assert (grounded.decision.element_id, ours.reaches(prepared)) == (f"e{target}", True)
-
-
-def test_a_target_outside_the_page_can_be_reached() -> None:
-    prepared = made_up(5, e3=UNSEEN["right"])
-    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
-    assert (grounded.decision.element_id, grounding().reaches(prepared)) == ("e3", True)
-
-
-def test_a_target_that_is_not_ranked_cannot_be_reached() -> None:
-    prepared = made_up(5)
-    prepared = replace(prepared, ranked=prepared.ranked[:3])
-    grounded = asyncio.run(grounding().ground(prepared, Ideal()))
-    assert (grounded.decision.element_id, grounding().reaches(prepared)) == (None, False)
+@pytest.mark.parametrize(
+    ("prepared", "element"),
+    [
+        (lambda: made_up(34, 3), "e3"),
+        (lambda: made_up(34, 25), "e25"),
+        (lambda: made_up(5, e3=UNSEEN["right"]), "e3"),
+        (lambda: replace(made_up(5), ranked=made_up(5).ranked[:3]), None),
+    ],
+    ids=["first group", "second group", "outside the page", "not ranked"],
+)
+def test_the_target_is_reached_wherever_it_is_ranked(prepared: Callable[[], PreparedStep], element: str | None) -> None:
+    for kind in MARK_KINDS:
+        step, ours = prepared(), grounding(Marks(kind=kind))
+        grounded = asyncio.run(ours.ground(step, Ideal()))
+        assert (grounded.decision.element_id, ours.reaches(step)) == (element, element is not None)
 
 
 # --- refused ----------------------------------------------------------------------------------------------------------
@@ -279,13 +261,6 @@ def test_a_question_that_may_need_more_than_26_letters_is_refused_before_any_cal
     assert model.requests == []
 
 
-def test_a_candidate_without_a_box_is_a_named_failure() -> None:
-    prepared = made_up(3)
-    candidates = tuple(replace(c, box=None) for c in prepared.step.candidates)
-    with pytest.raises(RowError, match="missing_box"):
-        grounding().questions(replace(prepared, step=replace(prepared.step, candidates=candidates)))
-
-
 # --- the picture ------------------------------------------------------------------------------------------------------
 
 
@@ -298,20 +273,20 @@ def test_the_marked_picture_differs_from_the_crop_around_marks_only() -> None:
     assert not changed[:, 700:].any()
 
 
-def test_equal_marks_on_equal_crops_have_equal_keys_and_no_others_do() -> None:
-    def key(marks: Marks, **boxes: Box) -> str:
-        return grounding(marks).questions(made_up(5, **boxes))[0].pictures[1].key
+def test_equal_marks_on_equal_crops_have_equal_keys_and_bytes_and_no_others_do() -> None:
+    def shown(marks: Marks, **boxes: Box) -> MarkedCrop:
+        return grounding(marks).questions(made_up(5, **boxes))[0].pictures[1]
 
-    different = [key(Marks(kind=kind, position=position)) for kind in MARK_KINDS for position in MARK_POSITIONS]
-    different += [key(Marks(place=place)) for place in MARK_PLACES[1:]]
-    different += [key(Marks(), e1=Box(20, 32, 200, 20)), grounding().questions(made_up(5))[0].pictures[0].key]
-    assert len(set(different)) == len(different)
-    assert key(Marks()) == different[0] == key(Marks(turn1=False))
-
-
-def test_equal_pictures_are_equal_bytes() -> None:
-    first, second = (grounding().questions(made_up(5))[0].pictures[1].encoded() for _ in range(2))
-    assert first == second
+    changed = {"text_size": 20, "padding": 3, "outline": True}
+    different = [Marks(kind=kind, position=position) for kind in MARK_KINDS for position in MARK_POSITIONS]
+    different += [Marks(place=place) for place in MARK_PLACES[1:]] + [
+        Marks(**{name: changed[name]}) for name in changed
+    ]
+    keys = [shown(marks).key for marks in different]
+    keys += [shown(Marks(), e1=Box(20, 32, 200, 20)).key, grounding().questions(made_up(5))[0].pictures[0].key]
+    assert len(set(keys)) == len(keys)
+    assert shown(Marks()).key == keys[0] == shown(Marks(turn1=False)).key
+    assert shown(Marks()).encoded() == shown(Marks()).encoded()
 
 
 def test_a_picture_made_smaller_carries_marks_of_full_size_in_the_right_places() -> None:
