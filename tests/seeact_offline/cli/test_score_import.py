@@ -370,8 +370,3 @@ def test_a_file_of_no_format_is_refused(cli: Cli, data: list[str], tmp_path: Pat
 )
 def test_files_of_a_format_are_asked_for(cli: Cli, tmp_path: Path, words: list[str]) -> None:
     assert "expected" in cli("score", *words, "--out", tmp_path / "run").error
-
-
-def test_a_file_that_is_not_there_is_refused(cli: Cli, data: list[str], tmp_path: Path) -> None:
-    for words in ([], ["--format", "table"]):
-        assert "none.csv" in cli("score", tmp_path / "none.csv", *words, *data, "--out", tmp_path / "run").error

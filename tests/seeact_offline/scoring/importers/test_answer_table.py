@@ -43,24 +43,23 @@ def test_windows_files_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
-    [{"point": "30,40"}, {"point": "(30, 40)"}, {"point": [30, 40]}, {"x": 30, "y": "40"}, {"box": "20,30,20,20"},
-     {"box": [20, 30, 20, 20]}],
+    ("place", "point"),
+    [
+        *((one, (30, 40)) for one in (
+            {"point": "30,40"}, {"point": "(30, 40)"}, {"point": [30, 40]}, {"x": 30, "y": "40"}, {"box": "20,30,20,20"},
+            {"box": [20, 30, 20, 20]},
+        )),
+        *((one, None) for one in (
+            {"point": "nan,1"}, {"point": "1"}, {"point": "1,2,3"}, {"point": {"x": 1}}, {"x": 1, "y": "?"}, {"x": 1},
+            {"box": "1,2,3"}, {"box": [1, 2, 3, float("inf")]},
+        )),
+    ],
 )  # fmt: skip
-def test_places_are_points_of_the_page(tmp_path: Path, place: dict[str, Any]) -> None:
-    found = read_as("table", run=write_lines(tmp_path / "a.jsonl", [row(**place)]))
-    assert said(found, "t_a").point == (30, 40)
-
-
-@pytest.mark.parametrize(
-    "place",
-    [{"point": "nan,1"}, {"point": "1"}, {"point": "1,2,3"}, {"point": {"x": 1}}, {"x": 1, "y": "?"}, {"x": 1},
-     {"box": "1,2,3"}, {"box": [1, 2, 3, float("inf")]}],
-)  # fmt: skip
-def test_places_that_cannot_be_read_are_counted(tmp_path: Path, place: dict[str, Any]) -> None:
+def test_places_are_points_of_the_page_and_unreadable_ones_are_counted(
+    tmp_path: Path, place: dict[str, Any], point: tuple[int, int] | None
+) -> None:
     prediction = said(read_as("table", run=write_lines(tmp_path / "a.jsonl", [row(**place)])), "t_a")
-    assert prediction.point is None
-    assert dict(prediction.notes) == {"bad_point": 1}
+    assert (prediction.point, dict(prediction.notes)) == (point, {} if point else {"bad_point": 1})
 
 
 def test_without_elements_and_places_only_the_operation_is_scored(tmp_path: Path) -> None:

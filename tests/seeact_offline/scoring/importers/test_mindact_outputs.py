@@ -26,65 +26,55 @@ def decided(tmp_path: Path, rounds: list[Any], **truth: Any) -> Prediction:
     return said(read_as("mindact", run=written(tmp_path, [["t_a", rounds]])), "t_a", **truth)
 
 
-def test_the_last_winner_is_the_answer(tmp_path: Path) -> None:
-    rounds = [
-        question("12345", "Answer: C.\nAction: CLICK"),
-        question("6789x", "Answer: A."),
-        question("2", "Answer: B.\nAction: TYPE\nValue: a  b"),
-    ]
-    prediction = decided(tmp_path, rounds)
-    assert (prediction.element_id, prediction.op, prediction.value) == ("2", "TYPE", "a  b")
-    assert [group.element_id for group in prediction.groups] == ["2", None, "2"]
+CHAT, T5 = "Answer: B.\nAction: CLICK", "B.\nAction: CLICK"
+TWO_ANSWERS = "Answer: C. Action: SELECT\nValue: None\nAnswer: B.\nAction: CLICK\nValue: x"
+NOTHING = (None, "", "")
+DECISIONS = {
+    "the last winner is the answer": (
+        [question("12345", "Answer: C.\nAction: CLICK"), question("6789x", "Answer: A."), question("2", "Answer: B.\nAction: TYPE\nValue: a  b")],
+        None, ("2", "TYPE", "a  b"), ["2", None, "2"],
+    ),
+    "an empty queue is no element": ([question("12345", CHAT), question("16789", "Answer: A.")], None, NOTHING, ["1", None]),
+    "a dropped winner stays if one candidate is left unasked": (
+        [question("12345", CHAT), question("67891", "Answer: A.")], 10, ("1", "CLICK", ""), ["1", None],
+    ),
+    "a dropped winner is gone if none is": ([question("12345", CHAT), question("67891", "Answer: A.")], 9, NOTHING, ["1", None]),
+    "a chat model's reply without answer is none": (
+        [question("12345", "B. Action: CLICK"), question("67", "Answer: B. Action: CLICK")], None, ("6", "CLICK", ""), [None, "6"],
+    ),
+    "the first answer and action count": ([question("12", TWO_ANSWERS)], None, ("2", "SELECT", "None"), ["2"]),
+    "T5 is read by its first character": ([question("12", " C.\nAction: TYPE\nValue: x")], None, ("2", "TYPE", "x"), ["2"]),
+    "a letter beyond the choices resets a chat model's winner": (
+        [question("12345", CHAT), question("13", "Answer: F.")], 6, NOTHING, ["1", None],
+    ),
+    "a letter beyond the choices keeps T5's winner": (
+        [question("12345", T5), question("13", "F.")], 6, ("1", "CLICK", ""), ["1", None],
+    ),
+    "rounds that cannot be read are left out": (
+        [None, [1, 2], question("12", CHAT), [["3"], ["html", "q", [7]], "B"]], None, ("1", "CLICK", ""), ["1"],
+    ),
+    "a step that was not asked has no answer": ([], None, NOTHING, []),
+}  # fmt: skip
 
 
-def test_an_empty_queue_is_no_element(tmp_path: Path) -> None:
-    rounds = [question("12345", "Answer: B.\nAction: CLICK"), question("16789", "Answer: A.")]
-    assert decided(tmp_path, rounds).element_id is None
+@pytest.mark.parametrize(("rounds", "n_candidates", "answer", "winners"), DECISIONS.values(), ids=DECISIONS)
+def test_rounds_are_decided_as_mindact_decides_them(
+    tmp_path: Path, rounds: list[Any], n_candidates: int | None, answer: tuple[str | None, str, str], winners: list[Any]
+) -> None:
+    found = decided(tmp_path, rounds, **({} if n_candidates is None else {"n_candidates": n_candidates}))
+    assert [group.element_id for group in found.groups] == winners
+    assert (found.element_id, found.op, found.value) == answer
 
 
-def test_a_dropped_winner_stays_if_one_candidate_is_left_unasked(tmp_path: Path) -> None:
-    rounds = [question("12345", "Answer: B.\nAction: CLICK"), question("67891", "Answer: A.")]
-    assert decided(tmp_path, rounds, n_candidates=10).element_id == "1"
-    assert decided(tmp_path, rounds, n_candidates=9).element_id is None
+def test_letters_beyond_the_choices_are_counted_and_a_step_not_asked_is_unreachable(tmp_path: Path) -> None:
+    assert dict(decided(tmp_path, [question("12", "Answer: F.")]).notes) == {"letter_beyond_choices": 1}
+    assert decided(tmp_path, []).reachable is False
 
 
 def test_as_many_candidates_are_asked_as_the_files_name_says(tmp_path: Path) -> None:
     rounds = [question("12345", "Answer: B.\nAction: CLICK"), question("67891", "Answer: A.")]
     path = written(tmp_path, [["t_a", rounds]], "x_outputs_top9.json")
     assert said(read_as("mindact", run=path), "t_a", n_candidates=400).element_id is None
-
-
-def test_a_chat_models_reply_without_answer_is_none(tmp_path: Path) -> None:
-    rounds = [question("12345", "B. Action: CLICK"), question("67", "Answer: B. Action: CLICK")]
-    assert [group.element_id for group in decided(tmp_path, rounds).groups] == [None, "6"]
-
-
-def test_the_first_answer_and_action_count(tmp_path: Path) -> None:
-    reply = "Answer: C. Action: SELECT\nValue: None\nAnswer: B.\nAction: CLICK\nValue: x"
-    prediction = decided(tmp_path, [question("12", reply)])
-    assert (prediction.element_id, prediction.op, prediction.value) == ("2", "SELECT", "None")
-
-
-def test_t5_is_read_by_its_first_character(tmp_path: Path) -> None:
-    prediction = decided(tmp_path, [question("12", " C.\nAction: TYPE\nValue: x")])
-    assert (prediction.element_id, prediction.op, prediction.value) == ("2", "TYPE", "x")
-
-
-def test_a_letter_beyond_the_choices_resets_a_chat_models_winner(tmp_path: Path) -> None:
-    rounds = [question("12345", "Answer: B.\nAction: CLICK"), question("13", "Answer: F.")]
-    prediction = decided(tmp_path, rounds, n_candidates=6)
-    assert prediction.element_id is None
-    assert dict(prediction.notes) == {"letter_beyond_choices": 1}
-
-
-def test_a_letter_beyond_the_choices_keeps_t5s_winner(tmp_path: Path) -> None:
-    rounds = [question("12345", "B.\nAction: CLICK"), question("13", "F.")]
-    assert decided(tmp_path, rounds, n_candidates=6).element_id == "1"
-
-
-def test_a_step_that_was_not_asked_cannot_be_right(tmp_path: Path) -> None:
-    prediction = decided(tmp_path, [])
-    assert (prediction.element_id, prediction.op, prediction.reachable) == (None, "", False)
 
 
 def test_predictions_are_final(tmp_path: Path) -> None:
@@ -103,21 +93,15 @@ def test_odd_entries_are_named(tmp_path: Path) -> None:
     assert said(found, "t_a").element_id == "5"
 
 
-def test_rounds_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    rounds = [None, [1, 2], question("12", "Answer: B.\nAction: CLICK"), [["3"], ["html", "q", [7]], "B"]]
-    assert decided(tmp_path, rounds).element_id == "1"
-
-
-@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", "[]"])
-def test_other_json_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        *((text, "run: expected MindAct's") for text in ('{"a": 1}', "[1, 2]", "[]")),
+        ('[["t_a", "5", "CLICK"], ["t_', "cut off"),
+    ],
+)
+def test_other_json_and_a_file_that_was_cut_off_are_refused(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(InputError, match="run: expected MindAct's"):
-        read_as("mindact", run=path)
-
-
-def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('[["t_a", "5", "CLICK"], ["t_')
-    with pytest.raises(InputError, match="cut off"):
+    with pytest.raises(InputError, match=error):
         read_as("mindact", run=path)

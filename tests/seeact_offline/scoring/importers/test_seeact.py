@@ -130,12 +130,8 @@ def test_predictions_without_queries_are_refused(tmp_path: Path) -> None:
         read_as("seeact", run=path)
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_another_file_or_folder_is_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "plan.jsonl", [{"gpt_action": "CLICK"}])
-    with pytest.raises(InputError, match="looks like a file of UGround"):
-        read_as("seeact", run=path)
-
-
-def test_another_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no format known here"):
-        read_as("seeact", run=tmp_path)
+    for run, error in ((path, "looks like a file of UGround"), (tmp_path, "no format known here")):
+        with pytest.raises(InputError, match=error):
+            read_as("seeact", run=run)
