@@ -113,36 +113,46 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
         read_answers(tmp_path / "bytes.jsonl")
 
 
-def test_the_persons_answer_counts_and_the_models_text_is_recorded_beside_it() -> None:
-    model = Scripted("I would press Go.")
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, model)
-    assert (found.decision.element_id, found.decision.op, found.decision.failure) == ("20", "CLICK", None)
-    assert [group.replies for group in found.groups] == [("I would press Go.",)]
-    assert [request.turn for request in model.requests] == [1]
-
-
-def test_no_element_is_an_answer_too() -> None:
-    found = grounded({KEY: PersonAnswer(None, "CLICK")}, Scripted("I would scroll."))
-    assert (found.decision.element_id, found.decision.failure, found.ran) == (None, None, True)
+GO = PersonAnswer("20", "CLICK")
+JUDGED = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("plan"))
+PLAN = {KEY: Conversation(("plan",))}
+UNBOUND = {"oracle_unbound": 1}
 
 
 @pytest.mark.parametrize(
-    ("answers", "failure"), [({}, "no_answer"), ({KEY: PersonAnswer("99", "CLICK")}, "unknown_element")]
+    ("answer", "said", "turn1", "element", "failure", "ran", "notes"),
+    [
+        (GO, "plan", None, "20", None, True, UNBOUND),
+        (JUDGED, "plan", None, "20", None, True, {}),
+        (JUDGED, "another", None, None, "oracle_of_another_text", False, {}),
+        (PersonAnswer(None, "CLICK"), "I would scroll.", None, None, None, True, UNBOUND),
+        # a step without a usable answer is not asked
+        (None, None, None, None, "no_answer", False, {}),
+        (PersonAnswer("99", "CLICK"), None, None, None, "unknown_element", False, {}),
+        (GO, CallError("refused", "no"), None, None, "refused", True, {}),
+        (GO, CallError("timeout"), None, None, "timeout", False, {}),
+        # the texts of a finished run: no model is asked
+        (JUDGED, None, PLAN, "20", None, True, {}),
+        (JUDGED, None, {KEY: Conversation(("another",))}, None, "oracle_of_another_text", False, {}),
+        (GO, None, {}, None, "no_recorded_reply", False, {}),
+        (GO, None, {KEY: Conversation((), "refused")}, None, "refused", True, {}),
+        # nobody need judge what a model declined to say
+        (None, None, {KEY: Conversation((), "refused")}, None, "refused", True, {}),
+    ],
 )
-def test_a_step_without_a_usable_answer_is_not_asked(answers, failure: str) -> None:
-    model = Scripted()
-    found = grounded(answers, model)
-    assert (found.ran, found.decision.failure, model.requests) == (False, failure, [])
+def test_the_persons_answer_counts_or_the_reason_against_it(answer, said, turn1, element, failure, ran, notes) -> None:
+    model = Scripted(*([] if said is None else [said]))
+    found = grounded({} if answer is None else {KEY: answer}, model, turn1=turn1)
+    assert (found.decision.element_id, found.decision.failure, found.ran) == (element, failure, ran)
+    assert (dict(found.notes), found.usage.calls) == (notes, int(isinstance(said, str)))
+    assert [request.turn for request in model.requests] == ([] if said is None else [1])
 
 
-def test_a_model_that_says_nothing_leaves_nothing_to_ground() -> None:
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(CallError("refused", "no")))
-    assert (found.ran, found.decision.element_id, found.decision.failure) == (True, None, "refused")
-
-
-def test_a_call_without_an_answer_is_not_run() -> None:
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(CallError("timeout")))
-    assert (found.ran, found.decision.failure) == (False, "timeout")
+def test_the_text_is_recorded_also_where_the_answer_was_given_for_another() -> None:
+    for said in ("plan", "another"):
+        found = grounded({KEY: JUDGED}, Scripted(said))
+        assert [group.replies for group in found.groups] == [(said,)]
+    assert turn1_sha256("another") in found.decision.detail
 
 
 @pytest.mark.parametrize(("positives", "reachable"), [(("20",), True), ((), False)])
@@ -154,34 +164,14 @@ def test_a_person_can_name_any_right_element_that_there_is(positives, reachable:
 # --- bound to the text that was judged -------------------------------------------------------------------------------
 
 
-def test_an_answer_to_the_same_text_is_taken() -> None:
-    said = " I would press Go.\n\nNow. "
-    digest = hashlib.sha256(said.encode("utf-8")).hexdigest()
-    found = grounded({KEY: PersonAnswer("20", "CLICK", turn1_sha256=digest)}, Scripted(said))
-    assert (found.decision.element_id, found.ran, found.notes) == ("20", True, ())
-
-
-def test_an_answer_to_another_text_is_refused_by_name_and_the_text_is_kept() -> None:
-    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("I would press Go."))
-    found = grounded({KEY: answer}, Scripted("I would press Go!"))
-    assert (found.ran, found.decision.failure, found.decision.element_id) == (False, "oracle_of_another_text", None)
-    assert [(group.replies, group.element_id) for group in found.groups] == [(("I would press Go!",), None)]
-    assert found.usage.calls == 1
-    assert turn1_sha256("I would press Go!") in found.decision.detail
-
-
-def test_an_answer_without_a_digest_is_taken_and_counted() -> None:
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted("plan"))
-    assert (found.decision.element_id, found.notes) == ("20", (("oracle_unbound", 1),))
+@pytest.mark.parametrize(("said", "data"), [(" I would\n\nNow. ", b" I would\n\nNow. "), ("\ud83d", b"\xed\xa0\xbd")])
+def test_the_digest_is_that_of_the_text_in_utf8(said: str, data: bytes) -> None:
+    assert turn1_sha256(said) == hashlib.sha256(data).hexdigest()
 
 
 def test_a_digest_is_read(tmp_path: Path) -> None:
     digest = turn1_sha256("plan")
     assert read_answers(written(tmp_path, ROW | {"turn1_sha256": digest}))[KEY].turn1_sha256 == digest
-
-
-def test_half_of_a_surrogate_pair_has_a_digest() -> None:
-    assert turn1_sha256("\ud83d") == hashlib.sha256(b"\xed\xa0\xbd").hexdigest()
 
 
 def test_the_digest_is_that_of_the_text_as_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,30 +189,6 @@ def recorded(folder: Path, *groups: dict[str, Any]) -> Path:
     return folder
 
 
-def test_the_recorded_text_is_judged_and_no_model_is_asked() -> None:
-    model = Scripted()
-    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("plan"))
-    found = grounded({KEY: answer}, model, turn1={KEY: Conversation(("plan",))})
-    assert (found.decision.element_id, found.usage.calls, model.requests) == ("20", 0, [])
-    assert [group.replies for group in found.groups] == [("plan",)]
-
-
-def test_another_recorded_text_is_refused_by_name() -> None:
-    answer = PersonAnswer("20", "CLICK", turn1_sha256=turn1_sha256("plan"))
-    found = grounded({KEY: answer}, Scripted(), turn1={KEY: Conversation(("another",))})
-    assert (found.ran, found.decision.failure) == (False, "oracle_of_another_text")
-
-
-def test_a_step_that_was_not_recorded_is_not_run() -> None:
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(), turn1={})
-    assert (found.ran, found.decision.failure) == (False, "no_recorded_reply")
-
-
-def test_a_model_that_declined_stays_declined() -> None:
-    found = grounded({KEY: PersonAnswer("20", "CLICK")}, Scripted(), turn1={KEY: Conversation((), "refused")})
-    assert (found.ran, found.decision.failure, found.decision.element_id) == (True, "refused", None)
-
-
 def test_nothing_is_shown_where_nothing_is_asked() -> None:
     grounding = OracleGrounding(open_pack("seeact", "oracle"), None, {}, {})
     assert (grounding.questions(prepared(a_step())), grounding.form.image) == ([], False)
@@ -231,11 +197,6 @@ def test_nothing_is_shown_where_nothing_is_asked() -> None:
 def test_groups_that_share_a_turn_1_have_one_text(tmp_path: Path) -> None:
     run = recorded(tmp_path, *({"group": n, "offered": [f"{n}"], "replies": ["plan", f"A{n}"]} for n in (0, 1)))
     assert read_turn1(run) == {KEY: Conversation(("plan",))}
-
-
-def test_nobody_need_judge_what_a_model_declined_to_say() -> None:
-    found = grounded({}, Scripted(), turn1={KEY: Conversation((), "refused")})
-    assert (found.ran, found.decision.failure) == (True, "refused")
 
 
 def test_groups_with_a_turn_1_each_are_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -64,10 +64,33 @@ def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | No
     return asyncio.run(grounding(**how).ground(prepared(step), model))
 
 
-def test_the_innermost_element_under_the_point_is_taken() -> None:
-    found = answered("<point>170 140</point>")
-    assert (found.decision.element_id, found.decision.op, found.decision.failure) == ("20", "CLICK", None)
-    assert found.point == (170, 140)
+@pytest.mark.parametrize(
+    ("answer", "decision", "point", "notes"),
+    [
+        # the innermost element under the point
+        (("<point>170 140</point>",), ("20", "CLICK", "", None), (170, 140), {}),
+        # a box counts by its centre
+        (("<box>160 130 180 150</box>",), ("20", "CLICK", "", None), (170, 140), {}),
+        (("(5, 5)",), (None, "CLICK", "", None), (5, 5), {"point_off_elements": 1}),
+        (("NA", "TYPE", "x"), (None, "TYPE", "x", None), None, {}),
+        (("(1001, 5)",), (None, "CLICK", "", "point_outside"), None, {}),
+        (("(1, 2) or (3, 4)",), (None, "CLICK", "", "several_points"), None, {}),
+        (("the button",), (None, "CLICK", "", "no_point"), None, {}),
+        (("(170, 140)", "SCROLL"), ("20", "", "", "unknown_action"), (170, 140), {}),
+        (("(170, 140)", "TYPE"), ("20", "TYPE", "", "missing_value"), (170, 140), {}),
+    ],
+)
+def test_a_place_is_the_element_that_lies_there_or_a_named_failure(answer, decision, point, notes) -> None:
+    found = answered(*answer)
+    said = found.decision
+    assert (said.element_id, said.op, said.value, said.failure) == decision
+    assert (found.point, found.ran, dict(found.notes)) == (point, True, notes)
+
+
+def test_a_place_on_a_smaller_picture_is_mapped_back_and_the_resize_is_noted() -> None:
+    found = answered("(85, 70)", max_side=1000)
+    assert found.point == pytest.approx((170, 140))
+    assert (found.decision.element_id, dict(found.notes)) == ("20", {"picture_resized": 1})
 
 
 @pytest.mark.parametrize(
@@ -80,58 +103,19 @@ def test_each_scale_leads_to_the_same_place_of_the_page(coordinates, place, max_
     assert found.decision.element_id == "20"
 
 
-def test_a_place_on_a_smaller_picture_is_mapped_back_and_the_resize_is_noted() -> None:
-    found = answered("(85, 70)", max_side=1000)
-    assert found.point == pytest.approx((170, 140))
-    assert (found.decision.element_id, dict(found.notes)) == ("20", {"picture_resized": 1})
-
-
-def test_a_box_counts_by_its_centre() -> None:
-    assert answered("<box>160 130 180 150</box>").point == (170, 140)
-
-
-def test_a_place_where_nothing_lies_is_no_element_and_noted() -> None:
-    found = answered("(5, 5)")
-    assert (found.decision.element_id, found.decision.failure, found.point) == (None, None, (5, 5))
-    assert dict(found.notes) == {"point_off_elements": 1}
-
-
-def test_na_is_no_element_with_its_operation() -> None:
-    found = answered("NA", "TYPE", "x")
-    assert (found.decision.element_id, found.decision.op, found.decision.value) == (None, "TYPE", "x")
-    assert (found.decision.failure, found.point) == (None, None)
-
-
 @pytest.mark.parametrize(
-    ("place", "op", "value", "failure"),
+    ("answers", "element", "failure", "ran"),
     [
-        ("(1001, 5)", "CLICK", "None", "point_outside"),
-        ("(1, 2) or (3, 4)", "CLICK", "None", "several_points"),
-        ("the button", "CLICK", "None", "no_point"),
-        ("(170, 140)", "SCROLL", "None", "unknown_action"),
-        ("(170, 140)", "TYPE", "None", "missing_value"),
+        # a place without an action keeps its element
+        (["I will press Go.", "<point>170 140</point>"], "20", "missing_action", True),
+        ([CallError("refused", "no")], None, "refused", True),
+        (["plan", CallError("timeout")], None, "timeout", False),
     ],
 )
-def test_what_cannot_be_used_is_a_named_failure(place: str, op: str, value: str, failure: str) -> None:
-    found = answered(place, op, value)
-    assert (found.decision.failure, found.ran) == (failure, True)
-
-
-def test_a_place_without_an_action_keeps_its_element() -> None:
-    model = Scripted("I will press Go.", "<point>170 140</point>")
-    decision = asyncio.run(grounding().ground(prepared(), model)).decision
-    assert (decision.element_id, decision.failure) == ("20", "missing_action")
-
-
-def test_a_model_that_declines_has_answered() -> None:
-    model = Scripted(CallError("refused", "no"))
-    found = asyncio.run(grounding().ground(prepared(), model))
-    assert (found.ran, found.decision.failure) == (True, "refused")
-
-
-def test_a_call_without_an_answer_is_not_run() -> None:
-    found = asyncio.run(grounding().ground(prepared(), Scripted("plan", CallError("timeout"))))
-    assert (found.ran, found.decision.failure, found.usage.calls) == (False, "timeout", 1)
+def test_what_is_missing_from_the_answers_is_named(answers, element: str | None, failure: str, ran: bool) -> None:
+    found = asyncio.run(grounding().ground(prepared(), Scripted(*answers)))
+    assert (found.decision.element_id, found.decision.failure, found.ran) == (element, failure, ran)
+    assert found.usage.calls == sum(isinstance(one, str) for one in answers)
 
 
 def test_the_whole_page_is_shown_once_and_the_scale_is_stated() -> None:
