@@ -13,7 +13,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,21 +148,6 @@ class Recorder:
             except RecursionError:
                 raise StepError("record_failed", f"task {task.task!r:.100}: a page that is nested too deeply") from None
 
-    @contextmanager
-    def _profile(self) -> Iterator[BrowserContext]:
-        from playwright.sync_api import Error
-
-        context = self._browser.new_context(
-            viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
-        )
-        context.on("requestfailed", lambda request: self._note_refused(request.url))
-        try:
-            yield context
-        finally:
-            # the browser may be gone
-            with suppress(Error):
-                context.close()
-
     def _note_refused(self, url: str) -> None:
         with suppress(InputError):
             origin = Origin.of(url, "start")
@@ -196,27 +181,39 @@ class Recorder:
         from playwright.sync_api import Error
 
         states: list[_PageState] = []
-        number = 0
+        number, viewport = 0, {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
+        context: BrowserContext | None = None
         try:
-            with self._profile() as context:
-                page = context.new_page()
-                page.set_default_timeout(1000 * self._options.timeout_s)
-                page.clock.set_fixed_time(CLOCK)
-                page.add_init_script(_INIT)
-                session = context.new_cdp_session(page)
-                page.goto(start)
-                for number in range(len(task.actions)):
-                    action = task.actions[number]
-                    states.append(self._state(page, session, action))
-                    _act(_find(page, action), action)
-                    deadline.restart()
+            context = self._browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
+            context.on("requestfailed", lambda request: self._note_refused(request.url))
+            page = context.new_page()
+            page.set_default_timeout(1000 * self._options.timeout_s)
+            page.clock.set_fixed_time(CLOCK)
+            page.add_init_script(_INIT)
+            session = context.new_cdp_session(page)
+            page.goto(start)
+            for number in range(len(task.actions)):
+                action = task.actions[number]
+                states.append(self._state(page, session, action))
+                _act(_find(page, action), action)
+                deadline.restart()
         except (Error, StepError) as error:
             reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
             if deadline.passed:
                 reason = f"not done within {self._options.deadline_s:g} s"
             refused = f"; no requests were sent to {', '.join(sorted(self.refused))[:200]}" if self.refused else ""
             raise StepError("record_failed", f"step {number} of task {task.task!r:.100}: {reason}{refused}") from None
-        _renumber(states)
+        finally:
+            # the browser may be gone
+            with suppress(Error):
+                if context is not None:
+                    context.close()
+        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
+        ids: dict[int, int] = {}
+        for one in states:
+            for node in one.tree.walk():
+                node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
+            one.hit[:] = [ids.get(node, -1) for node in one.hit]
         actions = tuple(one.action_text for one in states)
         return [self._record(task, i, one, actions) for i, one in enumerate(states)]
 
@@ -289,16 +286,6 @@ class _PageState:
     hit: list[int]
     """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
     action_text: str
-
-
-def _renumber(states: list[_PageState]) -> None:
-    """Numbers the nodes of a task's pages by first appearance. A node keeps its id from page to page, as in the browser, whose own
-    numbers depend on the timing of its processes."""
-    ids: dict[int, int] = {}
-    for one in states:
-        for node in one.tree.walk():
-            node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
-        one.hit[:] = [ids.get(node, -1) for node in one.hit]
 
 
 def find_chromium(path: str | None = None) -> str:

@@ -27,16 +27,12 @@ def in_few_colours(picture: Image.Image, n: int) -> Image.Image:
     palette.putpalette(bytes(value for colour in colours for value in colour))
     by_number: dict[int, tuple[int, int, int]] = {}
     for colour in colours:
-        by_number[_free_number(colour, by_number)] = colour
+        red, green, blue = colour
+        number = (7 * red + 31 * green + 101 * blue) % MOST
+        while number in by_number:
+            number = (number + 1) % MOST
+        by_number[number] = colour
     flat = picture.quantize(palette=palette, dither=Image.Dither.NONE)
     flat = flat.point([*by_number, *[0] * (MOST - len(by_number))])
     flat.putpalette(bytes(value for number in range(MOST) for value in by_number.get(number, (0, 0, 0))))
     return flat
-
-
-def _free_number(colour: tuple[int, int, int], taken: dict[int, tuple[int, int, int]]) -> int:
-    red, green, blue = colour
-    number = (7 * red + 31 * green + 101 * blue) % MOST
-    while number in taken:
-        number = (number + 1) % MOST
-    return number
