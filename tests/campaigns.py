@@ -319,11 +319,15 @@ def kill_campaign(
 
 def _kill(process: subprocess.Popen[str], server: ChatServer, wanted: int, later_s: float) -> bool:
     """Kills it `later_s` after the server has seen so many requests; False where it has ended before."""
-    threading.Thread(target=process.communicate, daemon=True).start()
+    reading = threading.Thread(target=process.communicate, daemon=True)
+    reading.start()
     until(lambda: len(server.requests) >= wanted or process.poll() is not None)
     time.sleep(later_s)
     process.send_signal(signal.SIGKILL)
-    return process.wait(LONGEST_S) == -signal.SIGKILL
+    status = process.wait(LONGEST_S)
+    # before its outputs are closed
+    reading.join(LONGEST_S)
+    return status == -signal.SIGKILL
 
 
 def until(happened: Callable[[], object]) -> None:

@@ -121,8 +121,8 @@ class Ledger:
         self._journal.append(json.dumps(msgspec.to_builtins(entry)))
 
 
-class _Reserved(NamedTuple):
-    """For an attempt in flight."""
+class _Reservation(NamedTuple):
+    """The money set aside for an attempt in flight."""
 
     number: int
     most: float
@@ -147,7 +147,7 @@ class Budget:
         self.refused: float | None = None
         """USD that the call could have cost for which too little was left; None where there was none."""
         self._picture_tokens, self._max_tokens, self._ledger = picture_tokens, max_tokens, ledger
-        self._reserved: set[_Reserved] = set()
+        self._reserved: set[_Reservation] = set()
         self._attempts = 0
         self._dearest = 0.0 if ledger is None else ledger.dearest
         # how many times as much a call has cost as it can by our count
@@ -200,7 +200,7 @@ class Budget:
         )
 
     def _usage(
-        self, outcome: Completion | Failure | CallError, messages: Sequence[Message], reserved: _Reserved
+        self, outcome: Completion | Failure | CallError, messages: Sequence[Message], reserved: _Reservation
     ) -> Usage:
         """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
         never too low."""
@@ -235,7 +235,7 @@ class Budget:
         left = self.limit - self.spent
         return 2 * self._dearest or (left * (1 - 1e-9) if left > 0 else inf)
 
-    async def _reserve(self, messages: Sequence[Message]) -> _Reserved:
+    async def _reserve(self, messages: Sequence[Message]) -> _Reservation:
         """Waits until so much can be spent. Raises OutOfBudget where it never will."""
         while self._must_wait(most := self._most(messages)):
             if not self._reserved:
@@ -246,7 +246,7 @@ class Budget:
             self._freed = self._freed or asyncio.Event()
             await self._freed.wait()
         self._attempts = self._attempts + 1 if self._ledger is None else self._ledger.reserve(most)
-        reserved = _Reserved(self._attempts, most, self._margin)
+        reserved = _Reservation(self._attempts, most, self._margin)
         self._reserved.add(reserved)
         return reserved
 
@@ -256,7 +256,7 @@ class Budget:
             return True
         return self.spent + sum(one.most for one in self._reserved) + most > self.limit
 
-    def _settle(self, reserved: _Reserved, usage: Usage) -> None:
+    def _settle(self, reserved: _Reservation, usage: Usage) -> None:
         """A cost that nobody knows counts as all that was reserved."""
         self._reserved.discard(reserved)
         self.spent += reserved.most if usage.cost_usd is None else usage.cost_usd

@@ -16,7 +16,7 @@ A = TypeVar("A")
 
 
 @dataclass(slots=True)
-class _Waiting(Generic[P, A]):
+class _PendingItem(Generic[P, A]):
     item: P
     length: int
     answer: asyncio.Future[A] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -28,13 +28,13 @@ class Batches(Generic[P, A]):
     def __init__(self, work: Callable[[Sequence[P]], Sequence[A]], size: Callable[[], int]) -> None:
         """`work`: one answer an item, in order. `size`: how many items it may be given now."""
         self._work, self._size = work, size
-        self._waiting: list[_Waiting[P, A]] = []
+        self._waiting: list[_PendingItem[P, A]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="generate")
         self._runner: asyncio.Task[None] | None = None
 
     async def ask(self, item: P, length: int) -> A:
         """`length`: items of like length are put together. Raises what `work` raises."""
-        waiting = _Waiting[P, A](item, length)
+        waiting = _PendingItem[P, A](item, length)
         self._waiting.append(waiting)
         if self._runner is None or self._runner.done():
             self._runner = asyncio.create_task(self._run())
@@ -56,7 +56,7 @@ class Batches(Generic[P, A]):
             if batch := self._drawn():
                 await self._answer(batch)
 
-    async def _answer(self, batch: Sequence[_Waiting[P, A]]) -> None:
+    async def _answer(self, batch: Sequence[_PendingItem[P, A]]) -> None:
         items = [one.item for one in batch]
         try:
             answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._work, items)
@@ -75,7 +75,7 @@ class Batches(Generic[P, A]):
             if not one.answer.done():
                 one.answer.set_result(answer)
 
-    def _drawn(self) -> list[_Waiting[P, A]]:
+    def _drawn(self) -> list[_PendingItem[P, A]]:
         """The one that waits longest and those nearest it in length, the longest first. Nobody waits for ever."""
         self._waiting = [one for one in self._waiting if not one.answer.done()]
         if not self._waiting:
