@@ -94,7 +94,9 @@ def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columned = schema().with_metadata(None if origin is None else {METADATA: json.dumps(asdict(origin))})
+    columned = schema()
+    if origin is not None:
+        columned = columned.with_metadata({METADATA: json.dumps(asdict(origin))})
     left = iter(rows)
     with pq.ParquetWriter(path, columned, write_page_checksum=True) as writer:
         while some := list(islice(left, ROWS_AT_ONCE)):
