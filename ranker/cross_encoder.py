@@ -143,7 +143,7 @@ class CrossEncoderRanker:
 
     @property
     def pair_order(self) -> PairOrder:
-        """Which of the two texts comes first."""
+        """The text that comes first."""
         return self._checkpoint.pair_order
 
     @property
@@ -155,7 +155,7 @@ class CrossEncoderRanker:
 
     @property
     def device(self) -> str:
-        """Where the model runs."""
+        """The device of the model."""
         return str(self._checkpoint.model.device)
 
     def score(self, query: str, texts: Sequence[str]) -> np.ndarray:
@@ -291,7 +291,7 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
 
 
 def _find(ids: list[int], part: list[int], start: int) -> int:
-    """Where `part` begins in `ids`, not before `start`; -1 if nowhere."""
+    """The first place from `start` where `part` begins in `ids`; -1 if there is none."""
     places = range(start, len(ids) - len(part) + 1)
     return next((place for place in places if ids[place : place + len(part)] == part), -1)
 

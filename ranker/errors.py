@@ -1,4 +1,4 @@
-"""What a ranker refuses, in one sentence that a person can act on."""
+"""The error of a refused checkpoint, text or setting: one sentence that a person can act on."""
 
 
 class RankerError(ValueError):

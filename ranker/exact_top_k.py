@@ -52,7 +52,7 @@ class Cut:
         )
 
     def _errors(self) -> np.ndarray:
-        """Of the rows scored exactly, in ascending order; a zero if there are none."""
+        """Errors of the rows scored exactly, in ascending order; a zero if there are none."""
         return np.array([self.rough[row] - score for row, score in sorted(self.exact.items())] or [0.0])
 
 

@@ -65,7 +65,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Distances:
-    """What one layer knows of token distances: tables of shape (heads, 2 * longest row - 1, head size)."""
+    """Token distances in one layer: tables of shape (heads, 2 * longest row - 1, head size)."""
 
     keys: Tensor | None
     """Multiplied by queries. Column `longest - 1 - d` is for a query that stands `d` tokens after its key."""
@@ -73,7 +73,7 @@ class Distances:
     """Multiplied by keys, and scaled. Column `longest - 1 + d` is for a query that stands `d` tokens after its key."""
 
     def bias(self, q: Tensor, k: Tensor, span: Span) -> Tensor | None:
-        """What distance adds to each attention score: (heads, rows, width, width), query before key. `q`, `k`: see `_split`."""
+        """The part of each attention score that comes from distance: (heads, rows, width, width), query before key. `q`, `k`: see `_split`."""
         parts = []
         if self.keys is not None:
             parts.append(_slanted(q, self.keys, span))
@@ -133,7 +133,7 @@ class Layer:
         return self._finish(first, torch.cat(context))
 
     def _finish(self, hidden: Tensor, context: Tensor) -> Tensor:
-        """`context`: what attention found, of the same shape."""
+        """`context`: the output of attention, of the same shape."""
         hidden = self.norm(hidden + self.merge(context))
         return self.last_norm(hidden + self.narrow(self.activation(self.widen(hidden))))
 
@@ -165,7 +165,7 @@ class Layer:
 
 
 def token_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
-    """Where batches of packed rows begin, and the end: as many rows as the budget allows, at least one."""
+    """The places where batches of packed rows begin, and the end: as many rows as the budget allows, at least one."""
     bounds, filled = [0], 0
     for place, length in enumerate(lengths):
         if filled and filled + length > batch_tokens:
@@ -212,7 +212,7 @@ class PackedDeberta:
 
 
 def can_pack(model: Any) -> bool:
-    """Whether it is a DeBERTa-v2 (or v3) classifier without the convolution that only the largest v2 models have."""
+    """True for a DeBERTa-v2 (or v3) classifier without the convolution that only the largest v2 models have."""
     named = type(model).__name__ == "DebertaV2ForSequenceClassification"
     return named and model.deberta.encoder.conv is None and len(model.deberta.encoder.layer) > 0
 

@@ -15,9 +15,9 @@ WIDTH_STEP = 16
 
 
 def batch_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
-    """Where batches begin, and the end: rows of one width, as many as the budget allows, at least one.
+    """The places where batches begin, and the end: rows of one width, as many as the budget allows, at least one.
 
-    A row's width is its own length rounded up, whatever else is in its batch. In bfloat16 the width decides how sums are
+    A row's width is its own length rounded up, whatever its batch. In bfloat16 the width decides how sums are
     rounded (0.06 to 0.25 on a DeBERTa-base when each batch had the width of its longest row); the number of rows does not.
     """
     bounds = [0]

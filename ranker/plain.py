@@ -21,7 +21,7 @@ from ranker.plain_forward import PlainForward, Row
 
 BATCH_TOKENS = 2048
 THREADS = min(4, os.cpu_count() or 1)
-"""Batches at work at the same time; numpy lets them."""
+"""Batches computed at the same time: numpy releases the interpreter lock."""
 MIN_TEXT_TOKENS = 8
 """A query that leaves fewer tokens than this for the text is refused, as in `ranker.cross_encoder`."""
 SHAPE = {
@@ -38,7 +38,7 @@ SHAPE = {
     "norm_rel_ebd": "layer_norm",
     "pair_order": "query-text",
 }
-"""What a config.json must say."""
+"""Required settings of config.json."""
 
 
 class PlainRanker:
@@ -73,7 +73,7 @@ class PlainRanker:
         return [self._encode(query, texts) for query, texts in pairs]
 
     def predict(self, encoded: Sequence[Sequence[Row]]) -> list[np.ndarray]:
-        """Scores of what `encode` made."""
+        """Scores of encoded pairs."""
         batches = list(_batches({row for rows in encoded for row in rows}))
         scores: dict[Row, float] = {}
         with ThreadPoolExecutor(THREADS) as pool:

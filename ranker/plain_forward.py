@@ -26,7 +26,7 @@ class Row(NamedTuple):
     ids: tuple[int, ...]
     """Token ids, including special tokens."""
     split: int
-    """Where the tokens of the text begin."""
+    """Place of the text's first token."""
 
     @property
     def width(self) -> int:

@@ -75,7 +75,7 @@ class TrainingResult:
     history: tuple[Mapping[str, float], ...]
     """The Trainer's log."""
     seconds: float
-    """Of the whole training, including those before it was resumed."""
+    """Seconds of the whole training, including those before it was resumed."""
     groups: int
     """Groups that were trained on."""
 

@@ -122,7 +122,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _splits(text: str) -> tuple[str, ...]:
-    """Each a test split by its usual name."""
+    """Test splits by their usual names."""
     hub = {SPLITS[name]: name for name in TEST_SPLITS}
     found = tuple(hub.get(name, name) for name in _names(text))
     wrong = [name for name in found if name not in TEST_SPLITS]
@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.finetune.trainer import is_main_process
     from seeact_offline.finetune.tuning import fine_tune
 
-    # one of several processes speaks for all
+    # only the first of several processes reports
     tuned = fine_tune(fine_tuning_of(args), TerminalWatch() if is_main_process() else Watch())
     if is_main_process():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
@@ -179,7 +179,7 @@ def _given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _command(args: argparse.Namespace) -> str:
-    """That does the same again, for the card: what decides the weights, and no folder of this machine but those named."""
+    """The command that does the same again, for the card: all that decides the weights, and no folder but those named."""
     words = ["seeact-offline", "finetune", "--baseline", args.baseline, "--dataset", str(args.dataset)]
     words += ["--small"] if args.small else []
     for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *OF_RECIPE):

@@ -1,4 +1,4 @@
-"""`rank`: the candidates of a split through a ranker, into a score file; how often the right element is near the top."""
+"""`rank`: scores the candidates of a split into a score file, and prints how often the right element is near the top."""
 
 from __future__ import annotations
 
@@ -89,13 +89,9 @@ def _write_curve(args: argparse.Namespace, ranks: Sequence[StepRank], results: d
     for ending in chart.ENDINGS:
         made = chart.curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)
         picture = args.out.with_suffix(f".curve{ending}")
-        write_whole(picture, partial(_write_bytes, made))
+        write_whole(picture, partial(Path.write_bytes, data=made))
         written["picture" if ending == ".png" else ending[1:]] = str(picture)
     return written
-
-
-def _write_bytes(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
 
 
 def _curve_of(path: Path) -> list[CurvePoint]:

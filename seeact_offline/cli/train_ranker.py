@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("train-ranker", wanted, f"none of {', '.join(missing)} installed")
     from seeact_offline.ranking.pair_groups import RankerError, SmallModel, train
 
-    # one of several processes speaks for all
+    # only the first of several processes reports
     speaks = os.environ.get("RANK", "0") == "0"
     began = time.monotonic()
     groups, settings = _read(args, speaks), _settings(args)
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Training:
-    """How far the training is: nothing where another process speaks for all."""
+    """Reports the progress of the training; silent in all processes but the first."""
 
     def __init__(self, speaks: bool) -> None:
         self._speaks = speaks
@@ -110,7 +110,7 @@ class _Training:
             note(text)
 
     def advance(self, done: int, total: int) -> None:
-        """The first call says what an earlier training had done."""
+        """The first call gives the steps that an earlier training had done."""
         is_first = self._progress is None
         if self._progress is None and self._speaks:
             note(f"training: {counted(total - done, 'step')} of the optimizer")
@@ -122,7 +122,7 @@ class _Training:
 
 
 def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
-    """Every readable step. Pages are let go as soon as their texts are made."""
+    """The texts of every readable step. Pages are released as soon as their texts are made."""
     from seeact_offline.ranking.pair_groups import to_group
 
     split = open_split(args.dataset, args.split, limit=args.limit)

@@ -25,11 +25,11 @@ class Pool:
     right: tuple[str, ...]
     wrong: tuple[str, ...]
     hard: tuple[str, ...] = ()
-    """Those of `wrong` that are ranked under k; empty where all count alike."""
+    """Elements of `wrong` that are ranked under k; empty if all count alike."""
 
     @property
     def easy(self) -> tuple[str, ...]:
-        """Those of `wrong` that are not `hard`."""
+        """Elements of `wrong` that are not `hard`."""
         hard = frozenset(self.hard)
         return tuple(node for node in self.wrong if node not in hard)
 

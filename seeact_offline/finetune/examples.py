@@ -34,7 +34,7 @@ class Example:
     options: tuple[str, ...]
     """Texts of the elements, from B."""
     place: int | None
-    """Of the right option, from 0; None: none of them."""
+    """Place of the right option, from 0; None: none of them."""
 
     @property
     def question(self) -> str:

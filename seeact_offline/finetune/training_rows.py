@@ -46,11 +46,11 @@ class RowCounts:
     """Steps that are trained on."""
     held_out_steps: int = 0
     questions: int = 0
-    """Of all epochs, without those held out."""
+    """Questions of all epochs, without those held out."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Unusable steps, by the reason's name."""
     cuts: Counter[str] = field(default_factory=Counter)
-    """Of the questions, by the names of CUTS."""
+    """Questions that were cut, by the names of CUTS."""
 
     def __add__(self, other: RowCounts) -> RowCounts:
         return RowCounts(

@@ -52,7 +52,7 @@ class FineTuningResult:
     history: tuple[Mapping[str, float], ...]
     """The Trainer's log."""
     seconds: float
-    """Of training, in this process."""
+    """Seconds of training, in this process."""
     results: tuple[Mapping[str, Any], ...] = ()
     """`results.json` of each split."""
 

@@ -127,7 +127,7 @@ class Conversations:
 
     pictures: Pictures
     control_tokens: tuple[str, ...]
-    """Those that no text may spell out, the longest first."""
+    """Tokens that no text may spell out, the longest first."""
     merges_system: bool
     """The model's template takes no system message."""
 

@@ -37,7 +37,7 @@ LINES = (
 
 COLOURS = ("#1f6feb", "#d9730d", "#12825b", "#8250df", "#c2255c", "#0b7285", "#846a00", "#475467")
 DASHES = ("-", "--", ":", "-.")
-"""Of several rankers, so that a print without colours tells them apart."""
+"""Line styles, which tell several rankers apart in a print without colours."""
 ENDINGS = (".png", ".pdf", ".svg")
 _NAMELESS: Mapping[str, dict[str, None]] = {
     ".png": {"Software": None},
@@ -50,7 +50,7 @@ _NAMELESS: Mapping[str, dict[str, None]] = {
 def curve_picture(curves: Mapping[str, Sequence[CurvePoint]], title: str, ending: str = ".png") -> bytes:
     """The curves by ranker as a file with this ending, one of ENDINGS; the same curves and title give the same bytes.
 
-    Of one ranker all lines; of several the recall of all steps, a line each.
+    One ranker has all lines; of several, each has one, the recall of all steps.
     """
     import matplotlib
 
@@ -108,7 +108,7 @@ def _new(title: str) -> tuple[Figure, Axes]:
 
 
 def _drawable(text: str) -> str:
-    """A file's name may hold anything; halves of surrogate pairs cannot be drawn."""
+    """Replaces halves of surrogate pairs, which a file's name may hold and nothing can draw."""
     return text.encode(errors="replace").decode()
 
 

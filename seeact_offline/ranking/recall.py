@@ -1,4 +1,4 @@
-"""How good a ranking is: recall at k, MRR, ties across the cut, and the ceiling that recall puts on all later stages."""
+"""The quality of a ranking: recall at k, MRR, ties across the cut, and the ceiling that recall puts on all later stages."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ CUT = 50
 """Candidates that the pipeline offers, and the depth of the MRR."""
 CURVE_TO = 100
 PUBLISHED_RECALL_AT_50 = {"cross_task": 0.889, "cross_website": 0.853, "cross_domain": 0.857}
-"""Of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
+"""Recall of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
 paper, section 4.1."""
 PUBLISHED_RANKERS = frozenset({"osunlp/MindAct_CandidateGeneration_deberta-v3-base"})
-"""Those that the published figures are of."""
+"""The rankers of the published figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRank:
-    """What the figures need of one step's ranking."""
+    """One step's ranking, reduced to what the figures need."""
 
     key: StepKey
     best_rank: int | None
     """Best rank of a positive, from 0; None without a positive or without scores."""
     has_positive: bool
     is_tied: bool
-    """Whether there is a tie across the cut."""
+    """The scores on both sides of the cut are equal."""
     n_texts: int
     failure: str
 
@@ -103,7 +103,7 @@ def curve(ranks: Sequence[StepRank]) -> list[CurvePoint]:
 
 
 def read_curve(text: str) -> list[CurvePoint]:
-    """The reverse of `curve_csv`. Raises ValueError for a file that is none."""
+    """The reverse of `curve_csv`. Raises ValueError for any other file."""
     try:
         rows = list(csv.DictReader(text.splitlines()))
         names = ("recall", "recall_with_positive", "step_sr_ceiling_macro")

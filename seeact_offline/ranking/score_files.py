@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COLUMNS = ("annotation_id", "action_uid", "backend_node_id", "score", "rank")
 KEY_COLUMNS = ("annotation_id", "action_uid")
 METADATA = b"seeact_offline"
-"""The key under which a parquet file says what made it."""
+"""The key of the origin in a parquet file's metadata."""
 ROWS_AT_ONCE = 200_000
 
 
@@ -44,7 +44,7 @@ class ScoreRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a score file, according to its metadata."""
+    """The origin of a score file, according to its metadata."""
 
     dataset_fingerprint: str
     split: str
@@ -68,7 +68,7 @@ class FileScores(Scores, Protocol):
 
     @property
     def origin(self) -> Origin | None:
-        """What made the file; None if it does not say."""
+        """The origin of the file; None if it has none."""
 
 
 def schema() -> pa.Schema:
@@ -187,7 +187,7 @@ class ParquetScores:
 
 
 class _Span(NamedTuple):
-    """Where a step's rows are."""
+    """The range of a step's rows."""
 
     key: StepKey
     begin: int
@@ -195,7 +195,7 @@ class _Span(NamedTuple):
 
 
 def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
-    """The checked columns of a score file, and what made it; keys become dictionary codes, for a tenth of the memory.
+    """The checked columns of a score file, and its origin; keys become dictionary codes, for a tenth of the memory.
 
     `pq.read_table` and `to_numpy` would do, but they load pandas.
     """
@@ -253,7 +253,7 @@ def _codes(column: pa.DictionaryArray) -> np.ndarray:
 
 
 def _run_begins(numbers: np.ndarray) -> np.ndarray:
-    """Where a number differs from the one before it."""
+    """The places where a number differs from the one before it."""
     import numpy as np
 
     return np.flatnonzero(np.diff(numbers, prepend=-1))

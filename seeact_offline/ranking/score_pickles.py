@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a table."""
+    """A fault of a table."""
 
     expected: str
     got: str

@@ -91,7 +91,7 @@ class Ranking:
     results: dict[str, Any]
     """For programs: recall@k, ties, failures, and the origin of the scores."""
     ranks: Sequence[StepRank]
-    """Of each step, in the split's order."""
+    """The rank of each step, in the split's order."""
 
 
 @dataclass(frozen=True, slots=True)
