@@ -141,59 +141,42 @@ def test_each_group_is_asked_two_turns_with_the_first_reply_fed_back(prepared) -
     assert [m.picture is not None for m in model.requests[1].messages] == [False, True, False, False]
 
 
-def test_one_pick_is_taken(prepared) -> None:
-    grounded, _ = ground(prepared, [final("H"), final("R"), final("R")])
-    assert (grounded.decision.element_id, grounded.decision.op, grounded.decision.failure) == ("8635", "CLICK", None)
+FIRST, SECOND, NONE = final("H"), final("E"), final("R")
+"""The right element in the first group, one that is ranked higher in the second, none of a group of 17."""
 
 
-def test_no_pick_is_no_element_but_keeps_the_operation(prepared) -> None:
-    grounded, _ = ground(prepared, [final("Q", "TYPE", "x"), final("R"), final("R")])
-    assert (grounded.decision.element_id, grounded.decision.op, grounded.decision.value) == (None, "TYPE", "x")
-
-
-def test_several_picks_are_asked_once_more_among_themselves(prepared) -> None:
-    grounded, model = ground(prepared, [final("H"), final("E"), final("R"), final("B", "TYPE", "x")])
-    assert grounded.groups[-1].offered == ("8635", "9370")
-    assert [(r.group, r.turn) for r in model.requests[-2:]] == [(3, 1), (3, 2)]
-    assert (grounded.decision.element_id, grounded.decision.op, grounded.decision.value) == ("9370", "TYPE", "x")
-
-
-def test_none_in_the_final_round_is_no_element(prepared) -> None:
-    grounded, _ = ground(prepared, [final("H"), final("E"), final("R"), final("C")])
-    assert (grounded.decision.element_id, grounded.decision.failure) == (None, None)
-
-
-@pytest.mark.parametrize(("rule", "element"), [("first", "8635"), ("best-rank", "9370")])
-def test_rules_without_a_further_question_take_one_of_the_picks(prepared, rule: str, element: str) -> None:
-    grounded, model = ground(prepared, [final("H"), final("E"), final("R")], rule)
-    assert (grounded.decision.element_id, len(model.requests)) == (element, 6)
+@pytest.mark.parametrize(
+    ("rule", "answers", "decision", "ran"),
+    [
+        ("final-round", [FIRST, NONE, NONE], ("8635", "CLICK", "", None), True),
+        # no pick is no element, but keeps the operation
+        ("final-round", [final("Q", "TYPE", "x"), NONE, NONE], (None, "TYPE", "x", None), True),
+        ("final-round", [FIRST, SECOND, NONE, final("B", "TYPE", "x")], ("9370", "TYPE", "x", None), True),
+        ("final-round", [FIRST, SECOND, NONE, final("C")], (None, "CLICK", "", None), True),
+        ("first", [FIRST, SECOND, NONE], ("8635", "CLICK", "", None), True),
+        ("best-rank", [FIRST, SECOND, NONE], ("9370", "CLICK", "", None), True),
+        # an unreadable reply is the failure when nothing else is picked
+        ("final-round", [final("Q"), "I do not know.", NONE], (None, "CLICK", "", "no_final_answer"), True),
+        ("final-round", [FIRST, "I do not know.", NONE], ("8635", "CLICK", "", None), True),
+        ("final-round", [FIRST, CallError("refused", "no", Usage(calls=1)), NONE], ("8635", "CLICK", "", None), True),
+        ("final-round", [FIRST, CallError("timeout", "slow"), NONE], (None, "", "", "timeout"), False),
+    ],
+)
+def test_the_groups_answers_become_one_by_the_rule(prepared, rule: str, answers, decision, ran: bool) -> None:
+    grounded, model = ground(prepared, answers, rule)
+    found = grounded.decision
+    assert ((found.element_id, found.op, found.value, found.failure), grounded.ran) == (decision, ran)
+    assert [(r.group, r.turn) for r in model.requests] == [(g, turn) for g in range(len(answers)) for turn in (1, 2)][
+        : None if ran else 4
+    ]
+    # what was paid counts, in a step that failed too
+    assert grounded.usage.calls == (2 * len(answers) if ran else 3)
+    assert [group.offered for group in grounded.groups[3:]] == [("8635", "9370")] * (len(answers) - 3)
 
 
 def test_single_offers_all_in_one_group(prepared) -> None:
     grounded, _ = ground(prepared, [final("H")], "single")
     assert [len(g.offered) for g in grounded.groups] == [50]
-
-
-def test_an_unreadable_reply_is_the_failure_when_nothing_else_is_picked(prepared) -> None:
-    grounded, _ = ground(prepared, [final("Q"), "I do not know.", final("R")])
-    assert (grounded.decision.element_id, grounded.decision.failure, grounded.ran) == (None, "no_final_answer", True)
-
-
-def test_an_unreadable_reply_does_not_spoil_another_groups_pick(prepared) -> None:
-    grounded, _ = ground(prepared, [final("H"), "I do not know.", final("R")])
-    assert (grounded.decision.element_id, grounded.decision.failure) == ("8635", None)
-    assert grounded.groups[1].failure == "no_final_answer"
-
-
-def test_a_refusal_is_the_models_answer(prepared) -> None:
-    grounded, _ = ground(prepared, [final("H"), CallError("refused", "no", Usage(calls=1)), final("R")])
-    assert (grounded.ran, grounded.decision.element_id, grounded.groups[1].failure) == (True, "8635", "refused")
-    assert grounded.usage.calls == 6
-
-
-def test_a_call_without_an_answer_leaves_the_step_unasked_but_its_cost_known(prepared) -> None:
-    grounded, _ = ground(prepared, [final("H"), CallError("timeout", "slow"), final("R")])
-    assert (grounded.ran, grounded.decision.failure, grounded.usage.calls) == (False, "timeout", 3)
 
 
 def test_a_candidate_without_a_box_is_a_named_failure(prepared) -> None:
@@ -226,20 +209,19 @@ def ideal(*offered: str, op: Operation = Operation("TYPE", "Oslo")) -> tuple[str
     return choice_ideal(Step("a", "b", "", (), "", "", "", op, candidates, None), offered)
 
 
-def test_the_ideal_answer_is_the_first_right_element_that_is_offered() -> None:
-    assert ideal("9", "8", "7")[1] == "ELEMENT: B\nACTION: TYPE\nVALUE: Oslo"
-
-
-def test_the_ideal_answer_is_none_where_the_truth_is_not_offered() -> None:
-    assert ideal("9", "5")[1].startswith("ELEMENT: C\n")
-
-
-def test_the_ideal_answer_says_none_for_no_value() -> None:
-    assert ideal("7", op=Operation("CLICK"))[1] == "ELEMENT: A\nACTION: CLICK\nVALUE: None"
-
-
-def test_the_ideal_answer_keeps_a_value_on_one_line() -> None:
-    assert ideal("7", op=Operation("TYPE", "two\nlines"))[1].endswith("VALUE: two lines")
+@pytest.mark.parametrize(
+    ("offered", "op", "expected"),
+    [
+        # the first right element that is offered
+        ("987", Operation("TYPE", "Oslo"), final("B", "TYPE", "Oslo")),
+        ("95", Operation("TYPE", "Oslo"), final("C", "TYPE", "Oslo")),
+        ("7", Operation("CLICK"), final("A")),
+        # a value stays on one line
+        ("7", Operation("TYPE", "two\nlines"), final("A", "TYPE", "two lines")),
+    ],
+)
+def test_the_ideal_answer_is_the_truth_wherever_it_is_offered(offered: str, op: Operation, expected: str) -> None:
+    assert ideal(*offered, op=op)[1] == expected
 
 
 def test_the_ideal_plan_names_the_next_action_and_where() -> None:
