@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     grounding_options.add_picture_argument(asked)
     add_model_arguments(parser)
     add_run_arguments(parser).add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run goes on from it (default: runs/...)"
+        "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run resumes from it (default: runs/...)"
     )
 
 

@@ -18,7 +18,7 @@ from seeact_offline.scoring.importers.answer_table import UNITS
 from seeact_offline.scoring.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
-    from seeact_offline.runs.importing import Imported
+    from seeact_offline.runs.importing import ImportedRun
     from seeact_offline.runs.run import Run
 
 
@@ -105,13 +105,13 @@ def _is_to_be_imported(args: argparse.Namespace) -> bool:
     return any(of_import) or (args.finished is not None and not is_run)
 
 
-def _imported(args: argparse.Namespace) -> Imported:
+def _imported(args: argparse.Namespace) -> ImportedRun:
     # reads pages, which a finished run does not
-    from seeact_offline.runs.importing import Files, import_run
+    from seeact_offline.runs.importing import ImportFiles, import_run
 
     if args.out is None:
         raise InputError("out", "a folder for the run that the predictions become", "none")
-    files = Files(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
+    files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
     return import_run(
         files,

@@ -1,6 +1,6 @@
 """A Ray to work on, and on it a split through a ranker as a Ray Data pipeline, on one machine or many.
 
-Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the work of a dead worker; a dead run goes on from its
+Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the work of a dead worker; a dead run resumes from its
 journal. A step is scored in one call of the model, with as many threads as here, so the scores are those of a run
 without Ray, to the bit.
 """
@@ -42,7 +42,7 @@ from seeact_offline.records import InputError, StepKey
 STEPS_AT_ONCE = 8
 """Steps in one Ray task: some MB of pages, or a second of a GPU."""
 OBJECT_STORE_BYTES = 512 << 20
-"""For a Ray of our own: a few handfuls of steps for every worker."""
+"""Memory of a Ray of our own: room for a few dozen steps a worker."""
 READER_CPUS = 0.5
 """Not a whole one like the other stages', because Ray joins stages that ask for the same."""
 DESCRIBERS_A_READER = 8
@@ -50,25 +50,25 @@ CHECK_S = 20.0
 """Seconds for a cluster to answer; Ray itself would try for minutes."""
 CONNECT_S = 5.0
 ATTEMPTS = 3
-"""How often work is begun whose workers die; Ray itself would never stop trying."""
+"""Times that work whose workers die is begun; Ray itself would never stop trying."""
 INSTALL = "pip install 'seeact-offline[ray]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Where the work is done, and by how many workers. None: as many as there is room for."""
+    """The Ray to work on, and the number of workers; None: as many as there is room for."""
 
     address: str | None = None
     """HOST:PORT of a cluster, or auto; None: a Ray of our own on this machine, which ends with the run."""
     score: int | None = None
-    """With a model each: a ranker, or the model that is asked."""
+    """Workers with a model each: a ranker, or the model that is asked."""
     describe: int | None = None
     gpus_each: float | None = None
     """GPUs, or a share of one, for every worker with a model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class RankWorkers:
     """The workers that will be started."""
 
     score: int
@@ -76,15 +76,15 @@ class Crew:
     gpus_each: float
 
 
-class Room(NamedTuple):
-    """What Ray has in all."""
+class ClusterSize(NamedTuple):
+    """The resources of a Ray."""
 
     cpus: int
     gpus: float
     machines: int
 
 
-def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
+def rank_workers(workers: Workers, room: ClusterSize, ranker: str) -> RankWorkers:
     """Fills in what is not asked for. Raises InputError if there is not enough room, for which Ray would wait forever.
 
     One scorer per GPU, or per machine, where it takes the processors that a run without Ray would take.
@@ -104,7 +104,7 @@ def crew_for(workers: Workers, room: Room, ranker: str) -> Crew:
             f"workers that fit {room.cpus} CPUs, of which reading takes one",
             f"{score} scoring and {describe} describing workers",
         )
-    return Crew(score, describe, each)
+    return RankWorkers(score, describe, each)
 
 
 class RayEngine:
@@ -113,7 +113,7 @@ class RayEngine:
     def __init__(
         self,
         ranker: str,
-        crew: Crew,
+        crew: RankWorkers,
         opener: Opener = open_ranker,
         steps_at_once: int = STEPS_AT_ONCE,
         attempts: int = ATTEMPTS,
@@ -128,14 +128,14 @@ class RayEngine:
 
     @cached_property
     def digest(self) -> str:
-        """What the ranker's scores depend on: its `ranker_digest`, taken on a worker. Raises InputError."""
+        """The ranker's `ranker_digest`, taken on a worker: its scores depend on it. Raises InputError."""
         import ray
 
         # a process that has used a GPU keeps some of its memory
         task = ray.remote(num_cpus=1, num_gpus=self.crew.gpus_each, max_calls=1 if self.crew.gpus_each else 0)(
             worker_digest
         )
-        with in_our_words():
+        with worded_errors():
             found = ray.get(task.remote(self._opener, self._ranker))
         if isinstance(found, InputError):
             raise found
@@ -147,7 +147,7 @@ class RayEngine:
             yield keep(outcome, journal)
 
     def _outcomes(self, parts: list[Shard], journal: ScoreJournal) -> Iterator[StepRanking]:
-        with in_our_words():
+        with worded_errors():
             for batch in self._pipeline(parts, journal.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
                     yield from unpacked(piece.as_py())
@@ -196,7 +196,7 @@ def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> 
     cpus = (workers.score or 1) + (workers.describe or 1) + 1
     with connected(workers.address, cpus) as ray:
         _quieten(ray)
-        yield RayEngine(ranker, crew_for(workers, room_of(ray), ranker), opener)
+        yield RayEngine(ranker, rank_workers(workers, cluster_size(ray), ranker), opener)
 
 
 # --- Ray itself ------------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def _check_listening(address: str) -> None:
 
 
 def _problem_of(address: str) -> str:
-    """Empty if there is none. Asked in a process of its own, because Ray's own attempt cannot be cut short."""
+    """The problem with a Ray, empty for none. Asks in a separate process, because Ray's own attempt cannot be cut short."""
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False)
@@ -313,25 +313,25 @@ def _quieten(ray: Any) -> None:
     context.target_max_block_size = 1
 
 
-def room_of(ray: Any) -> Room:
-    """What a connected Ray has."""
+def cluster_size(ray: Any) -> ClusterSize:
+    """The resources of a connected Ray."""
     total = ray.cluster_resources()
     machines = sum(1 for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1)
-    return Room(int(total.get("CPU", 0)), float(total.get("GPU", 0)), machines)
+    return ClusterSize(int(total.get("CPU", 0)), float(total.get("GPU", 0)), machines)
 
 
 @contextmanager
-def in_our_words() -> Iterator[None]:
+def worded_errors() -> Iterator[None]:
     """Turns Ray's final error into one sentence."""
     import ray
 
     try:
         yield
     except ray.exceptions.RayError as error:
-        problem = f"{type(error).__name__}: {first_line(error)}; the same command goes on from here"
+        problem = f"{type(error).__name__}: {first_line(error)}; the same command resumes from here"
         raise InputError("engine", "Ray to finish the steps", problem) from error
 
 
 def first_line(error: BaseException) -> str:
-    """What it says, in short."""
+    """The first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

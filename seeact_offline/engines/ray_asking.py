@@ -16,7 +16,15 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from seeact_offline.engines.ray import ATTEMPTS, Room, Workers, connected, first_line, in_our_words, room_of
+from seeact_offline.engines.ray import (
+    ATTEMPTS,
+    ClusterSize,
+    Workers,
+    cluster_size,
+    connected,
+    first_line,
+    worded_errors,
+)
 from seeact_offline.grounding.conversation import in_thread
 from seeact_offline.models import ModelOptions, find_model, open_model
 from seeact_offline.pages.dom import Page
@@ -31,19 +39,19 @@ CLOSE_S = 5.0
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What a worker has to know."""
+class AskTask:
+    """The work of a worker: the model and the function that asks a step."""
 
     model: Any
     """As `open_model` takes it."""
     options: ModelOptions
-    """For all workers together."""
+    """Options for all workers together."""
     ask: Callable[[Step, Scores | None, Model], Awaitable[Any]]
     """Asks one step; can be sent to another process."""
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What replies depend on, as this machine sees it. Raises InputError."""
+        """Everything that replies depend on, as this machine sees it. Raises InputError."""
         return find_model(self.model).identity(self.options)
 
     @property
@@ -51,8 +59,8 @@ class Asking:
         """As `Provider.is_loaded`: a worker holds the model itself, and does not call it elsewhere."""
         return find_model(self.model).provider.is_loaded
 
-    def shared(self, places: int) -> Asking:
-        """For a worker with so many of the places: its part of the calls in flight and of the calls a minute."""
+    def shared(self, places: int) -> AskTask:
+        """The task of a worker with so many of the places: its part of the calls in flight and of the calls a minute."""
         part = places / self.options.concurrency
         rpm, tpm = (None if rate is None else rate * part for rate in (self.options.rpm, self.options.tpm))
         cache = None if self.options.cache is None else self.options.cache.absolute()
@@ -60,11 +68,11 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Askers:
+class AskWorkers:
     """The workers that will be started."""
 
     places: tuple[int, ...]
-    """How many steps each is given at once."""
+    """Steps that each is given at once."""
     gpus_each: float
 
     def __str__(self) -> str:
@@ -73,7 +81,7 @@ class Askers:
         )
 
 
-def askers_for(workers: Workers, room: Room, is_loaded: bool, concurrency: int) -> Askers:
+def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int) -> AskWorkers:
     """Fills in what is not asked for: a model that is loaded has a worker per GPU, or per machine; any other is asked by a worker
     per CPU. None is left without a place. Raises InputError if there is not enough room, for which Ray would wait forever."""
     each = workers.gpus_each
@@ -88,25 +96,25 @@ def askers_for(workers: Workers, room: Room, is_loaded: bool, concurrency: int) 
     if count > room.cpus:
         raise InputError("score_workers", f"workers that fit {room.cpus} CPUs", str(count))
     count = min(count, concurrency)
-    return Askers(tuple(len(range(place, concurrency, count)) for place in range(count)), each)
+    return AskWorkers(tuple(len(range(place, concurrency, count)) for place in range(count)), each)
 
 
 @asynccontextmanager
-async def open_asking(asking: Asking, workers: Workers) -> AsyncIterator[RayAsking]:
+async def open_worker_pool(asking: AskTask, workers: Workers) -> AsyncIterator[RayWorkerPool]:
     """Connects to Ray, or starts one on this machine; inside, its workers ask. Raises InputError."""
     with connected(workers.address, workers.score or 1) as ray:
-        askers = askers_for(workers, room_of(ray), asking.is_loaded, asking.options.concurrency)
-        opened = RayAsking(asking, askers)
+        askers = ask_workers(workers, cluster_size(ray), asking.is_loaded, asking.options.concurrency)
+        opened = RayWorkerPool(asking, askers)
         try:
             yield opened
         finally:
             await opened.aclose()
 
 
-class RayAsking:
+class RayWorkerPool:
     """Asks steps on a connected Ray. Belongs to one event loop."""
 
-    def __init__(self, asking: Asking, askers: Askers, attempts: int = ATTEMPTS) -> None:
+    def __init__(self, asking: AskTask, askers: AskWorkers, attempts: int = ATTEMPTS) -> None:
         """Raises InputError for a model that cannot be sent to another process."""
         self.askers = askers
         self._attempts = attempts
@@ -122,13 +130,13 @@ class RayAsking:
                 self._places.put_nowait(worker)
 
     async def ask(self, step: Step, scores: Scores | None) -> Any:
-        """Gives what `Asking.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
-        known = None if scores is None else await in_thread(_looked_up, step, scores)
+        """Gives what `AskTask.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
+        known = None if scores is None else await in_thread(_known_scores, step, scores)
         problem = ""
         for _ in range(self._attempts):
             try:
                 found = await self._asked(step, known)
-            except _Lost as error:
+            except _WorkerLost as error:
                 problem = str(error)
             else:
                 if isinstance(found, SeeActError):
@@ -150,15 +158,15 @@ class RayAsking:
         for worker in self._workers:
             worker.end()
 
-    async def _asked(self, step: Step, known: _LookedUp | None) -> Any:
-        """By the next worker with a place free. Raises _Lost, and InputError."""
+    async def _asked(self, step: Step, known: _KnownScores | None) -> Any:
+        """Asks the next worker with a free place. Raises _WorkerLost, and InputError."""
         worker = await self._places.get()
         actor = worker.actor
         try:
             if await worker.starts():
                 return await _result(actor.ask.remote(step, known))
             self._give_up(worker)
-        except _Lost:
+        except _WorkerLost:
             worker.renew(actor)
             raise
         finally:
@@ -167,34 +175,34 @@ class RayAsking:
         return await self._asked(step, known)
 
     def _give_up(self, worker: _Worker) -> None:
-        """Its places are not filled again. Raises InputError when no worker is left."""
+        """Drops a worker for good. Raises InputError when no worker is left."""
         if worker in self._workers:
             self._workers.remove(worker)
             worker.end()
         if not self._workers:
-            problem = "none; the same command goes on from here"
+            problem = "none; the same command resumes from here"
             raise InputError("engine", f"a worker that starts within {START_S:.0f} s", problem)
 
 
-class _Lost(Exception):
+class _WorkerLost(Exception):
     """The worker died, or its machine did; says how Ray puts it."""
 
 
 async def _result(reference: Any) -> Any:
-    """Raises _Lost, and InputError for an error that another worker would meet too."""
+    """Raises _WorkerLost, and InputError for an error that another worker would meet too."""
     from ray.exceptions import RayError, RayTaskError
 
-    with in_our_words():
+    with worded_errors():
         try:
             return await reference
         except RayTaskError:
             raise
         except RayError as error:
-            raise _Lost(first_line(error)) from error
+            raise _WorkerLost(first_line(error)) from error
 
 
 class _Worker:
-    """A worker and whoever comes after it."""
+    """A worker and its successors."""
 
     def __init__(self, start: Callable[[], Any]) -> None:
         self._start = start
@@ -205,7 +213,7 @@ class _Worker:
         self._starting = asyncio.ensure_future(asyncio.wait_for(_result(self.actor.ready.remote()), START_S))
 
     async def starts(self) -> bool:
-        """Whether it does so in time. Raises _Lost."""
+        """Waits for the start; False if it takes too long. Raises _WorkerLost."""
         try:
             await asyncio.shield(self._starting)
         except TimeoutError:
@@ -225,8 +233,8 @@ class _Worker:
         ray.kill(self.actor)
 
 
-def _starting(asking: Asking, identity: dict[str, Any], threads: int | None, gpus: float) -> Callable[[], Any]:
-    """What starts a worker. Raises InputError."""
+def _starting(asking: AskTask, identity: dict[str, Any], threads: int | None, gpus: float) -> Callable[[], Any]:
+    """The function that starts a worker. Raises InputError."""
     import ray
 
     places = asking.options.concurrency
@@ -235,17 +243,17 @@ def _starting(asking: Asking, identity: dict[str, Any], threads: int | None, gpu
     except TypeError as error:
         raise InputError("model", "a model that can be sent to Ray's workers", first_line(error)) from error
     # all that is under way, and a call that closes
-    actor: Any = ray.remote(num_cpus=1, num_gpus=gpus)(_Asker)
+    actor: Any = ray.remote(num_cpus=1, num_gpus=gpus)(_AskWorker)
     return lambda: actor.options(max_concurrency=places + 2).remote(known, identity, threads, os.getcwd())
 
 
 # --- in a worker -----------------------------------------------------------------------------------------------------
 
 
-class _Asker:
+class _AskWorker:
     """Asks the steps that it is given. One object per worker, which keeps its model."""
 
-    def __init__(self, asking: Asking, identity: dict[str, Any], threads: int | None, folder: str) -> None:
+    def __init__(self, asking: AskTask, identity: dict[str, Any], threads: int | None, folder: str) -> None:
         """`identity`: of the model that every worker must have. `folder`: in which the command was given, and in which relative
         paths and `.env` are looked for."""
         self._asking, self._identity, self._threads = asking, identity, threads
@@ -281,12 +289,12 @@ class _Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class _LookedUp:
+class _KnownScores:
     """The scores of one step, on their way to a worker that has no score file."""
 
     scores: StepScores | None
     failure: str = ""
-    """Why there are none, as `StepError` has it."""
+    """The name of the `StepError` for which there are none."""
     detail: str = ""
     digest: str = ""
 
@@ -297,8 +305,8 @@ class _LookedUp:
         return self.scores
 
 
-def _looked_up(step: Step, scores: Scores) -> _LookedUp:
+def _known_scores(step: Step, scores: Scores) -> _KnownScores:
     try:
-        return _LookedUp(scores.of(step))
+        return _KnownScores(scores.of(step))
     except StepError as error:
-        return _LookedUp(None, error.name, error.detail)
+        return _KnownScores(None, error.name, error.detail)

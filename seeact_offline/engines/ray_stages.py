@@ -43,7 +43,7 @@ class ReadStage:
 
 
 def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> pa.Table:
-    """What a stage makes of the steps; an error that ends the run, from this stage or an earlier one, is passed on."""
+    """Runs a stage on the steps; passes on an error that ends the run, from this stage or an earlier one."""
     steps = _content(batch)
     if isinstance(steps, InputError):
         return batch
@@ -55,7 +55,7 @@ def _unless_refused(batch: pa.Table, work: Callable[[Any], tuple[Any, ...]]) -> 
 
 @dataclass(frozen=True, slots=True)
 class DescribeStage:
-    """What a describing worker has to know."""
+    """The settings of a describing worker."""
 
     known: frozenset[StepKey]
     """Steps that an earlier run scored."""
@@ -78,12 +78,12 @@ class Describer:
 
 @dataclass(frozen=True, slots=True)
 class ScoreStage:
-    """What a scoring worker has to know."""
+    """The settings of a scoring worker."""
 
     opener: Opener
     ranker: str
     digest: str
-    """Of the ranker that every worker must have."""
+    """Digest of the ranker that every worker must have."""
     threads: int | None
     register: Any
 
@@ -124,7 +124,7 @@ class Register:
         self._begun: Counter[tuple[str, StepKey]] = Counter()
 
     def begin(self, stage: str, first: StepKey) -> str:
-        """Why the work must not be begun again; empty if it may."""
+        """The reason why the work must not be begun again; empty if it may."""
         self._begun[stage, first] += 1
         if self._begun[stage, first] <= self._attempts:
             return ""
@@ -141,7 +141,7 @@ def _begin(register: Any, stage: str, first: StepKey) -> None:
 
 
 def worker_digest(opener: Opener, ranker: str) -> str | InputError:
-    """What the ranker's scores depend on, or why it cannot be used."""
+    """The digest of the ranker, or the error that keeps it from being used."""
     try:
         return ranker_digest(opener(ranker))
     except InputError as error:

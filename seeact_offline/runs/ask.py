@@ -32,7 +32,7 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.open import OpenRun
 from seeact_offline.runs.prepare import element_text, prepare, target_of
-from seeact_offline.runs.watch import Steps, Watch
+from seeact_offline.runs.watch import StepListener, Watch
 from seeact_offline.scoring.step_scores import score_step
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ async def ask_steps(
         return complete
 
 
-def _steps_left(run: OpenRun, state: RunState, progress: Steps) -> Iterator[Step]:
+def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterator[Step]:
     """Streams the split, notes what is right at each step, and gives those to ask."""
     known = run.folder.load_targets()
     for step in run.split.steps():

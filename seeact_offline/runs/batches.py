@@ -50,13 +50,13 @@ class BatchReport:
 
     folder: Path
     wave: int | None = None
-    """The one that was written or read; None where there is none."""
+    """Number of the wave that was written or read; None where there is none."""
     files: tuple[Path, ...] = ()
-    """Of requests, written now."""
+    """Files of requests written now."""
     requests: int = 0
-    """Written now."""
+    """Requests written now."""
     turns: Mapping[str, int] = field(default_factory=dict)
-    """Those by what they ask: `turn 1`, `turn 2`."""
+    """Number of requests by the turn that they ask: `turn 1`, `turn 2`."""
     steps_waiting: int = 0
     read: int = 0
     """Replies that are new in the store, those among them with which the model declined."""
@@ -67,13 +67,13 @@ class BatchReport:
     failed: Mapping[str, int] = field(default_factory=dict)
     """Requests of the wave that came back without a reply, by the failure's name."""
     lost: int = 0
-    """Requests of the wave of which nothing came back."""
+    """Requests of the wave without a line in any file of replies."""
     given_up: int = 0
-    """Those of `failed` that are not asked again, as the server would refuse them again: their steps fail."""
+    """Requests among `failed` that are not asked again, as the server would refuse them again: their steps fail."""
     odd: Mapping[str, int] = field(default_factory=dict)
     """Lines that were of no use: `unknown` (of no wave of this folder), `duplicate`, `malformed`."""
     problems: tuple[str, ...] = ()
-    """Some of the above in words: file, line, what was found."""
+    """Descriptions of some of the above: file, line, finding."""
     dropped: tuple[str, ...] = ()
     """Parameters of ours that the server refused: the next wave comes without them."""
     run: Run | None = None
@@ -81,12 +81,12 @@ class BatchReport:
 
     @property
     def progress(self) -> bool:
-        """Whether another wave would be another one. New replies alone do not tell: a call that was killed may have read them."""
+        """True if another wave would differ. New replies alone do not tell: a call that was killed may have read them."""
         return bool(self.answered or self.given_up or self.dropped)
 
     @property
     def text(self) -> str:
-        """For people: a line or more."""
+        """The report for people, a line or more."""
         lines = []
         if self.files:
             turns = ", ".join(f"{count} of {name}" for name, count in sorted(self.turns.items()))
@@ -115,7 +115,7 @@ def run_batch(
 ) -> BatchReport:
     """One action on the batches of a run, which lie in `folder`. Any of them may be killed and called again.
 
-    export: writes what is missing as the next wave, or ends the run where nothing is. import: reads what came back into the
+    export: writes what is missing as the next wave, or ends the run where nothing is. import: reads the files of replies into the
     store of paid replies. submit: drives a server's batches, wave after wave, until the run has ended or a wave brings nothing.
 
     Raises InputError; ModelStopped where the server answers nothing.
@@ -160,7 +160,7 @@ class _PendingAnswer(StepAnswer):
     """An answer that waits for replies, if it has lines."""
 
     lines: tuple[tuple[PendingRequest, bytes], ...] = ()
-    """Its requests without a reply."""
+    """Requests of the step that have no reply."""
 
 
 def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits) -> BatchReport:
@@ -172,7 +172,8 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
         replies = _store(run.model, codec, run.id)
         for remark in replies.remarks:
             watch.note(remark)
-        writer = batches.writer(_next(batches), limits)
+        number = _next(batches)
+        writer = WaveWriter(batches.path / f"wave-{number}", number, limits)
         try:
             state = RunState.of(run)
             watch.begun(run.manifest.settings["dataset"])
@@ -239,11 +240,11 @@ def _ask(run: OpenRun, state: RunState, model: BatchModel, codec: BatchCodec, wr
 
 
 @dataclass
-class _Reader:
-    """Reads files of what came back into the store of paid replies."""
+class _ReplyReader:
+    """Reads files of replies into the store of paid replies."""
 
     keys: frozenset[str]
-    """Of all requests that were ever written."""
+    """Keys of all requests that were ever written."""
     replies: ReplyStore
     budget: Budget
     codec: BatchCodec
@@ -258,7 +259,7 @@ class _Reader:
     failed: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Keys without one -> the last failure's name, what was said."""
     lasting: set[str] = field(default_factory=set)
-    """Those of `failed` that would be refused again."""
+    """Keys among `failed` that would be refused again."""
     odd: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -319,7 +320,7 @@ class _Reader:
 
 
 def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> BatchReport:
-    """Reads every file that came back, those of earlier waves too: what is known already is counted, and left as it is."""
+    """Reads every file of replies, those of earlier waves too: replies that are known already are counted, and left as they are."""
     waves, codec = batches.waves(), _codec(model, batches)
     if not waves:
         raise InputError("batch", "a folder with an exported wave", str(batches.path))
@@ -329,7 +330,7 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     replies = _store(model, codec, begun.made.run if begun and begun.made else "")
     try:
         with model.spending(out) as budget:
-            reader = _Reader(keys, replies, budget, codec, codec.ever_sent)
+            reader = _ReplyReader(keys, replies, budget, codec, codec.ever_sent)
             for path in batches.results(waves):
                 reader.read(path)
         left = [key for key in last.request_keys() if key not in reader.answered and replies.get(key) is None]
@@ -391,9 +392,8 @@ def _submit(
 
 
 def _drive(wave: Wave, api: BatchApi, watch: Watch) -> None:
-    """Sends all files of a wave, waits for their batches, and fetches what came of them. What it is about to do, and what it has
-    done, is noted before and after each call."""
-    noted = Submitted(wave)
+    """Sends all files of a wave, waits for their batches, and fetches their outcome. Each call is noted before and after it."""
+    noted = SubmissionRecord(wave)
     for shard in wave.file.shards:
         path = wave.check(shard)
         if noted.of(shard, "name") is None:
@@ -418,7 +418,7 @@ def _drive(wave: Wave, api: BatchApi, watch: Watch) -> None:
             watch.note(f"{shard.file}: {state.status}{': ' * bool(state.why)}{state.why}")
 
 
-class Submitted:
+class SubmissionRecord:
     """`submitted.json`: what has been sent of a wave, file by file. Holds no secret."""
 
     def __init__(self, wave: Wave) -> None:

@@ -1,4 +1,4 @@
-"""What a run is asked to do: one field an option of `eval`."""
+"""The configuration of a run: one field for each option of `eval`."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class EvalConfig:
     split: str = "cross_task"
     """train, cross_task, cross_website, cross_domain, their names on the hub, or `all` for the three test splits."""
     limit: int | None = None
-    """Only the first so many tasks."""
+    """Number of tasks to take, from the first; None for all."""
     tasks: Path | Collection[str] | None = None
-    """Only these: ids, or a file with one `annotation_id` a line."""
+    """Tasks to take: ids, or a file with one `annotation_id` a line; None for all."""
 
     grounding: str = "choice"
     """choice, annotation, attributes, pixel, mindact or oracle; FILE.py:NAME or an entry point's name for others."""
@@ -60,7 +60,7 @@ class EvalConfig:
     ranker: str | None = None
     """bundled, bm25, a checkpoint's folder or hub id; None: the bundled one, where the installation has it."""
     dtype: str = "auto"
-    """Of a checkpoint's numbers."""
+    """Number format of a checkpoint."""
     backend: str = "auto"
     """A checkpoint's forward pass."""
     scores: Path | None = None
@@ -94,15 +94,15 @@ class EvalConfig:
     base_url: str | None = None
     temperature: float = 0.0
     max_tokens: int = 4096
-    """Of a reply."""
+    """Most tokens of a reply."""
     image_detail: ImageDetail = "high"
-    """How closely a server is to look at a picture."""
+    """Detail at which a server looks at a picture."""
     image_format: str = str(JPEG_95)
-    """What pictures are sent as: png, jpeg:Q or webp:Q."""
+    """Format of the pictures sent: png, jpeg:Q or webp:Q."""
     timeout: float = 120.0
     """Seconds of a call."""
     max_retries: int | None = None
-    """Of a failed call; None: as many as `max_wait` has room for."""
+    """Most repetitions of a failed call; None: as many as `max_wait` has room for."""
     max_wait: float = 600.0
     """Seconds that a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
@@ -112,9 +112,9 @@ class EvalConfig:
     tpm: float | None = None
     """Most tokens a minute."""
     model_args: Mapping[str, Any] = field(default_factory=dict)
-    """More parameters of a request, by the name that the server gives them; of `hf/`, how the model runs."""
+    """Further parameters of a request, by the server's names for them; for `hf/`, settings of the local model."""
     typed: frozenset[str] = frozenset()
-    """Of `REFUSABLE`, those that were given: a server that refuses one of them fails the call, others are left out."""
+    """Names among `REFUSABLE` that were given: a server that refuses one of them fails the call; others are left out."""
     cache: Path | Literal["off"] | None = None
     """Folder in which paid replies are kept for other runs too; `off`: none, so that they are kept for this run alone. None: the
     user's own at temperature 0, none for a server that `base_url` names."""
@@ -128,15 +128,15 @@ class EvalConfig:
     protocol: str = "seeact"
     """Scoring rules."""
     seed: int = 0
-    """Of the bootstrap, the model and other orders."""
+    """Seed of the bootstrap, the model and other orders."""
     concurrency: int = 4
     """Calls in flight, and steps under way."""
     max_cost: float | None = None
     """USD that the run's calls never exceed; needs a price, or a model that reports what each call costs."""
     step: str | Collection[str] | None = None
-    """Only these steps of the run are asked, answered before or not: ids, separated by commas, or @FILE with one a line."""
+    """Steps to ask, answered before or not: ids, separated by commas, or @FILE with one a line; None: those without an answer."""
     retry_failed: bool = False
-    """Only the steps that failed to run before are asked."""
+    """Asks only the steps that failed to run before."""
     predict_only: bool = False
     """Nothing is scored; `score` does so later."""
     tags: Collection[str] = ()
@@ -146,7 +146,7 @@ class EvalConfig:
     exclude_flagged: Path | None = None
     """Findings of `lint-data`: the figures are given without these rows too."""
     repeats: int = 0
-    """So many more runs with groups and choices in a random order; `shuffle_groups` is an older name."""
+    """Number of further runs with groups and choices in a random order; `shuffle_groups` is an older name."""
     out: Path | None = None
     """The run directory; None: one below `runs/` in the working folder."""
     command: str | None = None
@@ -182,7 +182,7 @@ class EvalConfig:
         object.__setattr__(self, "cache", cache if cache in (None, "off") else Path(cache))
 
     def changed(self, **options: Any) -> EvalConfig:
-        """With other values of some fields, or of a grounding's own options. Raises InputError; TypeError for an unknown name."""
+        """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
         if "shuffle_groups" in options:
             options["repeats"] = options.pop("shuffle_groups")
         # one from outside the package has options that are known only now
@@ -227,7 +227,7 @@ class EvalConfig:
 
     @property
     def task_ids(self) -> tuple[str, ...] | None:
-        """Those of `tasks`, each once, in ascending order; None for all."""
+        """The ids in `tasks`, each once, in ascending order; None for all."""
         return self.tasks  # type: ignore[return-value]
 
 
@@ -250,7 +250,7 @@ def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
 
 
 def _own_value(name: str, given: Any) -> Any:
-    """What a text means, as the command reads it. Raises InputError."""
+    """Reads a text as the command does. Raises InputError."""
     read = own_options()[name][0].read if isinstance(given, str) and name in own_options() else str
     try:
         return given if read in (str, bool) else read(given)

@@ -1,9 +1,9 @@
-"""What a run would cost, before anything is sent.
+"""Estimates the calls, tokens and cost of a run; sends nothing.
 
-The run is gone through as `evaluate` does it, up to the calls: the split streams, pages are read, questions are put. A call that the
+The estimate follows `evaluate` up to the calls: the split streams, pages are read, questions are put. A call that the
 run's folder or the kept replies answer is answered by them, so that what follows from it is real. Any other is counted, and a
 stand-in takes the place of its reply: it has the assumed length wherever a later prompt holds it, and names an element wherever a
-group's last reply is read. So all final rounds that there can be are met; how many are expected follows from `Assumed.picks`.
+group's last reply is read. So all final rounds that there can be are met; how many are expected follows from `Assumptions.picks`.
 Where the further question depends on what a reply says (attributes), the stand-in is the ideal reply.
 """
 
@@ -46,20 +46,20 @@ from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.model_settings import ModelSettings
 from seeact_offline.runs.open import OpenRun, open_run
-from seeact_offline.runs.plan import Amount, Assumed, Plan
+from seeact_offline.runs.plan import Amount, Assumptions, Estimate
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words
 
 STAND_IN = "\0the reply that nobody knows yet\0"
-"""In place of a reply. No page holds NUL characters."""
+"""Stands for an unknown reply. No page holds NUL characters."""
 ENOUGH_STEPS = 5
 """Steps with replies, from which on lengths are measured in them."""
 O200K_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-"""Under whose digest tiktoken keeps the file that it has fetched."""
+"""Address whose digest names the file that tiktoken has fetched."""
 TOKENS_A_WORD, TOKENS_A_WORD_OF_MARKUP = 1.0, 0.955
-"""In o200k_base, as measured on 402 prompts (docs/cost.md)."""
+"""Tokens in o200k_base, as measured on 402 prompts (docs/cost.md)."""
 
 
 @names_options
@@ -67,11 +67,12 @@ def dry_run(
     config: EvalConfig | None = None,
     *,
     watch: Watch | None = None,
-    assumed: Assumed | None = None,
+    assumed: Assumptions | None = None,
     tokenizer: Tokenizer | None = None,
     **options: Any,
-) -> Plan:
-    """What `evaluate` would take with the same configuration. Ranks if need be, and keeps the scores as it does; sends nothing.
+) -> Estimate:
+    """Estimates calls, tokens, cost and statistical power of `evaluate` with the same configuration. Ranks if need be, and keeps
+    the scores as `evaluate` does; sends nothing.
 
     `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as `Assumed` has it. `tokenizer`: None: the
     one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
@@ -81,7 +82,7 @@ def dry_run(
     form = run.grounding.form
     tokenizer = tokenizer or local_tokenizer(has_markup=not form.image)
     known = _known(run)
-    assumed = assumed or _measured(known.values(), tokenizer) or Assumed().for_turns(form.turns)
+    assumed = assumed or _measured(known.values(), tokenizer) or Assumptions().for_turns(form.turns)
     asked = run.to_ask(known)
     repeats = [run.repeat(number) for number in range(1, len(run.repeats) + 1)]
     passes = [(run, asked), *((again, again.to_ask(_known(again))) for again in repeats)]
@@ -90,12 +91,12 @@ def dry_run(
         remarks.insert(0, f"How {run.model.name} counts pictures is not known: they are counted as GPT-4o does.")
     scores = run.scores()
     with _kept_replies(run.model) as (kept, kept_remarks), rare_collections():
-        counting = _Counting(run.model, kept, lru_cache(1024)(tokenizer.count), assumed)
+        counting = _CountingModel(run.model, kept, lru_cache(1024)(tokenizer.count), assumed)
         for one, left in passes:
             if left:
                 _count(one, left, scores, counting, watch)
     tasks = Counter(key.annotation_id for key in run.split.keys)
-    return Plan(
+    return Estimate(
         model=str(run.manifest.settings["model"]),
         n_tasks=len(tasks),
         n_steps=len(run.split.keys),
@@ -115,7 +116,7 @@ def dry_run(
     )
 
 
-def detectable(steps_of_tasks: Sequence[int], assumed: Assumed) -> float | None:
+def detectable(steps_of_tasks: Sequence[int], assumed: Assumptions) -> float | None:
     """The smallest difference in Step SR that two runs over tasks of so many steps show; None for fewer than six tasks.
 
     At a step the two differ by 1, 0 or -1, with a variance of `disagreement` where there is no difference on average. The mean of
@@ -151,7 +152,7 @@ def _known(run: OpenRun) -> dict[StepKey, Prediction]:
     return run.known()
 
 
-def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assumed | None:
+def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assumptions | None:
     """Lengths and picks of the run so far; None for too few."""
     ran = [p for p in predictions if p.ran and any(group.replies for group in p.groups)]
     if len(ran) < ENOUGH_STEPS:
@@ -162,7 +163,7 @@ def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assu
     paid = [p for p in ran if p.usage.completion_tokens and not p.usage.unreported]
     hidden = sum(p.usage.completion_tokens - sum(map(tokenizer.count, _texts(p))) for p in paid)
     first = [group for group in groups if not group.is_final_round]
-    return Assumed(
+    return Assumptions(
         replies=tuple(sum(tokens) / len(tokens) for tokens in by_turn),
         thought=max(0.0, hidden / max(1, sum(p.usage.calls for p in paid))),
         picks=sum(group.element_id is not None for group in first) / len(first),
@@ -205,21 +206,21 @@ def _kept_replies(model: ModelSettings) -> Iterator[tuple[ReplyCache | None, lis
 
 
 @dataclass
-class _Counting:
+class _CountingModel:
     """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
 
     model: ModelSettings
     kept: ReplyCache | None
     count: Callable[[str], int]
     """The tokens of a text."""
-    assumed: Assumed
+    assumed: Assumptions
     least: Amount = field(default_factory=Amount)
     expected: Amount = field(default_factory=Amount)
     most: Amount = field(default_factory=Amount)
     n_kept: int = 0
     not_askable: set[StepKey] = field(default_factory=set)
     _calls: list[tuple[int, Amount]] = field(default_factory=list)
-    """Of the step that is being asked: group and amount."""
+    """Group and amount of each call of the step that is being asked."""
     _asked: set[str] = field(default_factory=set)
     """Keys of its requests that were counted."""
 
@@ -278,7 +279,7 @@ class _Counting:
         self._asked.clear()
         n_kept = self.n_kept
         is_grouped = hasattr(grounding, "merge_rule")
-        asked = _Picking(cast("GroupStrategy", grounding)) if is_grouped else grounding
+        asked = _PickingStrategy(cast("GroupStrategy", grounding)) if is_grouped else grounding
         ready = partial(prepare, step, scores, top_k, grounding.form.image)
         prediction = await predict(step, ready, asked, self)
         if not self._calls and self.n_kept == n_kept:
@@ -295,7 +296,7 @@ class _Counting:
 
 
 def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
-    """Whether a further question is certain, and how likely it is, if each reply not known leads to an element with this chance."""
+    """Says whether a further question is certain, and how likely it is, if each unknown reply leads to an element with this chance."""
     first = [group for group in prediction.groups if not group.is_final_round]
     unknown = sum(STAND_IN in text for group in first for text in group.replies[-1:])
     needed = 2 - sum(
@@ -306,7 +307,7 @@ def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
     return certain, 1.0 if certain or picks == 1.0 else 1.0 - below
 
 
-class _Picking:
+class _PickingStrategy:
     """A strategy whose groups name their first element wherever a stand-in is read."""
 
     needs_ranking = True
@@ -335,7 +336,9 @@ class _Picking:
         return await ground_by_groups(cast("GroupStrategy", self), prepared, model)
 
 
-def _count(run: OpenRun, left: Collection[StepKey], scores: Scores | None, counting: _Counting, watch: Watch) -> None:
+def _count(
+    run: OpenRun, left: Collection[StepKey], scores: Scores | None, counting: _CountingModel, watch: Watch
+) -> None:
     """Adds up one pass over the split."""
 
     async def ask(step: Step) -> None:

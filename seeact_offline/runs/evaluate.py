@@ -118,10 +118,10 @@ async def _engine(
     if run.asking.workers is None or not state.to_ask:
         yield lambda step: ask(step, scores, model)
         return
-    from seeact_offline.engines.ray_asking import Asking, open_asking
+    from seeact_offline.engines.ray_asking import AskTask, open_worker_pool
 
-    async with open_asking(
-        Asking(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers
+    async with open_worker_pool(
+        AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers
     ) as workers:
         watch.note(f"Ray: {workers.askers}")
 

@@ -46,7 +46,7 @@ from seeact_offline.scoring.step_scores import StepRow
 FLAGGED = "flagged.jsonl"
 LOCK = ".lock"
 REPEAT = "shuffled-"
-"""How the folders of a run's repeats begin."""
+"""Beginning of the names of repeats' folders."""
 SELECTION = frozenset({"limit", "tasks"})
 """Parts of an identity of earlier versions that only say which steps are asked."""
 SCHEMA = 1
@@ -76,15 +76,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: dict[str, Any]
     settings: dict[str, Any]
-    """As results name the run."""
+    """The run, as results name it."""
     made: Made | None = None
     replies: dict[str, Any] | None = None
-    """Where the replies come from, as `charging.replies_of` counts them."""
+    """Where the replies come from, as `model_settings.replies_of` counts them."""
 
     def changed(
         self, *, identity: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
     ) -> Manifest:
-        """With these entries in the identity, and these among the settings."""
+        """Adds these entries to the identity and to the settings."""
         return msgspec.structs.replace(
             self, identity={**self.identity, **(identity or {})}, settings={**self.settings, **(settings or {})}
         )
@@ -176,7 +176,7 @@ class RunFolder:
         return None if is_same else f"{PACKAGES[0]} {began} began the run in {self.path}, and {now} resumes it"
 
     def content(self) -> dict[str, Any]:
-        """All of `manifest.json`, with what later versions may have added. Raises InputError."""
+        """Everything in `manifest.json`, including additions of later versions. Raises InputError."""
         with worded(f"{self.manifest}, which is no manifest of ours"):
             content = read_json(read_regular(self.manifest))
             schema = typed(content, _AnyManifest).schema
@@ -310,7 +310,7 @@ class RunFolder:
 
 
 def read_manifest(run: Path) -> Manifest:
-    """The manifest of a run. Raises InputError when there is none."""
+    """Reads the manifest of a run. Raises InputError when there is none."""
     folder = RunFolder(run)
     if not folder.manifest.is_file():
         raise InputError("out", "a folder of a finished run with a manifest.json", str(run))

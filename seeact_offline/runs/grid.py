@@ -39,7 +39,7 @@ class Cell:
     """One run of a grid."""
 
     folder: str
-    """Its name inside the grid's folder."""
+    """Name of its folder inside the grid's."""
     model: str
     grounding: str
     split: str
@@ -47,12 +47,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What a grid leaves."""
+    """The outcome of a grid."""
 
     path: Path
     cells: tuple[Cell, ...]
     runs: tuple[Run, ...]
-    """In the order of the cells; fewer than these where a cost limit was reached."""
+    """Finished runs in the order of the cells; fewer than these where a cost limit was reached."""
 
     @property
     def n_left(self) -> int:
@@ -80,7 +80,7 @@ def evaluate_grid(
     """Runs every model with every grounding, split by split; `all` is the three test splits, each in a run of its own.
 
     `config`: what the cells have in common; an option that only some groundings have goes to these, and `max_cost` is for the
-    whole grid. `grid.json` lists the cells in order. A grid that was stopped goes on from its folder, and cells can be added
+    whole grid. `grid.json` lists the cells in order. A grid that was stopped resumes from its folder, and cells can be added
     to a finished one. Raises InputError, for an option or model that cannot be used before anything is asked.
     """
     watch = watch or Watch()
@@ -133,7 +133,7 @@ def _of_cell(config: EvalConfig, cell: Cell, model: Any, out: Path) -> EvalConfi
 
 
 def _write_index(path: Path, cells: Sequence[Cell]) -> None:
-    """With the cells that were there before."""
+    """Keeps the cells that were there before."""
     known = [asdict(cell) for cell in cells]
     folders = {cell.folder for cell in cells}
     earlier = [cell for cell in _earlier(path / INDEX) if cell.get("folder") not in folders]

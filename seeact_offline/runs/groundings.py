@@ -24,7 +24,7 @@ GROUPING: dict[str, Any] = {field.name: field.default for field in fields(EvalCo
 
 
 _NAMED = ("group_size", "merge")
-"""Those that a run's identity holds with its strategy; `top_k` stands there with the ranking."""
+"""Options that a run's identity holds with its strategy; `top_k` stands there with the ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class OpenedStrategy:
     """As results name it."""
     grounding: Grounding
     identity: dict[str, Any]
-    """For the manifest: all that its questions depend on; what was not asked for differently is left out."""
+    """Everything that its questions depend on, for the manifest; omits options at their defaults."""
     shown: dict[str, Any]
-    """The options beyond the usual ones, as results name them."""
+    """The options that differ from their defaults, as results name them."""
     reply_source: ReplySource | None = None
-    """Whose turn-1 texts it grounds, where those of a finished run are taken and no model is asked."""
+    """The finished run whose turn-1 texts it grounds; None where a model is asked."""
 
 
 def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrategy:
@@ -104,7 +104,8 @@ def _check(config: EvalConfig, strategy: Strategy) -> None:
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
-    """As given, else as the prompts want them, else as they usually are. Raises InputError for what the prompts do not fit."""
+    """The strategy's own options as given, else as the prompts want them, else their defaults. Raises InputError for a value that
+    the prompts do not fit."""
     fitting = only_with(config.prompts, strategy.name)
     own: dict[str, Any] = {}
     for option in strategy.options:

@@ -21,7 +21,7 @@ from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.prepare import target_of
-from seeact_offline.runs.rescoring import IMPORT_NOTES, Finished, report_of
+from seeact_offline.runs.rescoring import IMPORT_NOTES, FinishedRun, report_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.importers import IMPORTERS, check_exists, looks_like, read
@@ -38,8 +38,8 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
-    """What is imported. UGround has samples, a plan and perhaps answers; every other format one file or folder."""
+class ImportFiles:
+    """The files to import. UGround has samples, a plan and perhaps answers; every other format one file or folder."""
 
     run: Path | None = None
     samples: Path | None = None
@@ -52,7 +52,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedRun:
     """The run that predictions have become."""
 
     run: Run
@@ -61,7 +61,7 @@ class Imported:
 
 
 def import_run(
-    files: Files,
+    files: ImportFiles,
     *,
     out: Path,
     format: str | None = None,
@@ -72,7 +72,7 @@ def import_run(
     points: str | None = None,
     grounding: str | None = None,
     watch: Watch | None = None,
-) -> Imported:
+) -> ImportedRun:
     """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out, counted
     and told.
 
@@ -116,7 +116,7 @@ def import_run(
         watch.note(
             f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: {treated}"
         )
-    finished = Finished(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
+    finished = FinishedRun(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
     made = finished.score(finished.protocol(rules.name))
     folder = RunFolder(out)
     folder.claim(Manifest(identity=identity, settings=settings))
@@ -126,13 +126,13 @@ def import_run(
     most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
     for name in most:
         (watch or Watch()).note(f"{name} covers more than half of the steps: these figures are hardly of the model")
-    return Imported(Run(out), most)
+    return ImportedRun(Run(out), most)
 
 
 # --- what is imported ---
 
 
-def _importer(format: str | None, files: Files) -> Importer:
+def _importer(format: str | None, files: ImportFiles) -> Importer:
     if format is not None and format not in IMPORTERS:
         raise InputError("format", f"one of {', '.join(IMPORTERS)}", format)
     if format is not None:
@@ -147,7 +147,7 @@ def _importer(format: str | None, files: Files) -> Importer:
     return found
 
 
-def _sources(importer: Importer, files: Files) -> dict[str, Source]:
+def _sources(importer: Importer, files: ImportFiles) -> dict[str, Source]:
     given = files.given()
     for name in importer.needs:
         if name not in given:
@@ -160,7 +160,7 @@ def _sources(importer: Importer, files: Files) -> dict[str, Source]:
 
 
 def _options(importer: Importer, **given: str | None) -> dict[str, str]:
-    """Those that are given. Raises InputError for one that the format does not have."""
+    """The options that are given. Raises InputError for one that the format does not have."""
     options = {name: value for name, value in given.items() if value is not None}
     for name, value in options.items():
         if name not in importer.options:
@@ -185,7 +185,7 @@ def _opened(importer: Importer, dataset: Any, split: str | None) -> Split:
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _JoinedSteps:
     """Predictions with what is right, in order."""
 
     predictions: Sequence[Prediction]
@@ -199,18 +199,18 @@ class _Joined:
     fingerprint: str = ""
 
 
-def _from_files(found: ImportedAnswers) -> _Joined:
+def _from_files(found: ImportedAnswers) -> _JoinedSteps:
     truths = found.truths or ()
     predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in truths]
-    return _Joined(predictions, truths, (), split=str(found.settings.get("split", "")))
+    return _JoinedSteps(predictions, truths, (), split=str(found.settings.get("split", "")))
 
 
-def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Joined:
+def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _JoinedSteps:
     """The steps of the data set in its order."""
     known = {str(key) for key in split.keys}
     unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
     pairs = [pair for pair in _answered(found, split) if not answered_only or pair[0].failure != NO_ANSWER]
-    return _Joined(
+    return _JoinedSteps(
         predictions=[prediction for prediction, _ in pairs],
         truths=[truth for _, truth in pairs],
         problems=unknown,
@@ -269,7 +269,7 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
     )
 
 
-def _doubted(joined: _Joined) -> list[Problem]:
+def _doubted(joined: _JoinedSteps) -> list[Problem]:
     """Points that look like shares of their pages, not pixels."""
     pairs = zip(joined.predictions, joined.truths, strict=True)
     places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
@@ -292,7 +292,7 @@ def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pr
 
 
 def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
-    """With what is odd in any format. `step`: where its page is known."""
+    """Adds notes on what is odd in any format. `step`: given where its page is known."""
     element, point = prediction.element_id, prediction.point
     is_unknown = step is not None and element not in {None, *(c.backend_node_id for c in step.candidates)}
     odd = {

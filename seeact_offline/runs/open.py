@@ -41,9 +41,9 @@ class AskOptions:
     workers: Workers | None = None
     """Ray's, with a model each; None: this process asks."""
     named: frozenset[StepKey] | None = None
-    """Only these steps are asked, answered before or not; None: those without an answer."""
+    """Steps to ask, answered before or not; None: those without an answer."""
     retry_failed: bool = False
-    """Only the steps that failed to run before are asked."""
+    """Asks only the steps that failed to run before."""
     anew: bool = False
     """Answers of an earlier run are not used: nobody knows whether the model has changed."""
 
@@ -68,7 +68,7 @@ class OpenRun:
     predict_only: bool = False
     """Nothing is scored; `score` does so later."""
     estimate_remark: str = ""
-    """What an estimate of this grounding's calls leaves open."""
+    """A sentence on what the grounding's number of calls depends on; empty for none."""
 
     def repeat(self, number: int) -> OpenRun:
         """The same steps in another order, in a folder of its own; `number` from 1."""

@@ -1,4 +1,4 @@
-"""What a run would take: calls, tokens, dollars, and the smallest difference that it could show. Computed in `dry_run`."""
+"""The estimate of a run: calls, tokens, dollars, and the smallest difference that it could show. Computed in `estimate`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Amount:
 
     calls: float = 0.0
     text_tokens: float = 0.0
-    """Of prompts."""
+    """Text tokens of prompts."""
     image_tokens: float = 0.0
-    """Of prompts."""
+    """Picture tokens of prompts."""
     completion_tokens: float = 0.0
 
     @property
@@ -53,8 +53,8 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """What nobody knows before the replies are there."""
+class Assumptions:
+    """Quantities that are unknown before the replies are there."""
 
     replies: tuple[float, ...] = (297.0, 158.0)
     """Tokens of a reply's text, turn by turn; further turns are as the last. As published: SeeAct's example step, means of GPT-4V's
@@ -70,8 +70,8 @@ class Assumed:
     measured_in: int = 0
     """Steps of this run that replies, thought and picks were measured in; 0: they are assumptions."""
 
-    def for_turns(self, turns: int) -> Assumed:
-        """With both turns in one message, one reply says it all."""
+    def for_turns(self, turns: int) -> Assumptions:
+        """Joins the replies to both turns where these are asked in one message."""
         return self if turns == 2 else replace(self, replies=(sum(self.replies),))
 
     def reply(self, turn: int) -> float:
@@ -80,8 +80,8 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run would take."""
+class Estimate:
+    """The estimated calls, tokens and cost of a run."""
 
     model: str
     n_tasks: int
@@ -95,22 +95,22 @@ class Plan:
     n_kept: int
     """Calls that kept replies answer; they cost nothing."""
     least: Amount
-    """Without a final round, but for those that kept replies make certain."""
+    """Amount without a final round, except those that kept replies make certain."""
     expected: Amount
     most: Amount
-    """With every final round there can be."""
+    """Amount with every final round that there can be."""
     quote: Quote | None
     """None: the price is not known."""
     tokenizer: str
     image_rule: str
-    assumed: Assumed
+    assumed: Assumptions
     detectable: float | None
     """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %; None for fewer than six tasks."""
     remarks: tuple[str, ...] = ()
     """Sentences."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs. Amounts have `cost_usd` besides, None where the price is not known."""
+        """The estimate as JSON. Amounts have `cost_usd` besides, None where the price is not known."""
         amounts = {"least": self.least, "expected": self.expected, "most": self.most}
         plain = {name: value for name, value in asdict(self).items() if name not in ("quote", *amounts)}
         figures = {
@@ -121,7 +121,7 @@ class Plan:
         return {"schema": 1, **plain, **figures, "price": price}
 
     def table(self) -> Table:
-        """For people."""
+        """The estimate as a table for people."""
         amounts = (self.least, self.expected, self.most)
         rows: list[list[object]] = [
             ["calls", *(f"{amount.calls:,.0f}" for amount in amounts)],

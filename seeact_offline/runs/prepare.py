@@ -57,7 +57,7 @@ def target_of(step: Step, read: Callable[[], Page]) -> Truth:
 
 
 def element_text(page: Page, node: str | None) -> str:
-    """What the page says of an element, in at most LONGEST characters; empty for none and for one that is not on it."""
+    """The page's text of an element, in at most LONGEST characters; empty for none and for one that is not on the page."""
     if node is None or node not in page.ids:
         return ""
     written = page.ranker_text(node).split("\ntarget: ", 1)[-1].replace(" id=0", "", 1)

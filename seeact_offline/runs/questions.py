@@ -1,4 +1,4 @@
-"""What a model would be sent for one step, exactly."""
+"""The exact questions of one step, as a model would be sent them."""
 
 from __future__ import annotations
 

@@ -38,35 +38,35 @@ IMPORT_NOTES = "import_notes"
 
 
 @dataclass(frozen=True)
-class Several:
+class ProtocolComparison:
     """The same predictions under several protocols."""
 
     delta: dict[str, Any]
-    """What `scoring.delta.delta` found: JSON."""
+    """The result of `scoring.delta.delta`, as JSON."""
     tables: Sequence[Table]
     """The same for people."""
     complete: bool
-    """Whether no step is missing, and none failed to run that could be asked again."""
+    """True if no step is missing, and none failed to run that could be asked again."""
     runs: Mapping[str, Run] = field(default_factory=dict)
     """Protocol -> where its scores and report are; empty where nothing was written."""
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRun:
     """Predictions with what was right, in data set order, and what results say of the run."""
 
     settings: Mapping[str, Any]
     predictions: Sequence[Prediction]
     truths: Sequence[Truth]
-    """Of the same steps."""
+    """The right answers of the same steps."""
     complete: bool
-    """Whether no step is missing."""
+    """True if no step is missing."""
     flagged: frozenset[StepKey] | None = None
     orders: Sequence[Sequence[Prediction]] = ()
     oracle: Mapping[StepKey, bool] | None = None
-    """Whether the oracle grounding gets each step's element right, where a run of it was named."""
+    """Step -> True where the oracle grounding gets its element right; None where no run of it was named."""
     causes: Mapping[AnswerId, HumanCause] | None = None
-    """What a person says that steps were lost to, where a file of it was named."""
+    """Causes of loss that a person gives; None where no file of them was named."""
 
     @cached_property
     def answers(self) -> Answers:
@@ -101,7 +101,7 @@ class Finished:
 
 
 def meanings() -> dict[str, str]:
-    """What each note of a run means, whether it was asked here or imported."""
+    """The meaning of each note of a run, asked here or imported."""
     return notes_of_imports() | notes_of_strategies()
 
 
@@ -122,7 +122,7 @@ def rescore(
 ) -> Run:
     """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
     of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
-    causes of loss that a person gives, which stand beside the computed ones and count in the waterfall.
+    causes of loss that a person gives, which are shown with the computed ones and count in the waterfall.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
@@ -144,17 +144,17 @@ def rescore_all(
     dataset: Any = None,
     out: Path | None = None,
     watch: Watch | None = None,
-) -> Several:
+) -> ProtocolComparison:
     """Two or more protocols, and what makes them differ. Scores and report of each go to a folder of its name in `out`, the
     differences to `delta.json` and `delta.md` there; nothing is written without it. The run's own files stay as they are.
 
     Raises InputError as `rescore` does.
     """
     with rare_collections():
-        return _several(open_finished(run, dataset, watch), protocols, out)
+        return _compare_protocols(open_finished(run, dataset, watch), protocols, out)
 
 
-def _several(finished: Finished, protocols: Sequence[str], out: Path | None) -> Several:
+def _compare_protocols(finished: FinishedRun, protocols: Sequence[str], out: Path | None) -> ProtocolComparison:
     rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
     found = delta(finished.predictions, finished.truths, rules)
     tables = delta_tables(found)
@@ -164,7 +164,7 @@ def _several(finished: Finished, protocols: Sequence[str], out: Path | None) -> 
         replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
         replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
     all_ran = IMPORT_NOTES in finished.settings or all(prediction.ran for prediction in finished.predictions)
-    return Several(found, tables, finished.complete and all_ran, runs)
+    return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
 
 
 def _write(folder: Path, made: ScoringOutput) -> Run:
@@ -176,7 +176,7 @@ def _write(folder: Path, made: ScoringOutput) -> Run:
 # --- opening ---
 
 
-def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) -> Finished:
+def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) -> FinishedRun:
     """A run's predictions with what was right. Raises InputError."""
     with _about_run():
         settings = read_manifest(run).settings
@@ -195,7 +195,7 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         )
     with _about_run():
         orders = directory.finished_repeats(reached)
-    return Finished(
+    return FinishedRun(
         settings=settings,
         predictions=[known[truth.key] for truth in reached],
         truths=reached,
@@ -205,7 +205,7 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
     )
 
 
-def _rights_of_oracle(run: Path, finished: Finished) -> dict[StepKey, bool]:
+def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
     """Raises InputError for another kind of run, and for one of other steps."""
     scored = read_scored(run)
     grounding = Run(run).results.get("grounding")
@@ -223,7 +223,7 @@ def _rights_of_oracle(run: Path, finished: Finished) -> dict[StepKey, bool]:
 
 
 def _truths(run: Path, settings: Mapping[str, Any], dataset: Any) -> list[Truth]:
-    """Those of the data set, in order. Raises InputError for data that are not the run's."""
+    """The right answers of the data set, in order. Raises InputError for data that are not the run's."""
     from seeact_offline.dataset import open_split
 
     split = open_split(dataset, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
@@ -233,7 +233,7 @@ def _truths(run: Path, settings: Mapping[str, Any], dataset: Any) -> list[Truth]
 
 
 def _says_complete(run: Path) -> bool:
-    """Whether the run was finished, as its results say: what it keeps of its steps is only of those it reached."""
+    """True if the run's results say that it was finished: its own targets are only those of the steps that it reached."""
     try:
         return bool(read_json(read_regular(run / "results.json"))["complete"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -242,7 +242,7 @@ def _says_complete(run: Path) -> bool:
 
 @contextmanager
 def _about_run() -> Iterator[None]:
-    """What is wrong with the run's folder is said of `run`."""
+    """Names `run` in errors about the run's folder."""
     try:
         yield
     except InputError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seeact_offline.runs.publishing import ExportFiles
 
 TOOK = ("attempts", "seconds", "request_id")
-"""Of a call; None of a reply that was kept."""
+"""Columns of a call; None for a reply that was kept."""
 Level = Literal["steps", "groups", "calls"]
 
 
@@ -35,7 +35,7 @@ class Run:
     """Steps that were not begun, where a cost limit stopped the run."""
 
     def __fspath__(self) -> str:
-        """Its directory: a run may stand wherever one is asked for."""
+        """Its folder: a run can be given wherever a path is asked for."""
         return str(self.path)
 
     @cached_property
@@ -122,7 +122,7 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a directory. Raises InputError where there is none, or it has no results yet."""
+    """Opens the run in a folder. Raises InputError where there is none, or it has no results yet."""
     run = Run(Path(path))
     read_manifest(run.path)
     if not (run.path / "results.json").is_file():

@@ -12,7 +12,7 @@ from seeact_offline.scoring.report import counted, first_tasks
 
 
 def extent(split: Split, dataset: object) -> str:
-    """How much of a data set is taken, in words: its steps, and its tasks, which is what a limit counts."""
+    """The extent of a split in words: its steps, and its tasks, which are what a limit counts."""
     n = len(split.tasks)
     return f"{counted(len(split.keys), 'step')} of {dataset} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
 

@@ -1,4 +1,4 @@
-"""The finished run behind `--replay-turn1`: whose texts they are, and that nobody is asked beside them."""
+"""The finished run behind `--replay-turn1`: its texts are grounded, and no model is asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_REQUESTS = ("model", "prompts", "no_image", "max_image_side")
 
 
 class ReplySource(msgspec.Struct, frozen=True):
-    """What a run's manifest says of the texts."""
+    """The origin of the texts, as a run's manifest has it."""
 
     model: str
     prompts: str

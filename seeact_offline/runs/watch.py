@@ -1,4 +1,4 @@
-"""What a run tells while it goes on. Whoever starts one may listen; nothing here prints."""
+"""Progress of a run, as its caller hears it; nothing here prints."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol
 from seeact_offline.records import Prediction, StepScore
 
 
-class Steps(Protocol):
+class StepListener(Protocol):
     """Hears of each step of one pass over a split."""
 
     def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:
         """`resumed`: an earlier run had done it."""
 
 
-class Ranked(Protocol):
+class RankListener(Protocol):
     """Hears of each step that is ranked."""
 
     def advance(self, figures: str, resumed: bool = False) -> None:
@@ -27,17 +27,17 @@ class Watch:
     """Hears nothing. Override what is of interest."""
 
     def begun(self, dataset: object) -> None:
-        """All is opened and checked, and the run directory is claimed."""
+        """Called when all is opened and checked, and the run's folder is claimed."""
 
     def note(self, text: str) -> None:
         """One remark, a sentence."""
 
-    def steps(self, total: int, label: str) -> AbstractContextManager[Steps]:
-        """A pass over `total` steps begins; what is returned is entered for as long as it takes."""
+    def steps(self, total: int, label: str) -> AbstractContextManager[StepListener]:
+        """A pass over `total` steps begins; the result is entered for as long as it takes."""
         return _silence()
 
-    def ranking(self, total: int, label: str) -> AbstractContextManager[Ranked]:
-        """As `steps`, where candidates are ranked."""
+    def ranking(self, total: int, label: str) -> AbstractContextManager[RankListener]:
+        """A pass that ranks `total` steps begins; the result is entered for as long as it takes."""
         return _silence()
 
 

@@ -1,8 +1,8 @@
-"""The folder of a run's batches: what was written for whoever carries them out, and what came back.
+"""The folder of a run's batches: files of requests for a server to carry out, and the files of replies that came back.
 
-Each wave has a folder `wave-N`: its requests in files of limited size (`requests-001.jsonl`, ...), `index.jsonl` (whose request
-is whose), and `wave.json`, written last: a wave without it was never finished, and is written anew. What came back may lie
-beside the requests or in the folder itself, as files of any other name that ends with `.jsonl`. `imported.json` closes a wave.
+Each wave has a folder `wave-N`: its requests in files of limited size (`requests-001.jsonl`, ...), `index.jsonl` with the step of
+each request, and `wave.json`, written last: a wave without it was never finished, and is written anew. Replies may lie in the
+wave's folder or in the folder itself, as files of any other name that ends with `.jsonl`. `imported.json` closes a wave.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.formats import decoded
+from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.batch import PendingRequest
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
 from seeact_offline.records import InputError
+from seeact_offline.runs.folder import worded
 
 MAX_BYTES = 200_000_000
 MAX_REQUESTS = 50_000
-"""Of one file, as OpenAI takes it."""
+"""Limits of one file, as OpenAI takes it."""
 _WAVE = re.compile(r"wave-([1-9]\d{0,5})")
 _OURS = re.compile(r"requests-\d+\.jsonl|index\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
 class ShardLimits:
-    """How large a file of requests may be. A request that is larger by itself has a file by itself."""
+    """The most that a file of requests may hold. A larger request has a file of its own."""
 
     bytes: int = MAX_BYTES
     requests: int = MAX_REQUESTS
@@ -64,12 +66,12 @@ class WaveFile(msgspec.Struct, frozen=True):
 
 
 class Closing(msgspec.Struct, frozen=True):
-    """`imported.json`: what was made of a wave."""
+    """`imported.json`: the outcome of a wave."""
 
     failed: dict[str, tuple[str, str]]
     """Requests that are not asked again: key -> the failure's name, what the server said."""
     refusals: list[dict[str, Any]]
-    """As `BatchCodec.refusals`, of this wave and those before."""
+    """`BatchCodec.refusals` of this wave and those before."""
     counts: dict[str, int]
     schema: int = 1
 
@@ -87,7 +89,7 @@ class Wave:
 
     @property
     def submitted(self) -> Path:
-        """What has been sent of it."""
+        """The record of what has been sent."""
         return self.path / "submitted.json"
 
     @property
@@ -99,10 +101,12 @@ class Wave:
         return self.closing.exists()
 
     def request_keys(self) -> Iterator[str]:
-        """Of its requests. Raises InputError."""
-        for number, line in enumerate(_lines(self.path / "index.jsonl"), 1):
-            with _worded(f"line {number} of {self.path / 'index.jsonl'}"):
-                yield decoded(line, _IndexLine).id
+        """The keys of its requests. Raises InputError."""
+        index = self.path / "index.jsonl"
+        with worded(str(index), "batch"), index.open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                with worded(f"line {number} of {index}", "batch"):
+                    yield decoded(line, _IndexLine).id
 
     def check(self, shard: Shard) -> Path:
         """The file as it was written. Raises InputError for one that is not."""
@@ -117,13 +121,13 @@ class Wave:
 
 
 class _IndexLine(msgspec.Struct):
-    """Whose request it is."""
+    """The part of a line of `index.jsonl` that is read."""
 
     id: str
 
 
 class BatchFolder:
-    """All waves of a run."""
+    """The folder of all waves of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -145,12 +149,12 @@ class BatchFolder:
             lock.release()
 
     def waves(self) -> list[Wave]:
-        """Those that were finished, oldest first. Raises InputError."""
+        """The waves that were finished, oldest first. Raises InputError."""
         found = []
         for path in self.path.glob("wave-*"):
             if _WAVE.fullmatch(path.name) and (path / "wave.json").is_file():
-                with _worded(str(path / "wave.json")):
-                    found.append(Wave(path, decoded(_text(path / "wave.json"), WaveFile)))
+                with worded(str(path / "wave.json"), "batch"):
+                    found.append(Wave(path, decoded(read_regular(path / "wave.json"), WaveFile)))
         return sorted(found, key=lambda wave: wave.number)
 
     def closings(self) -> list[Closing]:
@@ -158,18 +162,15 @@ class BatchFolder:
         found = []
         for wave in self.waves():
             if wave.is_closed:
-                with _worded(str(wave.closing)):
-                    found.append(decoded(_text(wave.closing), Closing))
+                with worded(str(wave.closing), "batch"):
+                    found.append(decoded(read_regular(wave.closing), Closing))
         return found
 
     def results(self, waves: list[Wave]) -> list[Path]:
-        """Files of what came back."""
+        """The files of replies."""
         folders = [self.path, *(wave.path for wave in waves)]
         found = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
         return [path for path in found if path.is_file() and not _OURS.fullmatch(path.name)]
-
-    def writer(self, number: int, limits: ShardLimits) -> WaveWriter:
-        return WaveWriter(self.path / f"wave-{number}", number, limits)
 
 
 @dataclass
@@ -202,7 +203,7 @@ class WaveWriter:
             self._index = (self.path / "index.jsonl").open("wb")
         if self._file is None or self._requests >= self.limits.requests or self._bytes + len(line) > self.limits.bytes:
             self._end_shard()
-            self._file, self._sum = (self.path / self._name(len(self._shards) + 1)).open("wb"), hashlib.sha256()
+            self._file, self._sum = (self.path / self._name).open("wb"), hashlib.sha256()
         self._file.write(line)
         self._sum.update(line)
         self._bytes += len(line)
@@ -228,12 +229,12 @@ class WaveWriter:
         if self._index is not None:
             self._index.close()
 
-    @staticmethod
-    def _name(number: int) -> str:
-        return f"requests-{number:03d}.jsonl"
+    @property
+    def _name(self) -> str:
+        return f"requests-{len(self._shards) + 1:03d}.jsonl"
 
     def _clear(self) -> None:
-        """Of a wave of this number that was not finished, or never carried out."""
+        """Removes a wave of this number that was not finished, or never carried out."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / "wave.json").unlink(missing_ok=True)
         for path in self.path.iterdir():
@@ -244,13 +245,12 @@ class WaveWriter:
         if self._file is None:
             return
         self._file.close()
-        name = self._name(len(self._shards) + 1)
-        self._shards.append(Shard(name, self._sum.hexdigest(), self._bytes, self._requests))
+        self._shards.append(Shard(self._name, self._sum.hexdigest(), self._bytes, self._requests))
         self._file, self._bytes, self._requests = None, 0, 0
 
 
 def result_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """The lines of a file of what came back, numbered from 1; None for one that is longer than any reply may be."""
+    """The lines of a file of replies, numbered from 1; None for one that is longer than any reply may be."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_REPLY_BYTES + 1):
@@ -263,25 +263,5 @@ def result_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
             yield number, None
 
 
-def _lines(path: Path) -> Iterator[str]:
-    with _worded(str(path)), path.open(encoding="utf-8", errors="replace") as file:
-        yield from file
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
 def _written(value: msgspec.Struct) -> str:
     return json.dumps(redact_values(msgspec.to_builtins(value)), indent=2) + "\n"
-
-
-@contextmanager
-def _worded(where: str) -> Iterator[None]:
-    """What cannot be read inside becomes an InputError that ends with `where`."""
-    try:
-        yield
-    except FormatError as error:
-        raise InputError("batch", error.expected, f"{error.got} in {where}") from None
-    except OSError as error:
-        raise InputError("batch", "a file that can be read", f"{where}: {error.strerror}") from None

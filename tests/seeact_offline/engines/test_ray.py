@@ -11,7 +11,7 @@ import pytest
 
 from ranker import LexicalRanker
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.engines.ray import Crew, RayEngine, Room, Workers, crew_for, open_engine
+from seeact_offline.engines.ray import ClusterSize, RankWorkers, RayEngine, Workers, open_engine, rank_workers
 from seeact_offline.ranking import Origin, write_scores
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
 from seeact_offline.records import InputError
@@ -106,18 +106,18 @@ def test_a_ranker_that_cannot_be_opened_on_a_worker_is_one_sentence(connected: R
 @pytest.mark.parametrize(
     ("workers", "room", "ranker", "crew"),
     [
-        (Workers(), Room(3, 0, 1), "DIR", Crew(1, 1, 0)),
-        (Workers(), Room(16, 1, 1), "DIR", Crew(1, 14, 1)),
-        (Workers(), Room(16, 1, 1), "bm25", Crew(1, 14, 0)),
-        (Workers(), Room(64, 0, 4), "DIR", Crew(4, 59, 0)),
-        (Workers(gpus_each=0.5), Room(64, 8, 2), "DIR", Crew(16, 47, 0.5)),
-        (Workers(score=2, describe=3), Room(64, 8, 2), "DIR", Crew(2, 3, 1)),
+        (Workers(), ClusterSize(3, 0, 1), "DIR", RankWorkers(1, 1, 0)),
+        (Workers(), ClusterSize(16, 1, 1), "DIR", RankWorkers(1, 14, 1)),
+        (Workers(), ClusterSize(16, 1, 1), "bm25", RankWorkers(1, 14, 0)),
+        (Workers(), ClusterSize(64, 0, 4), "DIR", RankWorkers(4, 59, 0)),
+        (Workers(gpus_each=0.5), ClusterSize(64, 8, 2), "DIR", RankWorkers(16, 47, 0.5)),
+        (Workers(score=2, describe=3), ClusterSize(64, 8, 2), "DIR", RankWorkers(2, 3, 1)),
     ],
 )
 def test_who_is_not_asked_for_is_as_many_as_there_is_room_for(
-    workers: Workers, room: Room, ranker: str, crew: Crew
+    workers: Workers, room: ClusterSize, ranker: str, crew: RankWorkers
 ) -> None:
-    assert crew_for(workers, room, ranker) == crew
+    assert rank_workers(workers, room, ranker) == crew
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_who_is_not_asked_for_is_as_many_as_there_is_room_for(
 )
 def test_more_workers_than_there_is_room_for_are_refused(workers: Workers, named: str) -> None:
     with pytest.raises(InputError, match=f"^{named}: expected workers that fit "):
-        crew_for(workers, Room(8, 2, 1), "bm25")
+        rank_workers(workers, ClusterSize(8, 2, 1), "bm25")

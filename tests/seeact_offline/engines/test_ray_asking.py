@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.engines.ray import Room, Workers, connected
-from seeact_offline.engines.ray_asking import Askers, Asking, RayAsking, askers_for
+from seeact_offline.engines.ray import ClusterSize, Workers, connected
+from seeact_offline.engines.ray_asking import AskTask, AskWorkers, RayWorkerPool, ask_workers
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import ModelOptions
 from seeact_offline.records import InputError, ModelStopped, Prediction
@@ -28,7 +28,7 @@ from tests.seeact_offline.engines.mortal_model import MortalModel, StoppedModel
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 
-ONE_WORKER = Askers((2,), gpus_each=0)
+ONE_WORKER = AskWorkers((2,), gpus_each=0)
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +48,17 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     return open_split(str(folder), "cross_task")
 
 
-def asking(model: object, options: ModelOptions | None = None) -> Asking:
+def asking(model: object, options: ModelOptions | None = None) -> AskTask:
     grounding = open_strategy(EvalConfig(grounding="pixel")).grounding
-    return Asking(model, options or ModelOptions(), partial(ask_step, grounding=grounding, top_k=50))
+    return AskTask(model, options or ModelOptions(), partial(ask_step, grounding=grounding, top_k=50))
 
 
-def ask_all(given: Asking, split: Split, attempts: int = 3, askers: Askers = ONE_WORKER) -> list[Prediction]:
+def ask_all(given: AskTask, split: Split, attempts: int = 3, askers: AskWorkers = ONE_WORKER) -> list[Prediction]:
     """Two steps at once."""
     found: list[Prediction] = []
 
     async def ask() -> None:
-        workers = RayAsking(replace(given, options=replace(given.options, concurrency=2)), askers, attempts)
+        workers = RayWorkerPool(replace(given, options=replace(given.options, concurrency=2)), askers, attempts)
         try:
             await ask_each(split.steps(), lambda step: workers.ask(step, None), lambda a: found.append(a.prediction), 2)
         finally:
@@ -103,7 +103,7 @@ def test_a_worker_with_another_server_than_the_command_is_refused(
 def test_a_worker_that_there_is_no_room_for_is_not_waited_for(split: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seeact_offline.engines.ray_asking.START_S", 1.0)
     with pytest.raises(InputError, match=r"^engine: expected a worker that starts within 1 s, got none"):
-        ask_all(asking("builtin/lexical"), split, askers=Askers((2,), gpus_each=1000))
+        ask_all(asking("builtin/lexical"), split, askers=AskWorkers((2,), gpus_each=1000))
 
 
 @needs_ray
@@ -137,19 +137,19 @@ def test_every_strategy_can_be_sent(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("workers", "room", "is_loaded", "concurrency", "askers"),
     [
-        (Workers(), Room(4, 0, 1), False, 64, Askers((16, 16, 16, 16), 0)),
-        (Workers(), Room(16, 2, 1), False, 5, Askers((1, 1, 1, 1, 1), 0)),
-        (Workers(), Room(16, 2, 1), True, 5, Askers((3, 2), 1)),
-        (Workers(), Room(16, 0, 2), True, 4, Askers((2, 2), 0)),
-        (Workers(score=3), Room(8, 0, 1), False, 2, Askers((1, 1), 0)),
-        (Workers(gpus_each=0.5), Room(16, 2, 1), True, 8, Askers((2, 2, 2, 2), 0.5)),
-        (Workers(gpus_each=4), Room(16, 8, 2), True, 8, Askers((4, 4), 4)),
+        (Workers(), ClusterSize(4, 0, 1), False, 64, AskWorkers((16, 16, 16, 16), 0)),
+        (Workers(), ClusterSize(16, 2, 1), False, 5, AskWorkers((1, 1, 1, 1, 1), 0)),
+        (Workers(), ClusterSize(16, 2, 1), True, 5, AskWorkers((3, 2), 1)),
+        (Workers(), ClusterSize(16, 0, 2), True, 4, AskWorkers((2, 2), 0)),
+        (Workers(score=3), ClusterSize(8, 0, 1), False, 2, AskWorkers((1, 1), 0)),
+        (Workers(gpus_each=0.5), ClusterSize(16, 2, 1), True, 8, AskWorkers((2, 2, 2, 2), 0.5)),
+        (Workers(gpus_each=4), ClusterSize(16, 8, 2), True, 8, AskWorkers((4, 4), 4)),
     ],
 )
 def test_every_worker_has_its_part_of_the_calls(
-    workers: Workers, room: Room, is_loaded: bool, concurrency: int, askers: Askers
+    workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int, askers: AskWorkers
 ) -> None:
-    assert askers_for(workers, room, is_loaded, concurrency) == askers
+    assert ask_workers(workers, room, is_loaded, concurrency) == askers
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_every_worker_has_its_part_of_the_calls(
 )
 def test_more_askers_than_there_is_room_for_are_refused(workers: Workers, named: str) -> None:
     with pytest.raises(InputError, match=f"^{named}: expected workers that fit "):
-        askers_for(workers, Room(8, 2, 1), False, 64)
+        ask_workers(workers, ClusterSize(8, 2, 1), False, 64)
 
 
 def test_a_worker_makes_its_part_of_the_calls_a_minute() -> None:

@@ -24,7 +24,7 @@ from seeact_offline.runs import estimate as module
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.estimate import STAND_IN, detectable, dry_run, local_tokenizer
 from seeact_offline.runs.groundings import without_ignored
-from seeact_offline.runs.plan import Amount, Assumed, Plan
+from seeact_offline.runs.plan import Amount, Assumptions, Estimate
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.chat_server import Answer, ChatServer
@@ -33,7 +33,7 @@ from tests.seeact_offline.cli.conftest import KEY, Sample, make_sample
 
 PLAN = "word " * 60
 PICK = "ELEMENT: {}\nACTION: CLICK\nVALUE: None"
-LENGTHS = Assumed(replies=(60.0, float(count_words(PICK.format("A")))))
+LENGTHS = Assumptions(replies=(60.0, float(count_words(PICK.format("A")))))
 PRICE = Price(2.5, 10.0)
 FORMS: dict[str, dict[str, Any]] = {
     "choice": {},
@@ -237,7 +237,7 @@ def test_lengths_are_measured_in_what_the_run_has_done(sample: Sample, tmp_path:
     with ChatServer(counting(saying("A"))) as server:
         so.evaluate(config(sample, server, tmp_path / "run"))
         plan = dry_run(config(sample, server, tmp_path / "run"))
-    assert plan.assumed == replace(Assumed(), replies=LENGTHS.replies, picks=1.0, measured_in=6)
+    assert plan.assumed == replace(Assumptions(), replies=LENGTHS.replies, picks=1.0, measured_in=6)
     assert "Measured in 6 steps of this run" in plan.report()
 
 
@@ -264,7 +264,7 @@ def test_a_folder_of_another_run_is_refused(sample: Sample, tmp_path: Path) -> N
 # --- alone -------------------------------------------------------------------------------------------------------
 
 
-def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Plan:
+def alone(sample: Sample, tmp_path: Path, **changes: Any) -> Estimate:
     """Of a server that nobody could ask."""
     given = {"model": "openai/gpt-4o", "base_url": "http://127.0.0.1:9/v1", **changes}
     usual = EvalConfig(
@@ -345,7 +345,7 @@ def test_the_stand_in_is_in_no_page(sample: Sample) -> None:
 
 def test_the_variance_of_a_tasks_difference_is_that_of_simulated_tasks() -> None:
     """Differences of -1, 0 and 1 at steps, of which some share the task's own."""
-    rng, assumed, steps = np.random.default_rng(0), Assumed(disagreement=0.3, correlation=0.2), 6
+    rng, assumed, steps = np.random.default_rng(0), Assumptions(disagreement=0.3, correlation=0.2), 6
     half = assumed.disagreement / 2
     means = []
     for _ in range(10_000):
@@ -361,14 +361,14 @@ def test_the_variance_of_a_tasks_difference_is_that_of_simulated_tasks() -> None
 
 
 def test_more_tasks_show_smaller_differences() -> None:
-    few, many = detectable([5] * 30, Assumed()), detectable([5] * 200, Assumed())
+    few, many = detectable([5] * 30, Assumptions()), detectable([5] * 200, Assumptions())
     assert few is not None
     assert many is not None
     assert many < few
 
 
 def test_one_task_shows_nothing() -> None:
-    assert detectable([7], Assumed()) is None
+    assert detectable([7], Assumptions()) is None
 
 
 # --- the tokenizer -----------------------------------------------------------------------------------------------
