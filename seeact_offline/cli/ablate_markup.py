@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if found.failed:
         note(
-            f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command tries them again"
+            f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command retries them"
         )
     return 1 if found.failed or found.n_left else 0
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ranking.add_argument(
         "--beside", type=Path, action="append", default=[], metavar="FILE.curve.csv",
-        help="with --curve, as often as needed: the curve of another ranker, in the same picture under its file's name",
+        help="with --curve: add the curve of another ranker to the picture, under its file's name; repeatable",
     )  # fmt: skip
     options.add_engine_arguments(parser)
     ranking.add_argument("--json", action="store_true", help="machine-readable output")

@@ -51,7 +51,7 @@ class Run:
 
     @property
     def n_failed(self) -> int:
-        """Steps that failed to run: they count as wrong, and the same call tries them again."""
+        """Steps that failed to run: they count as wrong, and the same call retries them."""
         return sum(not prediction.ran for prediction in self.predictions())
 
     def predictions(self) -> list[Prediction]:
