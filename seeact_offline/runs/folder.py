@@ -103,40 +103,21 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.manifest = path / "manifest.json"
+        self.predictions = path / "predictions.jsonl"
+        self.targets = path / "targets.jsonl"
+        """The right answers of the steps reached."""
+        self.timings = path / "calls.jsonl"
+        """One line a call, in the order in which steps ended: its attempts, duration and usage."""
+        self.calls = path / "calls.sqlite"
+        """The store of paid replies of this run alone."""
+        self.ledger = path / "spending.jsonl"
+        """The money that the run may have spent, attempt by attempt."""
         # whether `check` has made the folder
         self._is_ours = False
-        self._journal = Journal(path / "predictions.jsonl")
-        self._targets = Journal(path / "targets.jsonl")
-        self._timings = Journal(path / "calls.jsonl")
+        self._journal, self._targets = Journal(self.predictions), Journal(self.targets)
+        self._timings = Journal(self.timings)
         self._open = ExitStack()
-
-    @property
-    def predictions(self) -> Path:
-        return self._journal.path
-
-    @property
-    def targets(self) -> Path:
-        """The right answers of the steps reached."""
-        return self._targets.path
-
-    @property
-    def calls(self) -> Path:
-        """The store of paid replies of this run alone."""
-        return self.path / "calls.sqlite"
-
-    @property
-    def timings(self) -> Path:
-        """One line a call, in the order in which steps ended: its attempts, duration and usage."""
-        return self._timings.path
-
-    @property
-    def ledger(self) -> Path:
-        """The money that the run may have spent, attempt by attempt."""
-        return self.path / "spending.jsonl"
-
-    @property
-    def manifest(self) -> Path:
-        return self.path / "manifest.json"
 
     # --- the manifest ---
 

@@ -138,13 +138,12 @@ class Estimate:
         return self.table().markdown()
 
     def _notes(self) -> list[str]:
-        return [self._left(), self._price(), self._counted(), self._assumptions(), self._power(), *self.remarks]
-
-    def _left(self) -> str:
-        return (
-            f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer {self.n_kept} calls "
-            "that are not counted above. Nothing was sent."
+        left = (
+            f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer"
+            f" {self.n_kept} calls that are not counted above. Nothing was sent."
         )
+        rules = f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
+        return [left, self._price(), rules, self._assumptions(), self._power(), *self.remarks]
 
     def _price(self) -> str:
         quote = self.quote
@@ -158,9 +157,6 @@ class Estimate:
             f"Price: {quote.price.prompt:g} USD a million prompt tokens, {quote.price.completion:g} completion tokens ({said}). "
             f"Each 100 tokens that replies are longer cost {_usd(per_reply)} USD more."
         )
-
-    def _counted(self) -> str:
-        return f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
 
     def _assumptions(self) -> str:
         assumed = self.assumed
