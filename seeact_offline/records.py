@@ -28,6 +28,9 @@ OPERATIONS = ("CLICK", "TYPE", "SELECT")
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
 MERGE_RULES: tuple[MergeRule, ...] = ("final-round", "first", "best-rank", "single")
 """Rules by which the answers of a step's groups become one."""
+ImageDetail = Literal["auto", "low", "high"]
+"""The detail in which a server looks at a picture, in the words of OpenAI's API."""
+IMAGE_DETAILS: tuple[ImageDetail, ...] = ("auto", "low", "high")
 
 
 def letter(index: int) -> str:

@@ -13,9 +13,9 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes, own_options
-from seeact_offline.models import IMAGE_DETAILS, usage
+from seeact_offline.models import usage
 from seeact_offline.models.parameters import read_model_args
-from seeact_offline.records import JPEG_95, InputError, Prediction
+from seeact_offline.records import IMAGE_DETAILS, JPEG_95, InputError, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.protocols import PROTOCOLS

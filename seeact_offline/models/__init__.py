@@ -20,13 +20,11 @@ from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ModelClient
 from seeact_offline.models.function import name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule
-from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail, ModelOptions, Provider, version_of
+from seeact_offline.models.provider import ModelOptions, Provider, version_of
 from seeact_offline.records import Model, ModelSpecError
 
 __all__ = [
-    "IMAGE_DETAILS",
     "PROVIDERS",
-    "ImageDetail",
     "ModelOptions",
     "ModelSource",
     "Price",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import ceil, floor, sqrt
 
 from seeact_offline.models.prices import undated
-from seeact_offline.models.provider import ImageDetail
+from seeact_offline.records import ImageDetail
 from seeact_offline.tokens import BASE_TOKENS, TILE_TOKENS, Size, tiles
 
 PATCH, MOST_PATCHES = 32, 1536

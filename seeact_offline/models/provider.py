@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from seeact_offline.records import JPEG_95, ImageFormat
+from seeact_offline.records import JPEG_95, ImageDetail, ImageFormat
 
 if TYPE_CHECKING:
     from seeact_offline.models.budget import Budget, Price
     from seeact_offline.models.image_tokens import ImageRule
-
-ImageDetail = Literal["auto", "low", "high"]
-"""The detail in which a server looks at a picture, in the words of OpenAI's API."""
-IMAGE_DETAILS: tuple[ImageDetail, ...] = get_args(ImageDetail)
 
 
 @dataclass(frozen=True, slots=True)

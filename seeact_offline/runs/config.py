@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -13,10 +14,11 @@ from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings, own_options
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
-from seeact_offline.models import IMAGE_DETAILS, ImageDetail, Price
+from seeact_offline.models import Price
 from seeact_offline.models.prices import PriceTable, read_given
-from seeact_offline.records import JPEG_95, MERGE_RULES, ImageFormat, InputError, MergeRule
+from seeact_offline.records import IMAGE_DETAILS, JPEG_95, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
 
+C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
@@ -37,11 +39,29 @@ REFUSABLE = frozenset({"temperature", "max_tokens", "image_detail", "seed"})
 """Fields that servers may refuse."""
 
 
+def _takes_own_options(config: type[C]) -> type[C]:
+    """Lets the class take the options that one grounding alone has like fields; they go to `grounding_options`."""
+    init: Any = config.__init__
+
+    @wraps(init)
+    def take(self: C, **options: Any) -> None:
+        # one from outside the package has options that are known only once it is loaded
+        find_strategy(options.get("grounding", "choice"))
+        names = [name for name in options if name in own_options()]
+        own = {**options.pop("grounding_options", {}), **{name: options.pop(name) for name in names}}
+        init(self, **options, grounding_options=own)
+
+    config.__init__ = take  # type: ignore[method-assign, assignment]
+    return config
+
+
+@_takes_own_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalConfig:
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
-    A grounding refuses an option in `grounding_options` that it does not have.
+    Options that one grounding alone has (`marks`, `coordinates`, ...) are taken like fields, and kept in `grounding_options`; a
+    grounding refuses those that it does not have.
     """
 
     dataset: Any = "sample"
