@@ -479,3 +479,9 @@ def test_help_says_what_evaluate_does(repo: Path) -> None:
 def test_a_wrong_name_says_which_one_was_meant(wrong: str, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         so.evaluate(**{wrong: 1})
+
+
+def test_an_option_of_one_grounding_is_taken_like_a_field() -> None:
+    config = so.EvalConfig(grounding="annotation", marks="number")
+    assert config == so.EvalConfig().changed(grounding="annotation", marks="number")
+    assert config.own("marks") == "number"
