@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -24,8 +25,6 @@ from seeact_offline.records import InputError
 
 _LOCK_WAIT_S = 30.0
 """Seconds to wait while another program writes to the same file."""
-
-
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs"}
 )
@@ -194,7 +193,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
     db.text_factory = lambda value: value.decode(errors="replace")
     try:
-        db.execute(f"PRAGMA journal_mode = {'DELETE' if _file_system(path) in NETWORK else 'WAL'}")
+        _set_journal(db, "DELETE" if _file_system(path) in NETWORK else "WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         later = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         db.execute(f"CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL, {later})")
@@ -208,6 +207,19 @@ def _open_file(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _set_journal(db: sqlite3.Connection, mode: str) -> None:
+    """Waits for other programs that open the file at this moment: here alone SQLite does not wait by itself."""
+    ends = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            db.execute(f"PRAGMA journal_mode = {mode}")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(0.02)
 
 
 def _salvaged(path: Path) -> Iterator[tuple[str | None, ...]]:

@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -238,6 +239,22 @@ def test_a_claim_ends_with_a_program_that_is_killed(path: Path, repo: Path) -> N
     with opened(path) as store:
         assert store.claim("a")
     assert not list(path.parent.glob("*.lock"))
+
+
+def test_programs_may_open_a_new_file_at_once(tmp_path: Path, repo: Path) -> None:
+    opening = """
+import sys, time
+from pathlib import Path
+from seeact_offline.files.store import Store
+for number in range(80):
+    time.sleep(max(0, float(sys.argv[2]) + number / 40 - time.time()))
+    store = Store(Path(sys.argv[1]) / f"{number}.sqlite", "cache")
+    store.put("key", "text")
+    store.close()
+"""
+    words = [sys.executable, "-c", opening, str(tmp_path), str(time.time() + 2)]
+    programs = [subprocess.Popen(words, cwd=repo, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [program.communicate(timeout=60)[1] for program in programs] == [""] * 3
 
 
 def test_a_network_file_system_gets_no_write_ahead_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
