@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.models import find_model
 from seeact_offline.models.image_tokens import MOST_PATCHES, RULES, patches
-from seeact_offline.models.provider import IMAGE_DETAILS, ImageDetail
+from seeact_offline.records import IMAGE_DETAILS, ImageDetail
 from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
 SIDES = st.integers(1, 9000)
