@@ -166,14 +166,18 @@ class RayEngine:
             ray.data.from_arrow([block(some) for some in parts])
             .map_batches(ReadStage(self._steps_at_once), num_cpus=READER_CPUS, compute=read, **every)
             .map_batches(
-                Describer, compute=_pool(self.crew.describe, pieces), num_cpus=1, **_made_from(describe), **every
+                Describer,
+                fn_constructor_args=(describe,),
+                compute=_pool(self.crew.describe, pieces),
+                num_cpus=1,
+                **every,
             )
             .map_batches(
                 Scorer,
+                fn_constructor_args=(score,),
                 compute=_pool(self.crew.score, pieces),
                 num_cpus=1,
                 num_gpus=self.crew.gpus_each,
-                **_made_from(score),
                 **every,
             )
         )
@@ -186,16 +190,19 @@ def _pool(workers: int, pieces: int) -> Any:
     return ActorPoolStrategy(size=min(workers, pieces), max_tasks_in_flight_per_actor=2)
 
 
-def _made_from(stage: DescribeStage | ScoreStage) -> dict[str, Any]:
-    return {"fn_constructor_args": (stage,)}
-
-
 @contextmanager
 def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> Iterator[RayEngine]:
     """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine."""
     cpus = (workers.score or 1) + (workers.describe or 1) + 1
     with connected(workers.address, cpus) as ray:
-        _quieten(ray)
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        # every row is a block and a task of its own, already of the right size
+        context.target_max_block_size = 1
         yield RayEngine(ranker, rank_workers(workers, cluster_size(ray), ranker), opener)
 
 
@@ -231,7 +238,12 @@ def _import_ray() -> Any:
 
 
 def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "runtime_env": _environment()}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "runtime_env": {}}
+    root = Path(__file__).resolve().parents[2]
+    if "site-packages" not in root.parts:
+        # workers import this very checkout
+        paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+        options["runtime_env"] = {"env_vars": {"PYTHONPATH": paths}}
     if address is None:
         options |= {"address": "local", "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
         options |= {"num_cpus": own_cpus}
@@ -247,14 +259,6 @@ def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = "one on this machine" if address is None else address
         raise InputError("address", "a Ray that can be used", f"{where}: {first_line(error)}") from error
-
-
-def _environment() -> dict[str, Any]:
-    """Makes workers import this very checkout, unless it is an installed package."""
-    root = Path(__file__).resolve().parents[2]
-    if "site-packages" in root.parts:
-        return {}
-    return {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))}}
 
 
 @contextmanager
@@ -275,7 +279,15 @@ def _check_address(address: str) -> None:
     """Raises InputError unless a Ray of our version soon answers there."""
     if address != "auto":
         _check_listening(address)
-    problem = _problem_of(address)
+    # in a separate process, because Ray's own attempt cannot be cut short
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    problem = ""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        if done.returncode:
+            problem = (done.stderr.strip().splitlines() or ["no reason given"])[-1][:300]
+    except subprocess.TimeoutExpired:
+        problem = f"silent for {CHECK_S:.0f} s"
     if problem:
         raise InputError("address", f"a Ray that we may use at {address}", f"none: {problem}")
 
@@ -290,27 +302,6 @@ def _check_listening(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
     except OSError as error:
         raise InputError("address", f"a Ray at {address}", f"none: {error.strerror or error}") from None
-
-
-def _problem_of(address: str) -> str:
-    """The problem with a Ray, empty for none. Asks in a separate process, because Ray's own attempt cannot be cut short."""
-    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False)
-    except subprocess.TimeoutExpired:
-        return f"silent for {CHECK_S:.0f} s"
-    return "" if not done.returncode else (done.stderr.strip().splitlines() or ["no reason given"])[-1][:300]
-
-
-def _quieten(ray: Any) -> None:
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    # every row is a block and a task of its own, already of the right size
-    context.target_max_block_size = 1
 
 
 def cluster_size(ray: Any) -> ClusterSize:

@@ -131,7 +131,7 @@ class RayWorkerPool:
 
     async def ask(self, step: Step, scores: Scores | None) -> Any:
         """Gives what `AskTask.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
-        known = None if scores is None else await in_thread(_known_scores, step, scores)
+        known = None if scores is None else await in_thread(_KnownScores.read, step, scores)
         problem = ""
         for _ in range(self._attempts):
             try:
@@ -165,7 +165,13 @@ class RayWorkerPool:
         try:
             if await worker.starts():
                 return await _result(actor.ask.remote(step, known))
-            self._give_up(worker)
+            # dropped for good
+            if worker in self._workers:
+                self._workers.remove(worker)
+                worker.end()
+            if not self._workers:
+                problem = "none; the same command resumes from here"
+                raise InputError("engine", f"a worker that starts within {START_S:.0f} s", problem)
         except _WorkerLost:
             worker.renew(actor)
             raise
@@ -173,15 +179,6 @@ class RayWorkerPool:
             if worker in self._workers:
                 self._places.put_nowait(worker)
         return await self._asked(step, known)
-
-    def _give_up(self, worker: _Worker) -> None:
-        """Drops a worker for good. Raises InputError when no worker is left."""
-        if worker in self._workers:
-            self._workers.remove(worker)
-            worker.end()
-        if not self._workers:
-            problem = "none; the same command resumes from here"
-            raise InputError("engine", f"a worker that starts within {START_S:.0f} s", problem)
 
 
 class _WorkerLost(Exception):
@@ -298,15 +295,15 @@ class _KnownScores:
     detail: str = ""
     digest: str = ""
 
+    @classmethod
+    def read(cls, step: Step, scores: Scores) -> _KnownScores:
+        try:
+            return cls(scores.of(step))
+        except StepError as error:
+            return cls(None, error.name, error.detail)
+
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
         """Raises StepError."""
         if self.failure:
             raise StepError(self.failure, self.detail)
         return self.scores
-
-
-def _known_scores(step: Step, scores: Scores) -> _KnownScores:
-    try:
-        return _KnownScores(scores.of(step))
-    except StepError as error:
-        return _KnownScores(None, error.name, error.detail)

@@ -69,11 +69,11 @@ class Describer:
         self._stage = stage
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        return _unless_refused(batch, self._describe)
+        def describe(steps: Sequence[Step]) -> tuple[StepDescription, ...]:
+            _begin(self._stage.register, "describing", steps[0].key)
+            return tuple(describe_step(step, step.key in self._stage.known) for step in steps)
 
-    def _describe(self, steps: Sequence[Step]) -> tuple[StepDescription, ...]:
-        _begin(self._stage.register, "describing", steps[0].key)
-        return tuple(describe_step(step, step.key in self._stage.known) for step in steps)
+        return _unless_refused(batch, describe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,15 @@ class Scorer:
         self._stage = stage
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        return _unless_refused(batch, self._score)
+        def score(steps: Sequence[StepDescription]) -> tuple[StepRanking, ...]:
+            _begin(self._stage.register, "scoring", steps[0].truth.key)
+            return tuple(score_steps(steps, self.ranker))
 
-    def _score(self, steps: Sequence[StepDescription]) -> tuple[StepRanking, ...]:
-        _begin(self._stage.register, "scoring", steps[0].truth.key)
-        return tuple(score_steps(steps, self._ranker))
+        return _unless_refused(batch, score)
 
     @cached_property
-    def _ranker(self) -> Ranker:
-        # not in the constructor: Ray would answer an error there by trying again
+    def ranker(self) -> Ranker:
+        """Opened on first use: Ray would answer an error in the constructor by trying again."""
         return self._stage.open()
 
 

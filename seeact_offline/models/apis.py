@@ -48,10 +48,19 @@ class Api:
     """Our options, as the server calls them."""
     own: Mapping[str, Any]
     """Further parameters that are always sent."""
-    message: Callable[[Message, str | None, dict[str, str]], dict[str, Any]]
-    """A message, the URL of its picture, and how closely to look at it, as `{"detail": ...}` or nothing."""
+    text_type: str
+    """The `type` of a content part that is a text."""
+    picture: Callable[[str, Mapping[str, str]], dict[str, Any]]
+    """The content part of a picture: its URL, and how closely to look at it, as `{"detail": ...}` or nothing."""
     read: Callable[[Any], ApiReply | None]
     """None for a body that is no reply."""
+
+    def message(self, message: Message, url: str | None, look: Mapping[str, str]) -> dict[str, Any]:
+        """A message with the URL of its picture, if it has one."""
+        text = sendable(message.text)
+        if url is None:
+            return {"role": message.role, "content": text}
+        return {"role": message.role, "content": [{"type": self.text_type, "text": text}, self.picture(url, look)]}
 
 
 def find_api(options: ModelOptions, is_openai: bool) -> Api:
@@ -64,14 +73,6 @@ def find_api(options: ModelOptions, is_openai: bool) -> Api:
 
 
 # --- chat completions ---
-
-
-def _chat_message(message: Message, url: str | None, look: dict[str, str]) -> dict[str, Any]:
-    text = sendable(message.text)
-    if url is None:
-        return {"role": message.role, "content": text}
-    parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url, **look}}]
-    return {"role": message.role, "content": parts}
 
 
 def _read_chat(body: Any) -> ApiReply | None:
@@ -89,7 +90,8 @@ CHAT = Api(
     conversation="messages",
     names={"max_tokens": "max_tokens", "temperature": "temperature", "seed": "seed"},
     own={},
-    message=_chat_message,
+    text_type="text",
+    picture=lambda url, look: {"type": "image_url", "image_url": {"url": url, **look}},
     read=_read_chat,
 )
 # OpenAI's newer models refuse `max_tokens`; other servers often know nothing else
@@ -97,14 +99,6 @@ OPENAI_CHAT = replace(CHAT, names={**CHAT.names, "max_tokens": "max_completion_t
 
 
 # --- responses ---
-
-
-def _response_message(message: Message, url: str | None, look: dict[str, str]) -> dict[str, Any]:
-    text = sendable(message.text)
-    if url is None:
-        return {"role": message.role, "content": text}
-    picture = {"type": "input_image", "image_url": url, **look}
-    return {"role": message.role, "content": [{"type": "input_text", "text": text}, picture]}
 
 
 def _read_response(body: Any) -> ApiReply | None:
@@ -131,7 +125,8 @@ RESPONSES = Api(
     names={"max_tokens": "max_output_tokens", "temperature": "temperature"},
     # the server is not to keep them
     own={"store": False},
-    message=_response_message,
+    text_type="input_text",
+    picture=lambda url, look: {"type": "input_image", "image_url": url, **look},
     read=_read_response,
 )
 

@@ -226,18 +226,22 @@ class Budget:
         prompt += sum(self._picture_tokens(getattr(picture, "size", UNKNOWN)) for picture in pictures)
         return (prompt * self.price.prompt + reply_tokens * self.price.completion) / MILLION
 
-    def _most(self, messages: Sequence[Message]) -> float:
-        """USD to reserve for a call. Where only past costs are known: all that is left for the first, then twice the dearest."""
-        if self.price is not None:
-            return self._margin * self._cost(messages, self._max_tokens)
-        if self.limit == inf:
-            return 0.0
-        left = self.limit - self.spent
-        return 2 * self._dearest or (left * (1 - 1e-9) if left > 0 else inf)
-
     async def _reserve(self, messages: Sequence[Message]) -> _Reservation:
-        """Waits until so much can be spent. Raises OutOfBudget where it never will."""
-        while self._must_wait(most := self._most(messages)):
+        """Waits until the most that a call may cost can be spent. Raises OutOfBudget where it never will."""
+        while True:
+            if self.price is not None:
+                most = self._margin * self._cost(messages, self._max_tokens)
+            elif self.limit == inf:
+                most = 0.0
+            else:
+                # only past costs are known: all that is left for the first call, then twice the dearest
+                left = self.limit - self.spent
+                most = 2 * self._dearest or (left * (1 - 1e-9) if left > 0 else inf)
+            # the first call is made alone: it shows how far our count of tokens is right
+            is_first_under_way = self._reserved and not self._dearest and self.limit < inf
+            total = self.spent + sum(one.most for one in self._reserved) + most
+            if not is_first_under_way and total <= self.limit:
+                break
             if not self._reserved:
                 self.refused = most
                 raise OutOfBudget(
@@ -249,12 +253,6 @@ class Budget:
         reserved = _Reservation(self._attempts, most, self._margin)
         self._reserved.add(reserved)
         return reserved
-
-    def _must_wait(self, most: float) -> bool:
-        """True if so much cannot be spent now. The first call is made alone: it shows how far our count of tokens is right."""
-        if self._reserved and not self._dearest and self.limit < inf:
-            return True
-        return self.spent + sum(one.most for one in self._reserved) + most > self.limit
 
     def _settle(self, reserved: _Reservation, usage: Usage) -> None:
         """A cost that nobody knows counts as all that was reserved."""

@@ -53,12 +53,19 @@ class LexicalModel:
     """
 
     async def complete(self, request: Request) -> Completion:
-        """The final lines when the last message asks for them, else one sentence."""
+        """The lines that the last message asks for (final ones, or `Answer:`), else one sentence."""
         prompt = Prompt.read(request.messages)
         asked = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
         if prompt.options:
             place, operation = choose(prompt)
-            return Completion(_chosen(prompt, place, operation, asked), _FREE)
+            is_none = place == len(prompt.options) - 1
+            named = letter(place) if not prompt.none_first else "A" if is_none else letter(place + 1)
+            if not _ASKS_ANSWER.search(asked):
+                return Completion(_final(named, operation), _FREE)
+            lines = [f"Answer: {named}.", f"Action: {operation.op}", f"Value: {' '.join(operation.value.splitlines())}"]
+            return Completion(
+                "\n".join(lines[:1] if is_none else lines[:2] if operation.op == "CLICK" else lines), _FREE
+            )
         if _ASKS_ATTRIBUTES.search(asked):
             return Completion(_described(prompt), _FREE)
         if _ASKS_FINAL.search(asked):
@@ -71,16 +78,6 @@ class LexicalModel:
 
 
 MODELS: dict[str, Callable[[], LexicalModel | OracleModel]] = {"lexical": LexicalModel, "oracle": OracleModel}
-
-
-def _chosen(prompt: Prompt, place: int, operation: Operation, asked: str) -> str:
-    """The choice in the lines that are asked for: final ones, or `Answer:` where the message speaks of that."""
-    is_none = place == len(prompt.options) - 1
-    named = letter(place) if not prompt.none_first else "A" if is_none else letter(place + 1)
-    if not _ASKS_ANSWER.search(asked):
-        return _final(named, operation)
-    lines = [f"Answer: {named}.", f"Action: {operation.op}", f"Value: {' '.join(operation.value.splitlines())}"]
-    return "\n".join(lines[:1] if is_none else lines[:2] if operation.op == "CLICK" else lines)
 
 
 def _final(element: str, operation: Operation) -> str:

@@ -27,17 +27,18 @@ class DataUrls:
 
     async def get(self, picture: Picture) -> str:
         """Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""
+
+        def encode(picture: Picture) -> str:
+            content = base64.b64encode(picture.encoded(self._format)).decode("ascii")
+            return f"data:{self._format.mime};base64,{content}"
+
         key = picture.key
         if key not in self._urls:
-            self._urls[key] = task = asyncio.create_task(asyncio.to_thread(self._encode, picture))
+            self._urls[key] = task = asyncio.create_task(asyncio.to_thread(encode, picture))
             task.add_done_callback(lambda done: self._encoded(key, done))
         self._urls.move_to_end(key)
         # shielded: a step that is given up must not fail another that waits for the same picture
         return await asyncio.shield(self._urls[key])
-
-    def _encode(self, picture: Picture) -> str:
-        content = base64.b64encode(picture.encoded(self._format)).decode("ascii")
-        return f"data:{self._format.mime};base64,{content}"
 
     def _encoded(self, key: str, task: asyncio.Task[str]) -> None:
         # looking at the error marks it as seen: when every caller has given up, nobody else does

@@ -32,10 +32,18 @@ class FunctionModel:
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError `empty_reply` for no text. A plain function runs in a thread; what it raises fails its step."""
+
+        def call() -> Any:
+            try:
+                return self._function(request.messages)
+            except StopIteration as error:
+                # a future takes none, and a caller that awaits it would wait forever
+                raise RuntimeError("the function raised StopIteration") from error
+
         if inspect.iscoroutinefunction(self._function):
             text = await self._function(request.messages)
         else:
-            text = await asyncio.to_thread(self._called, request)
+            text = await asyncio.to_thread(call)
             if inspect.isawaitable(text):
                 text = await text
         if not isinstance(text, str):
@@ -43,13 +51,6 @@ class FunctionModel:
         if not text.strip():
             raise CallError("empty_reply", "the model gave no text", Usage(calls=1))
         return Completion(text, Usage(calls=1))
-
-    def _called(self, request: Request) -> Any:
-        try:
-            return self._function(request.messages)
-        except StopIteration as error:
-            # a future takes none, and a caller that awaits it would wait forever
-            raise RuntimeError("the function raised StopIteration") from error
 
     async def aclose(self) -> None:
         """Nothing is held open."""
@@ -175,16 +176,13 @@ def _value(value: object, seen: list[object]) -> str:
         return f"dict({', '.join(f'{_value(name, seen)}: {_value(held, seen)}' for name, held in value.items())})"
     if isinstance(value, ModuleType):
         return value.__name__
-    if isinstance(value, FunctionType | type) and _is_of_a_package(value):
-        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, FunctionType | type):
+        # code of Python itself, of an installed package, or of this one is known by its name
+        file, paths = getattr(sys.modules.get(value.__module__), "__file__", None) or "", sysconfig.get_paths()
+        places = [str(Path(__file__).parents[1]), *(paths[name] for name in ("stdlib", "purelib", "platlib"))]
+        if any(Path(file).is_relative_to(place) for place in places):
+            return f"{value.__module__}.{value.__qualname__}"
     return "\n".join(_described(value, seen))
-
-
-def _is_of_a_package(value: FunctionType | type) -> bool:
-    """True for code of Python itself, of an installed package, or of this one."""
-    file, paths = getattr(sys.modules.get(value.__module__), "__file__", None) or "", sysconfig.get_paths()
-    places = [str(Path(__file__).parents[1]), *(paths[name] for name in ("stdlib", "purelib", "platlib"))]
-    return any(Path(file).is_relative_to(place) for place in places)
 
 
 def _source(code: CodeType) -> _Source:
@@ -200,15 +198,15 @@ def _source(code: CodeType) -> _Source:
     if len(found) > 1:
         # lambdas of one line: the place of the result tells which
         places = set(code.co_positions())
-        found = [node for node in found if isinstance(node, ast.Lambda) and _place(node.body) in places]
+        found = [
+            node
+            for node in found
+            if isinstance(node, ast.Lambda)
+            and (node.body.lineno, node.body.end_lineno, node.body.col_offset, node.body.end_col_offset) in places
+        ]
     if len(found) != 1:
         raise _NotKnown
     return found[0]
-
-
-def _place(node: ast.expr) -> tuple[int | None, ...]:
-    """The node's place, in the form of `co_positions`."""
-    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 _parsed = functools.lru_cache(64)(ast.parse)

@@ -102,6 +102,7 @@ class Generator:
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token_id = min(self._ends, default=0)
         self._template = _template(name, self._kind, self._processor)
+        self._tokens = control_tokens(self._tokenizer, self._template or "")
         self._max_pixels = loading.max_pixels
         if loading.max_pixels is not None and limit_pixels(self._processor, loading.max_pixels):
             self._max_pixels = None
@@ -155,12 +156,20 @@ class Generator:
         """
         inputs = self._encoded(prompts)
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
-        rooms = [self._room(length) for length in lengths]
+        # tokens of prompt and reply together (of each, for an encoder and decoder); not bounded in T5
+        context = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        rooms = [self._max_tokens] * len(lengths)
+        if context is not None and self._model.config.is_encoder_decoder:
+            rooms = [min(self._max_tokens, context - 1) if length <= context else 0 for length in lengths]
+        elif context is not None:
+            rooms = [min(self._max_tokens, context - length) for length in lengths]
         if min(rooms) < 1:
-            said = f"tokens, the model takes {self._context}: nothing is cut off"
+            said = f"tokens, the model takes {context}: nothing is cut off"
             too_long = [CallError("too_long", f"the prompt has {length} {said}") for length in lengths]
             return [error if room < 1 else None for error, room in zip(too_long, rooms, strict=True)]
-        images = [int(n) for n in (inputs["input_ids"] == self._image_token).sum(dim=1)]
+        # the token that stands for a piece of a picture; -1 is no token
+        token = getattr(self._model.config, "image_token_id", None)
+        images = [int(n) for n in (inputs["input_ids"] == (-1 if token is None else int(token))).sum(dim=1)]
         answers: list[Answer | None] = []
         rows = self._generated(inputs, min(rooms), prompts)
         for row, length, room, image in zip(rows, lengths, rooms, images, strict=True):
@@ -202,25 +211,6 @@ class Generator:
             return CallError("empty_reply", "the model ended its reply before it said anything", usage)
         return Completion(text, usage)
 
-    def _room(self, length: int) -> int:
-        """Tokens that a reply may have; below 1 for a prompt that is too long."""
-        if self._context is None:
-            return self._max_tokens
-        if self._model.config.is_encoder_decoder:
-            return min(self._max_tokens, self._context - 1) if length <= self._context else 0
-        return min(self._max_tokens, self._context - length)
-
-    @cached_property
-    def _context(self) -> int | None:
-        """Tokens of prompt and reply together (of each, for an encoder and decoder); None: not bounded, as in T5."""
-        return getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-
-    @cached_property
-    def _image_token(self) -> int:
-        """The token that stands for a piece of a picture in a prompt; -1, which is no token, where it is not known."""
-        found = getattr(self._model.config, "image_token_id", None)
-        return -1 if found is None else int(found)
-
     @cached_property
     def _settings(self) -> Any:
         """The model's own generation settings, without their sampling: one text, the most likely token each time."""
@@ -257,7 +247,7 @@ class Generator:
         if self._kind != "image-text" and any(turn.picture for turn in turns):
             got = f"hf/{self._name}, which reads text alone"
             raise ModelSpecError("model", "one that sees pictures, or no_image so that none is shown", got)
-        turns = [Turn(turn.role, harmless(turn.text, self._control_tokens), turn.picture) for turn in turns]
+        turns = [Turn(turn.role, harmless(turn.text, self._tokens), turn.picture) for turn in turns]
         if self._template is None:
             return plain(turns)
         try:
@@ -271,16 +261,15 @@ class Generator:
             raise ModelSpecError("model", wanted, hf_folder.first_line(error)) from None
 
     def _chat(self, turns: Sequence[Turn]) -> str:
-        parted = self._kind == "image-text"
-        chat = [{"role": turn.role, "content": _parts(turn) if parted else turn.text} for turn in turns]
+        chat: list[dict[str, Any]] = []
+        for turn in turns:
+            # text, then picture, as in SeeAct's released code
+            parts = [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
+            chat.append({"role": turn.role, "content": parts if self._kind == "image-text" else turn.text})
         text: str = self._processor.apply_chat_template(
             chat, chat_template=self._template, tokenize=False, add_generation_prompt=True
         )
         return text
-
-    @cached_property
-    def _control_tokens(self) -> list[str]:
-        return control_tokens(self._tokenizer, self._template or "")
 
 
 # --- rendering ---
@@ -317,11 +306,6 @@ def system_merged(turns: Sequence[Turn]) -> list[Turn]:
     if not told or not rest:
         return rest
     return [Turn(rest[0].role, f"{told}\n\n{rest[0].text}", rest[0].picture), *rest[1:]]
-
-
-def _parts(turn: Turn) -> list[dict[str, str]]:
-    """Text, then picture, as in SeeAct's released code."""
-    return [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
 
 
 # --- pictures ---

@@ -55,7 +55,13 @@ class Limiter:
     async def enter(self, tokens: int) -> int:
         """Waits for a place, which the caller must `leave`; returns what to leave it with. `tokens`: an estimate."""
         async with self._next:
-            while (wait := self._wait()) > 0:
+            while True:
+                now = time.monotonic()
+                # where all places are taken, a call has to leave first
+                is_full = self.in_flight >= int(self.allowed)
+                wait = inf if is_full else max(self._requests.wait(now), self._tokens.wait(now))
+                if wait <= 0:
+                    break
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if wait == inf else wait):
@@ -75,8 +81,3 @@ class Limiter:
             self.allowed = max(1.0, self.allowed / 2)
             self._n_halved += 1
         self._changed.set()
-
-    def _wait(self) -> float:
-        """Seconds until there may be room; infinite where a call has to leave first."""
-        now = time.monotonic()
-        return inf if self.in_flight >= int(self.allowed) else max(self._requests.wait(now), self._tokens.wait(now))

@@ -134,9 +134,16 @@ class ReplyCache:
         task = self._waiting.get(keys[0])
         is_first = task is None
         if task is None:
+
+            def forget(done: asyncio.Task[CachedReply]) -> None:
+                del self._waiting[keys[0]]
+                if not done.cancelled():
+                    # marks the error as seen: when every caller has given up, nobody else looks at it
+                    done.exception()
+
             task = asyncio.create_task(self._store.get_or_ask(keys, lambda: self._answer(request, ideal, ask)))
             self._waiting[keys[0]] = task
-            task.add_done_callback(lambda done: self._finished(keys[0], done))
+            task.add_done_callback(forget)
         # shielded: a caller that gives up must not lose a reply that is paid for, nor fail those who wait for it too
         try:
             kept = await asyncio.shield(task)
@@ -174,12 +181,6 @@ class ReplyCache:
                 raise
             kept = CachedReply.of(error)
         return replace(kept, run=self._store.run, place=(*request.key, request.group, request.turn))
-
-    def _finished(self, key: str, task: asyncio.Task[CachedReply]) -> None:
-        del self._waiting[key]
-        if not task.cancelled():
-            # marks the error as seen: when every caller has given up, nobody else looks at it
-            task.exception()
 
 
 def request_keys(identity: Mapping[str, object], request: Request, by_place: bool) -> tuple[str, ...]:

@@ -77,7 +77,10 @@ class Retrier:
                 return replace(outcome, usage=call.usage, call=record)
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)
-            if pause == inf or call.spent_s + pause > self._max_wait(outcome):
+            # a server that has never been reached is not waited for
+            is_first = outcome.unreachable and self._breaker.n_answered == 0
+            max_wait_s = min(FIRST_CONTACT_S, self._max_wait_s) if is_first else self._max_wait_s
+            if pause == inf or call.spent_s + pause > max_wait_s:
                 raise self._error(call, outcome)
             await self._sleep(pause)
             call.spent_s += pause
@@ -114,11 +117,6 @@ class Retrier:
             # calls that were refused together must not come back together
             return failure.retry_after_s + draw * min(1.0, failure.retry_after_s / 10)
         return draw * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(call.attempts - 1, 20))
-
-    def _max_wait(self, failure: Failure) -> float:
-        """A server that has never been reached is not waited for."""
-        is_first = failure.unreachable and self._breaker.n_answered == 0
-        return min(FIRST_CONTACT_S, self._max_wait_s) if is_first else self._max_wait_s
 
     def _error(self, call: _Progress, failure: Failure) -> CallError:
         """The error for the step. Raises ModelStopped where one failure more is too many."""

@@ -59,7 +59,11 @@ def ablate_markup(config: EvalConfig, markings: Sequence[Marking], watch: Watch 
         for one in markings
     ]
     first = open_run(configs[0], watch)
-    whole = _common(first.manifest)
+    identity, settings = (
+        {name: value for name, value in named.items() if name not in OF_A_MARKING}
+        for named in (first.manifest.identity, first.manifest.settings)
+    )
+    whole = Manifest(identity=identity | {"ablation": NAME}, settings=settings, made=first.manifest.made)
     first.folder.check(whole.identity)
     runs = []
     for marking, one in zip(markings, configs, strict=True):
@@ -69,15 +73,6 @@ def ablate_markup(config: EvalConfig, markings: Sequence[Marking], watch: Watch 
         runs.append(replace(first, grounding=opened.grounding, folder=folder, manifest=manifest))
     with first.folder.alone(), first.model.spending(first.folder) as budget, rare_collections():
         return _ablate(first.folder, whole, runs, budget, watch)
-
-
-def _common(manifest: Manifest) -> Manifest:
-    """The manifest of everything that the runs have in common."""
-    identity, settings = (
-        {name: value for name, value in named.items() if name not in OF_A_MARKING}
-        for named in (manifest.identity, manifest.settings)
-    )
-    return Manifest(identity=identity | {"ablation": NAME}, settings=settings, made=manifest.made)
 
 
 def _ablate(out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Budget, watch: Watch) -> Ablation:
@@ -93,20 +88,25 @@ def _ablate(out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Bu
     out.claim(whole)
     for run in runs:
         run.folder.claim(run.manifest)
-    _announce(whole, runs, states, out, watch)
+    settings, split = whole.settings, runs[0].split
+    watch.begun(settings["dataset"])
+    steps = extent(split, settings["dataset"])
+    watch.note(f"{counted(len(runs), 'way')} of marking, {steps} each, model {settings['model']}, out {out.path}")
+    if n_done := sum(len(state.done) for state in states):
+        watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")
     scores = runs[0].scores()
     complete = True
     # a reply's usage is counted where it was asked first, also once the ablation is resumed
     asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
     for run, state in zip(runs, states, strict=True):
         model = model if run is runs[0] else run.model.open(budget, pays)
-        counted: set[str] = getattr(model, "counted", set())
-        counted.update(asked)
+        met: set[str] = getattr(model, "counted", set())
+        met.update(asked)
         if not complete:
             # out of money: this run only shows the answers that it has
             state.to_ask = frozenset()
         complete = ask_all(run, state, model, scores, budget, watch) and complete
-        asked |= counted
+        asked |= met
     done = [prediction for state in states for prediction in state.done.values()]
     replies = replies_of(done, budget.known)
     out.claim(whole.with_replies(replies))
@@ -115,15 +115,4 @@ def _ablate(out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Bu
     for run, state in zip(runs, states, strict=True):
         write_results(run, state, complete)
     shared = frozenset.intersection(*(frozenset(state.done) for state in states))
-    return Ablation(out.path, sum(not one.ran for one in done), len(runs[0].split.keys) - len(shared))
-
-
-def _announce(
-    whole: Manifest, runs: Sequence[OpenRun], states: Sequence[RunState], out: RunFolder, watch: Watch
-) -> None:
-    settings, split = whole.settings, runs[0].split
-    watch.begun(settings["dataset"])
-    steps = extent(split, settings["dataset"])
-    watch.note(f"{counted(len(runs), 'way')} of marking, {steps} each, model {settings['model']}, out {out.path}")
-    if done := sum(len(state.done) for state in states):
-        watch.note(f"{done} of {len(runs) * len(split.keys)} are done already and are not asked again")
+    return Ablation(out.path, sum(not one.ran for one in done), len(split.keys) - len(shared))

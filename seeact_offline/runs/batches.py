@@ -25,7 +25,7 @@ from seeact_offline.models.batch_api import BatchApi
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
-from seeact_offline.models.reply_cache import CachedReply, ReplyStore
+from seeact_offline.models.reply_cache import ReplyStore
 from seeact_offline.records import InputError, RowError, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
@@ -146,12 +146,6 @@ def _codec(model: ModelSettings, batches: BatchFolder) -> BatchCodec:
     return BatchCodec(model.spec, model.options, closings[-1].refusals if closings else ())
 
 
-def _store(model: ModelSettings, codec: BatchCodec, run: str) -> ReplyStore:
-    """The store of paid replies, which live runs share."""
-    assert model.options.cache is not None
-    return ReplyStore(model.options.cache, str(codec.identity["model"]), run)
-
-
 # --- export ---
 
 
@@ -169,7 +163,8 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
     with run.folder.alone(), rare_collections():
         run = run.with_dropped(codec.dropped)
         run.folder.claim(run.manifest)
-        replies = _store(run.model, codec, run.id)
+        assert run.model.options.cache is not None
+        replies = ReplyStore(run.model.options.cache, str(codec.identity["model"]), run.id)
         for remark in replies.remarks:
             watch.note(remark)
         number = _next(batches)
@@ -287,19 +282,16 @@ class _ReplyReader:
         elif result.key in self.answered and kept is not None:
             self._count_odd("duplicate", f"{where}: {result.key}")
         elif kept is not None:
-            self._keep(result.key, kept)
+            self.answered.add(result.key)
+            self.failed.pop(result.key, None)
+            if self.replies.get(result.key) is None:
+                self.budget.add(kept.usage.cost_usd or 0.0)
+                self.replies.put(result.key, kept)
+                self.new += 1
+            else:
+                self.known += 1
         elif isinstance(result.outcome, Failure) and result.key not in self.answered:
             self._note_failure(where, result.key, result.outcome)
-
-    def _keep(self, key: str, kept: CachedReply) -> None:
-        self.answered.add(key)
-        self.failed.pop(key, None)
-        if self.replies.get(key) is None:
-            self.budget.add(kept.usage.cost_usd or 0.0)
-            self.replies.put(key, kept)
-            self.new += 1
-        else:
-            self.known += 1
 
     def _note_failure(self, where: str, key: str, failure: Failure) -> None:
         if key not in self.failed:
@@ -327,7 +319,9 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     last, dropped_before = waves[-1], codec.dropped
     _check_identity(codec, last)
     keys, begun = frozenset(key for wave in waves for key in wave.request_keys()), out.begun()
-    replies = _store(model, codec, begun.made.run if begun and begun.made else "")
+    assert model.options.cache is not None
+    payer = begun.made.run if begun and begun.made else ""
+    replies = ReplyStore(model.options.cache, str(codec.identity["model"]), payer)
     try:
         with model.spending(out) as budget:
             reader = _ReplyReader(keys, replies, budget, codec, codec.ever_sent)

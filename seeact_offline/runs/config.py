@@ -179,7 +179,14 @@ class EvalConfig:
         find_strategy(self.grounding)
         for name, known in CHOICES.items():
             _check_choice(name, getattr(self, name), known)
-        own = {name: _own_value(name, value) for name, value in self.grounding_options.items()}
+        own = dict(self.grounding_options)
+        for name in [name for name, given in own.items() if isinstance(given, str) and name in own_options()]:
+            # a text is read as the command does
+            read = own_options()[name][0].read
+            try:
+                own[name] = own[name] if read in (str, bool) else read(own[name])
+            except ValueError as error:
+                raise InputError(name, "a value of this option", f"{own[name]!r}: {error}") from None
         object.__setattr__(self, "grounding_options", own)
         for name, (option, _) in own_options().items():
             if option.choices and self.own(name) is not None:
@@ -188,7 +195,12 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
-        object.__setattr__(self, "image_format", str(_image_format(self.image_format, self.max_image_side)))
+        image_format = ImageFormat.read(str(self.image_format))
+        longest = image_format.longest_side
+        if longest is not None and self.max_image_side > longest:
+            wanted = f"at most {longest} with image_format {image_format}"
+            raise InputError("max_image_side", wanted, str(self.max_image_side))
+        object.__setattr__(self, "image_format", str(image_format))
         object.__setattr__(self, "tasks", _task_ids(self.tasks))
         if isinstance(self.price, str):
             object.__setattr__(self, "price", read_given(self.price))
@@ -267,24 +279,6 @@ def names_options(function: F) -> F:
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
     if value not in known:
         raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
-
-
-def _own_value(name: str, given: Any) -> Any:
-    """Reads a text as the command does. Raises InputError."""
-    read = own_options()[name][0].read if isinstance(given, str) and name in own_options() else str
-    try:
-        return given if read in (str, bool) else read(given)
-    except ValueError as error:
-        raise InputError(name, "a value of this option", f"{given!r}: {error}") from None
-
-
-def _image_format(given: object, max_side: int) -> ImageFormat:
-    """Raises InputError, also for a format that cannot hold the largest picture there may be."""
-    image_format = ImageFormat.read(str(given))
-    most = image_format.longest_side
-    if most is not None and max_side > most:
-        raise InputError("max_image_side", f"at most {most} with image_format {image_format}", str(max_side))
-    return image_format
 
 
 def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:

@@ -33,7 +33,6 @@ from seeact_offline.records import (
     CallError,
     Completion,
     GroundingReply,
-    Message,
     Model,
     ModelSpecError,
     Prediction,
@@ -233,9 +232,15 @@ class _CountingModel:
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
-        found = await self._found(request)
-        if found is not None:
-            return found
+        if self.kept is not None and not any(STAND_IN in message.text for message in request.messages):
+            try:
+                found = self.kept.look(request)
+            except CallError:
+                self.n_kept += 1
+                raise
+            if found is not None:
+                self.n_kept += 1
+                return found
         key = request_keys({}, request, self.model.asks_each)[0]
         if key not in self._asked:
             self._calls.append((request.group, self._amount(request)))
@@ -245,33 +250,19 @@ class _CountingModel:
     async def aclose(self) -> None:
         """Nothing is held open."""
 
-    async def _found(self, request: Request) -> Completion | None:
-        if self.kept is None or any(STAND_IN in message.text for message in request.messages):
-            return None
-        try:
-            found = self.kept.look(request)
-        except CallError:
-            self.n_kept += 1
-            raise
-        self.n_kept += found is not None
-        return found
-
     def _amount(self, request: Request) -> Amount:
+        text_tokens, turn = 0.0, 0
+        for message in request.messages:
+            turn += message.role == "assistant"
+            before, stand_in, _ = message.text.partition(STAND_IN)
+            text_tokens += self.count(before) + (self.assumed.reply(turn) if stand_in else 0)
         pictures: list[Any] = [message.picture for message in request.messages if message.picture is not None]
         return Amount(
             calls=1,
-            text_tokens=self._text_tokens(request.messages),
+            text_tokens=text_tokens,
             image_tokens=sum(self.rule.count(picture.size, self.model.options.image_detail) for picture in pictures),
             completion_tokens=self.assumed.reply(request.turn) + self.assumed.thought,
         )
-
-    def _text_tokens(self, messages: Sequence[Message]) -> float:
-        tokens, turn = 0.0, 0
-        for message in messages:
-            turn += message.role == "assistant"
-            before, stand_in, _ = message.text.partition(STAND_IN)
-            tokens += self.count(before) + (self.assumed.reply(turn) if stand_in else 0)
-        return tokens
 
     async def add(self, step: Step, scores: Scores | None, grounding: Grounding, top_k: int) -> None:
         """Asks a step, and adds up what that takes."""

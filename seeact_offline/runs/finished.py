@@ -46,6 +46,13 @@ def compare(
 def read_scored(run: Path, name: str = "") -> ScoredRun:
     """The fields of a finished run that a comparison uses. Raises InputError."""
     results = read_results(run)
+    try:
+        settings = read_manifest(run).identity
+        alike = {name: one for name, one in settings.items() if name not in _VARIED_BY_REPEATS}
+        identity = json.dumps(alike, sort_keys=True)
+    except InputError:
+        # no manifest names the settings that the predictions depend on
+        identity = ""
     counted = {key: step for key, step in read_steps(run).items() if step.outcome != LEFT_OUT}
     if len(counted) != results.n_steps:
         whole = f"{results.n_steps} steps that count in {run / 'steps.jsonl'}, as its results.json has"
@@ -57,14 +64,5 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         n_not_run=sum(step.outcome in NOT_RUN for step in counted.values()),
         complete=results.complete,
         headline=results.headlines,
-        identity=_identity(run),
+        identity=identity,
     )
-
-
-def _identity(run: Path) -> str:
-    """The settings that the run's predictions depend on, without seed and order; empty where no manifest names them."""
-    try:
-        identity = read_manifest(run).identity
-    except InputError:
-        return ""
-    return json.dumps({name: one for name, one in identity.items() if name not in _VARIED_BY_REPEATS}, sort_keys=True)

@@ -86,17 +86,28 @@ def evaluate_grid(
     watch = watch or Watch()
     cells = _cells(config, models, groundings)
     path = Path(out) if out is not None else run_folder(config, f"{len(cells)}-cells", NAME).path
-    configs = [_of_cell(config, cell, model, path) for cell, model in cells]
+    configs = []
+    for cell, model in cells:
+        # without the options that its grounding does not have
+        strategy = find_strategy(cell.grounding).name
+        others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
+        own: dict[str, Any] = {name: None for name in others if config.own(name) is not None}
+        own |= {"model": model, "grounding": cell.grounding, "split": cell.split, "out": path / cell.folder}
+        configs.append(without_ignored(config.changed(**own)))
     for one in configs:
         open_strategy(one)
         model = model_settings(one, RunFolder(path))
         run_coroutine(model.source.open(replace(model.options, cache=None)).aclose())
     path.mkdir(parents=True, exist_ok=True)
-    _write_index(path, [cell for cell, _ in cells])
+    _write_index(path / INDEX, [cell for cell, _ in cells])
     runs: list[Run] = []
     for number, one in enumerate(configs, 1):
         watch.note(f"cell {number} of {len(configs)}: {one.out}")
-        left = None if config.max_cost is None else max(0.0, config.max_cost - _spent_by_others(one, path))
+        left = config.max_cost
+        if left is not None:
+            price = model_settings(one, RunFolder(path)).options.price
+            ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != one.out)
+            left = max(0.0, left - sum(Ledger(file, price).spent for file in ledgers))
         try:
             runs.append(evaluate(one.changed(max_cost=left), watch=watch))
         except InputError as error:
@@ -122,35 +133,14 @@ def _cells(config: EvalConfig, models: Sequence[Any], groundings: Sequence[str])
     return cells
 
 
-def _of_cell(config: EvalConfig, cell: Cell, model: Any, out: Path) -> EvalConfig:
-    """Without the options that this grounding does not have. Raises InputError."""
-    strategy = find_strategy(cell.grounding).name
-    others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
-    dropped = {name: None for name in others if config.own(name) is not None}
-    return without_ignored(
-        config.changed(**dropped, model=model, grounding=cell.grounding, split=cell.split, out=out / cell.folder)
-    )
-
-
 def _write_index(path: Path, cells: Sequence[Cell]) -> None:
-    """Keeps the cells that were there before."""
-    known = [asdict(cell) for cell in cells]
-    folders = {cell.folder for cell in cells}
-    earlier = [cell for cell in _earlier(path / INDEX) if cell.get("folder") not in folders]
-    replace_text(path / INDEX, json.dumps({"schema": 1, "cells": [*earlier, *known]}, indent=2) + "\n")
-
-
-def _earlier(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    try:
-        return list(read_json(read_regular(path))["cells"])
-    except (FormatError, KeyError, TypeError):
-        raise InputError("out", f"a folder whose {INDEX} is of a grid", str(path)) from None
-
-
-def _spent_by_others(config: EvalConfig, path: Path) -> float:
-    """USD that the grid's other cells have spent so far. Raises InputError for a ledger that cannot be read."""
-    ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != config.out)
-    price = model_settings(config, RunFolder(path)).options.price
-    return sum(Ledger(file, price).spent for file in ledgers)
+    """Keeps the cells that were there before. Raises InputError for another file."""
+    folders, earlier = {cell.folder for cell in cells}, []
+    if path.exists():
+        try:
+            before = list(read_json(read_regular(path))["cells"])
+        except (FormatError, KeyError, TypeError):
+            raise InputError("out", f"a folder whose {INDEX} is of a grid", str(path)) from None
+        earlier = [cell for cell in before if cell.get("folder") not in folders]
+    index = {"schema": 1, "cells": [*earlier, *map(asdict, cells)]}
+    replace_text(path, json.dumps(index, indent=2) + "\n")

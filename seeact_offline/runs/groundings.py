@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (
     STRATEGIES,
@@ -14,17 +18,30 @@ from seeact_offline.grounding.strategies import (
     own_options,
 )
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
+from seeact_offline.models import model_name
 from seeact_offline.prompting import only_with
 from seeact_offline.records import InputError, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, EvalConfig
-from seeact_offline.runs.turn1 import ReplySource, reply_source_of
+from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.run import load_run
 
 GROUPING: dict[str, Any] = {field.name: field.default for field in fields(EvalConfig) if field.name in GROUPING_OPTIONS}
 """Options of which a strategy uses those that it declares, and their defaults."""
 
-
 _NAMED = ("group_size", "merge")
 """Options that a run's identity holds with its strategy; `top_k` stands there with the ranking."""
+
+
+OF_REQUESTS = ("model", "prompts", "no_image", "max_image_side")
+"""Fields that say who is asked and what; a model's own options have no effect and are remarked on as with any model."""
+
+
+class ReplySource(msgspec.Struct, frozen=True):
+    """The origin of the texts, as a run's manifest has it."""
+
+    model: str
+    prompts: str
+    turns: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +136,24 @@ def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
                 str(given),
             )
     return own
+
+
+def reply_source_of(run: Path, config: EvalConfig) -> ReplySource:
+    """The run behind `--replay-turn1`, whose texts are grounded without asking a model.
+
+    Raises InputError for no finished run, for one whose turn 1 has no reply of its own, and for a request that would not be made."""
+    usual = EvalConfig()
+    for name in OF_REQUESTS:
+        given = getattr(config, name)
+        if given != getattr(usual, name):
+            got = model_name(given) if name == "model" else str(given)
+            raise InputError(name, "none with the turn-1 texts of a finished run, for which no model is asked", got)
+    try:
+        reply_source = typed(read_manifest(load_run(run).path).settings, ReplySource)
+    except InputError as error:
+        raise InputError("replay_turn1", error.expected, error.got) from None
+    except FormatError as error:
+        raise InputError("replay_turn1", error.expected, f"{error.got} in the manifest of {run}") from None
+    if reply_source.turns != 2:
+        raise InputError("replay_turn1", "a run that asked two turns", f"{run}, which asked both in one message")
+    return reply_source

@@ -86,15 +86,29 @@ def import_run(
     importer = _importer(format, files)
     rules = find_protocol(protocol or importer.protocol)
     sources = _sources(importer, files)
-    told = _options(importer, points=points, grounding=grounding)
+    options = {"points": points, "grounding": grounding}
+    told = {name: value for name, value in options.items() if value is not None}
+    for name, value in told.items():
+        if name not in importer.options:
+            takes = [one.name for one in IMPORTERS.values() if name in one.options]
+            raise InputError(name, f"the format {' or '.join(takes)} with it", f"{value} with {importer.name}")
     found = read(importer, sources, **told)
     if found.truths is not None:
         if answered_only:
             raise InputError("answered_only", "a format whose steps are those of a data set", importer.name)
-        joined = _from_files(found)
+        predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
+        joined = _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))
     else:
-        joined = _from_data(found, _opened(importer, dataset, split), answered_only)
-    problems = [*found.problems, *joined.problems, *([] if points else _doubted(joined))]
+        for name, given in (("dataset", dataset), ("split", split)):
+            if given is None:
+                raise InputError(name, f"the one that says what is right, which {importer.what} do not", "none")
+        joined = _from_data(found, open_split(dataset, str(split)), answered_only)
+    pairs = zip(joined.predictions, joined.truths, strict=True)
+    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
+    # points that look like shares of their pages, not pixels
+    doubtful = None if points else doubt(places)
+    doubted = [Problem(doubtful, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if doubtful else []
+    problems = [*found.problems, *joined.problems, *doubted]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
         "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
@@ -110,8 +124,13 @@ def import_run(
     }
     known = meanings()
     about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
-    _tell([*problems, *about], known, watch or Watch())
-    if joined.n_missing and watch:
+    watch, by_name = watch or Watch(), dict[str, list[str]]()
+    for problem in [*problems, *about]:
+        by_name.setdefault(problem.name, []).append(problem.where)
+    for name, where in sorted(by_name.items()):
+        more = ", ..." if len(where) > SHOWN else ""
+        watch.note(f"{name}: {len(where)} {known.get(name, '')} ({'; '.join(where[:SHOWN])}{more})")
+    if joined.n_missing:
         treated = "left out" if answered_only else f"failures ({NO_ANSWER})"
         watch.note(
             f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: {treated}"
@@ -125,7 +144,7 @@ def import_run(
     covering = Counter(problem.name for problem in [*problems, *about] if problem.of_step)
     most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
     for name in most:
-        (watch or Watch()).note(f"{name} covers more than half of the steps: these figures are hardly of the model")
+        watch.note(f"{name} covers more than half of the steps: these figures are hardly of the model")
     return ImportedRun(Run(out), most)
 
 
@@ -159,26 +178,9 @@ def _sources(importer: Importer, files: ImportFiles) -> dict[str, Source]:
     return given
 
 
-def _options(importer: Importer, **given: str | None) -> dict[str, str]:
-    """The options that are given. Raises InputError for one that the format does not have."""
-    options = {name: value for name, value in given.items() if value is not None}
-    for name, value in options.items():
-        if name not in importer.options:
-            takes = [one.name for one in IMPORTERS.values() if name in one.options]
-            raise InputError(name, f"the format {' or '.join(takes)} with it", f"{value} with {importer.name}")
-    return options
-
-
 def _title(sources: Mapping[str, Source]) -> str:
     """The name of the file that the predictions are in."""
     return next(sources[name].path.name for name in ("run", "plan") if name in sources)
-
-
-def _opened(importer: Importer, dataset: Any, split: str | None) -> Split:
-    for name, value in (("dataset", dataset), ("split", split)):
-        if value is None:
-            raise InputError(name, f"the one that says what is right, which {importer.what} do not", "none")
-    return open_split(dataset, str(split))
 
 
 # --- joining ---
@@ -197,12 +199,6 @@ class _JoinedSteps:
     dataset: str = ""
     """Empty, like the fingerprint, where the files say themselves what is right."""
     fingerprint: str = ""
-
-
-def _from_files(found: ImportedAnswers) -> _JoinedSteps:
-    truths = found.truths or ()
-    predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in truths]
-    return _JoinedSteps(predictions, truths, (), split=str(found.settings.get("split", "")))
 
 
 def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _JoinedSteps:
@@ -226,16 +222,13 @@ def _answered(found: ImportedAnswers, split: Split) -> Iterator[tuple[Prediction
     for step in split.steps():
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
-        answer = found.answers.get(str(step.key), _unanswered)
-        prediction = answer(truth)
+        detail = "the file holds no answer to this step"
+        prediction = Prediction(truth.key, (), None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
+        if answer := found.answers.get(str(step.key)):
+            prediction = answer(truth)
         if is_described:
             prediction = _searched(prediction, step, page, truth)
         yield _noted(_on_page(prediction, step, page), step), truth
-
-
-def _unanswered(truth: Truth) -> Prediction:
-    detail = "the file holds no answer to this step"
-    return Prediction(truth.key, (), None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
 
 
 def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], truth: Truth) -> Prediction:
@@ -269,14 +262,6 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
     )
 
 
-def _doubted(joined: _JoinedSteps) -> list[Problem]:
-    """Points that look like shares of their pages, not pixels."""
-    pairs = zip(joined.predictions, joined.truths, strict=True)
-    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
-    note = doubt(places)
-    return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if note else []
-
-
 def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:
     """An answer that is a place and no element gets the smallest element there, as in pixel grounding.
 
@@ -302,13 +287,3 @@ def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
     }
     added = [(name, 1) for name, is_so in odd.items() if is_so]
     return replace(prediction, notes=tuple(sorted([*prediction.notes, *added]))) if added else prediction
-
-
-def _tell(problems: Sequence[Problem], known: Mapping[str, str], watch: Watch) -> None:
-    """One line a name: how many, what they mean (`known`), and the first of them."""
-    by_name: dict[str, list[str]] = {}
-    for problem in problems:
-        by_name.setdefault(problem.name, []).append(problem.where)
-    for name, places in sorted(by_name.items()):
-        more = ", ..." if len(places) > SHOWN else ""
-        watch.note(f"{name}: {len(places)} {known.get(name, '')} ({'; '.join(places[:SHOWN])}{more})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -132,7 +132,13 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     if config.task_ids is not None:
-        _note_unknown_tasks(config.task_ids, config.split, split, watch)
+        unknown = sorted(set(config.task_ids) - set(split.tasks))
+        if not split.tasks:
+            got = f"{len(config.task_ids)} of which it has none, {unknown[0]} first"
+            raise InputError("tasks", f"ids of tasks of {config.split}", got)
+        if unknown and split.limit is None:
+            missing = f"{len(unknown)} of {len(config.task_ids)} tasks asked for are not in {config.split}"
+            watch.note(f"{missing}, {unknown[0]} first")
     ranking = None
     if opened.grounding.needs_ranking:
         ranking = ranking_stage(config, split, watch)
@@ -237,13 +243,3 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
     is_function = callable(config.model) and not hasattr(config.model, "complete")
     anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
     return AskOptions(config.top_k, config.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew)
-
-
-def _note_unknown_tasks(asked_for: Collection[str], named: str, split: Split, watch: Watch) -> None:
-    """Raises InputError where none of the tasks asked for is in the split, which the user calls `named`."""
-    unknown = sorted(set(asked_for) - set(split.tasks))
-    if not split.tasks:
-        got = f"{len(asked_for)} of which it has none, {unknown[0]} first"
-        raise InputError("tasks", f"ids of tasks of {named}", got)
-    if unknown and split.limit is None:
-        watch.note(f"{len(unknown)} of {len(asked_for)} tasks asked for are not in {named}, {unknown[0]} first")

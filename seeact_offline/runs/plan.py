@@ -130,20 +130,18 @@ class Estimate:
             ["completion tokens", *(f"{amount.completion_tokens:,.0f}" for amount in amounts)],
             ["USD", *(_usd(amount.cost(self.quote)) for amount in amounts)],
         ]
-        title = f"What {self.model} would be asked: {self.n_asked} of {counted(self.n_steps, 'step')}, {counted(self.n_tasks, 'task')}"
-        return Table(title=title, header=["", "least", "expected", "most"], rows=rows, notes=self._notes())
-
-    def report(self) -> str:
-        """The table as Markdown."""
-        return self.table().markdown()
-
-    def _notes(self) -> list[str]:
         left = (
             f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer"
             f" {self.n_kept} calls that are not counted above. Nothing was sent."
         )
         rules = f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
-        return [left, self._price(), rules, self._assumptions(), self._power(), *self.remarks]
+        notes = [left, self._price(), rules, self._assumptions(), self._power(), *self.remarks]
+        title = f"What {self.model} would be asked: {self.n_asked} of {counted(self.n_steps, 'step')}, {counted(self.n_tasks, 'task')}"
+        return Table(title=title, header=["", "least", "expected", "most"], rows=rows, notes=notes)
+
+    def report(self) -> str:
+        """The table as Markdown."""
+        return self.table().markdown()
 
     def _price(self) -> str:
         quote = self.quote

@@ -54,8 +54,18 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
     # kept whole: the notes name settings that only this run has
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
     steps = _steps(run)
-    _refuse_sample(steps, dataset_id)
-    entries = eval_result_entries_to_yaml(_entries(run, results, dataset_id or _hub_id(results)))
+    # by the steps' ids, as a copy of the sample may go by any name
+    of_sample = {key for split in SPLITS for key in open_split("sample", split).keys} & steps.keys()
+    if of_sample:
+        got = f"{len(of_sample)} of {len(steps)} steps of the bundled sample, whose figures are no other data set's"
+        named = f" ({dataset_id})" if dataset_id else ""
+        raise InputError("dataset_id", "a run on the data set that is named", got + named)
+    if not dataset_id:
+        dataset_id = str(results.get("dataset", ""))
+        if dataset_id.count("/") != 1 or dataset_id.startswith((".", "/")) or Path(dataset_id).exists():
+            wanted = "the data set's id on the hub, which the run does not name"
+            raise InputError("dataset_id", wanted, repr(dataset_id))
+    entries = eval_result_entries_to_yaml(_entries(run, results, dataset_id))
     made = ExportFiles(out / ".eval_results" / "seeact-offline.yaml", out / "steps.jsonl")
     texts = {
         made.entries: yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=10_000),
@@ -78,24 +88,6 @@ def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
             raise InputError("run", "a prediction for every step that was scored", f"none for {key} in {run}")
         rows[key] = {name: getattr(step, name) for name in STEP_FIELDS} | {"prediction_sha256": hashes[key]}
     return rows
-
-
-def _refuse_sample(steps: Mapping[StepKey, Any], dataset_id: str | None) -> None:
-    """Looks at the steps' ids, as a copy of the sample may go by any name. Raises InputError."""
-    of_sample = {key for split in SPLITS for key in open_split("sample", split).keys} & steps.keys()
-    if of_sample:
-        got = f"{len(of_sample)} of {len(steps)} steps of the bundled sample, whose figures are no other data set's"
-        raise InputError(
-            "dataset_id", "a run on the data set that is named", f"{got} ({dataset_id})" if dataset_id else got
-        )
-
-
-def _hub_id(results: Mapping[str, Any]) -> str:
-    """The run's data set where its name has the form of a hub id and is no folder here. Raises InputError."""
-    name = str(results.get("dataset", ""))
-    if name.count("/") != 1 or name.startswith((".", "/")) or Path(name).exists():
-        raise InputError("dataset_id", "the data set's id on the hub, which the run does not name", repr(name))
-    return name
 
 
 def _entries(run: Path, results: Mapping[str, Any], dataset_id: str) -> list[Any]:

@@ -125,7 +125,12 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     A step that cannot be ranked is left out of the file and named in `results`. Raises InputError.
     """
     watch = watch or Watch()
-    _check_out(out, format)
+    # readers tell the formats apart by the ending
+    endings = SUFFIXES[format]
+    if out.suffix not in endings:
+        raise InputError("out", f"a file that ends in {' or '.join(endings)} for format {format}", str(out))
+    if format == "official" and out.exists():
+        raise InputError("out", "a file that is not there yet, as a pickle cannot say what made it", str(out))
     split = open_split(config.dataset, config.split, limit=config.limit)
     with open_engine(config, watch) as engine:
         origin = _origin(config, split, engine)
@@ -279,15 +284,6 @@ def _ranks_in(finished: FileScores, split: Split) -> list[StepRank]:
         reason = ("", "") if scores is not None else left_out.get(str(step.key), unknown)
         ranks.append(step_rank(StepRanking(step.truth, scored, *reason, resumed=True)))
     return ranks
-
-
-def _check_out(out: Path, format: Format) -> None:
-    """Readers tell the formats apart by the ending."""
-    expected = SUFFIXES[format]
-    if out.suffix not in expected:
-        raise InputError("out", f"a file that ends in {' or '.join(expected)} for format {format}", str(out))
-    if format == "official" and out.exists():
-        raise InputError("out", "a file that is not there yet, as a pickle cannot say what made it", str(out))
 
 
 def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:

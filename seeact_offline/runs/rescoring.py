@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -151,18 +151,15 @@ def rescore_all(
     Raises InputError as `rescore` does.
     """
     with rare_collections():
-        return _compare_protocols(open_finished(run, dataset, watch), protocols, out)
-
-
-def _compare_protocols(finished: FinishedRun, protocols: Sequence[str], out: Path | None) -> ProtocolComparison:
-    rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
-    found = delta(finished.predictions, finished.truths, rules)
-    tables = delta_tables(found)
-    runs = {}
-    if out is not None:
-        runs = {one.name: _write(out / one.name, finished.score(one)) for one in rules}
-        replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
-        replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
+        finished = open_finished(run, dataset, watch)
+        rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
+        found = delta(finished.predictions, finished.truths, rules)
+        tables = delta_tables(found)
+        runs = {}
+        if out is not None:
+            runs = {one.name: _write(out / one.name, finished.score(one)) for one in rules}
+            replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
+            replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
     all_ran = IMPORT_NOTES in finished.settings or all(prediction.ran for prediction in finished.predictions)
     return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
 
@@ -185,9 +182,18 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         kept = {} if dataset is not None else directory.load_targets()
         flagged = directory.flagged()
     if kept and known.keys() <= kept.keys():
-        truths, was_finished = list(kept.values()), _says_complete(run)
+        truths, was_finished = list(kept.values()), False
+        # its own targets are only those of the steps that it reached
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            was_finished = bool(read_json(read_regular(run / "results.json"))["complete"])
     else:
-        truths, was_finished = _truths(run, settings, dataset or settings["dataset"]), True
+        from seeact_offline.dataset import open_split
+
+        source = dataset or settings["dataset"]
+        split = open_split(source, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
+        if split.fingerprint != settings["dataset_fingerprint"]:
+            raise InputError("dataset", f"the data that {run} was run on", f"other rows in {source}")
+        truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
     reached = [truth for truth in truths if truth.key in known]
     if len(reached) < len(truths):
         (watch or Watch()).note(
@@ -220,24 +226,6 @@ def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
             "oracle", "a run over the same steps", f"{run}, which lacks {len(missing)}, {missing[0]} first"
         )
     return rights
-
-
-def _truths(run: Path, settings: Mapping[str, Any], dataset: Any) -> list[Truth]:
-    """The right answers of the data set, in order. Raises InputError for data that are not the run's."""
-    from seeact_offline.dataset import open_split
-
-    split = open_split(dataset, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
-    if split.fingerprint != settings["dataset_fingerprint"]:
-        raise InputError("dataset", f"the data that {run} was run on", f"other rows in {dataset}")
-    return [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()]
-
-
-def _says_complete(run: Path) -> bool:
-    """True if the run's results say that it was finished: its own targets are only those of the steps that it reached."""
-    try:
-        return bool(read_json(read_regular(run / "results.json"))["complete"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
 
 
 @contextmanager

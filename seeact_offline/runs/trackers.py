@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,25 +30,23 @@ def open_reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
     unknown = [name for name in names if name not in REPORTERS]
     if unknown:
         raise InputError("report_to", f"some of {', '.join(REPORTERS)}", unknown[0] or "an empty name")
-    return [_reporter(name) for name in dict.fromkeys(names)]
-
-
-def _reporter(name: str) -> Callable[[Run], None]:
-    try:
-        tracker = import_module(name)
-    except ImportError:
-        expected = f"{name} to be installed: pip install 'seeact-offline[{name}]'"
-        raise InputError("report_to", expected, "no such package") from None
-
-    def report(run: Run) -> None:
+    reporters: list[Callable[[Run], None]] = []
+    for name in dict.fromkeys(names):
         try:
-            REPORTERS[name](tracker, run)
-        except Exception as error:
-            # anything can come out of a tracker, and the run is on disk by now: one sentence rather than a traceback
-            found = f"{type(error).__name__}: {redact_values(str(error))}"
-            raise InputError("report_to", f"{name} to take the figures of {run.path}", found) from error
+            reporters.append(partial(_report, name, import_module(name)))
+        except ImportError:
+            expected = f"{name} to be installed: pip install 'seeact-offline[{name}]'"
+            raise InputError("report_to", expected, "no such package") from None
+    return reporters
 
-    return report
+
+def _report(name: str, tracker: Any, run: Run) -> None:
+    try:
+        REPORTERS[name](tracker, run)
+    except Exception as error:
+        # anything can come out of a tracker, and the run is on disk by now: one sentence rather than a traceback
+        found = f"{type(error).__name__}: {redact_values(str(error))}"
+        raise InputError("report_to", f"{name} to take the figures of {run.path}", found) from error
 
 
 def _report_to_wandb(tracker: Any, run: Run) -> None:

@@ -199,7 +199,12 @@ class WaveWriter:
         if missing.key in self._seen:
             return
         if self._index is None:
-            self._clear()
+            self.path.mkdir(parents=True, exist_ok=True)
+            # a wave of this number that was not finished, or never carried out
+            (self.path / "wave.json").unlink(missing_ok=True)
+            for path in self.path.iterdir():
+                if _OURS.fullmatch(path.name):
+                    path.unlink()
             self._index = (self.path / "index.jsonl").open("wb")
         if self._file is None or self._requests >= self.limits.requests or self._bytes + len(line) > self.limits.bytes:
             self._end_shard()
@@ -232,14 +237,6 @@ class WaveWriter:
     @property
     def _name(self) -> str:
         return f"requests-{len(self._shards) + 1:03d}.jsonl"
-
-    def _clear(self) -> None:
-        """Removes a wave of this number that was not finished, or never carried out."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "wave.json").unlink(missing_ok=True)
-        for path in self.path.iterdir():
-            if _OURS.fullmatch(path.name):
-                path.unlink()
 
     def _end_shard(self) -> None:
         if self._file is None:
