@@ -235,22 +235,25 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
 
 
 def _run_one(args: argparse.Namespace) -> int:
-    # loaded here, so that --help stays quick
-    from seeact_offline.runs.batches import run_batch
-    from seeact_offline.runs.estimate import dry_run
-    from seeact_offline.runs.evaluate import evaluate
-    from seeact_offline.runs.finished import read_scored
-
+    # each is loaded where it is used, so that --help and a run stay quick
     if args.dry_run:
+        from seeact_offline.runs.estimate import dry_run
+
         say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
     if args.baseline is not None:
+        from seeact_offline.runs.finished import read_scored
+
         # refused before anything is asked
         read_scored(args.baseline)
     reporters = open_reporters(args.report_to)
     config = config_of(args)
     if args.batch is None:
+        from seeact_offline.runs.evaluate import evaluate
+
         return _finish(args, config, evaluate(config, watch=TerminalWatch()), reporters)
+    from seeact_offline.runs.batches import run_batch
+
     action, folder = args.batch
     report = run_batch(config, action, Path(folder), watch=TerminalWatch())
     if report.run is None:
@@ -261,7 +264,6 @@ def _run_one(args: argparse.Namespace) -> int:
 
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
     """Prints the outcome of a run; returns the exit status."""
-    from seeact_offline.runs.finished import compare
     from seeact_offline.scoring.results import unanswered
 
     predictions = run.predictions()
@@ -277,6 +279,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     say(short(run.results, notes()))
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
+        from seeact_offline.runs.finished import compare
+
         say(f"\n{compare(args.baseline, run.path, seed=config.seed).report()}")
     _note_what_is_left(run, args.max_cost)
     for report in reporters:

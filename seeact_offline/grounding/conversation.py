@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.models.batch import WAITING
-from seeact_offline.models.model_call import call_model
+from seeact_offline.models.model_call import WAITING, call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (

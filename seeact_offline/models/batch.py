@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from seeact_offline.models import PROVIDERS, failures, find_model
 from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
+from seeact_offline.models.model_call import WAITING
 from seeact_offline.models.parameters import DETAIL
 from seeact_offline.models.provider import ModelOptions, version_of
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
@@ -22,8 +23,6 @@ from seeact_offline.records import CallError, Completion, ModelSpecError, Reques
 if TYPE_CHECKING:
     from seeact_offline.models.openai import OpenAIModel
 
-WAITING = "waiting_for_batch"
-"""The failure of a call whose reply is still to come in a file."""
 _NOT_CARRIED_OUT = ("batch_expired", "batch_cancelled")
 """Codes of requests that were never begun."""
 
@@ -155,18 +154,17 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
         raise ValueError(str(error)) from None
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
         raise ValueError("a line without custom_id")
-    return Result(row["custom_id"], _outcome(row.get("response"), row.get("error"), codec))
-
-
-def _outcome(response: Any, error: Any, codec: BatchCodec) -> Completion | Failure:
+    response, fault = row.get("response"), row.get("error")
     status, body = (response.get("status_code"), response.get("body")) if isinstance(response, dict) else (None, None)
-    if isinstance(error, str) and error:
+    if isinstance(fault, str) and fault:
         # vLLM's word for whatever it stumbled over, under a status that says little
-        return Failure("api_error", failures.scrubbed(error))
-    if status == 200 and not error:
-        return codec.read(body)
-    if isinstance(status, int) and not isinstance(status, bool):
-        return failures.of_status(status, {}, json.dumps(body or error).encode())
-    code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
-    detail = failures.scrubbed(str(said or error or "neither a response nor an error"))
-    return Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)
+        outcome: Completion | Failure = Failure("api_error", failures.scrubbed(fault))
+    elif status == 200 and not fault:
+        outcome = codec.read(body)
+    elif isinstance(status, int) and not isinstance(status, bool):
+        outcome = failures.of_status(status, {}, json.dumps(body or fault).encode())
+    else:
+        code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
+        detail = failures.scrubbed(str(said or fault or "neither a response nor an error"))
+        outcome = Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)
+    return Result(row["custom_id"], outcome)

@@ -53,8 +53,15 @@ class Batches(Generic[P, A]):
         while self._waiting:
             if len(self._waiting) < self._size():
                 await asyncio.sleep(WINDOW_S)
-            if batch := self._drawn():
-                await self._answer(batch)
+            self._waiting = [one for one in self._waiting if not one.answer.done()]
+            if not self._waiting:
+                return
+            # the one that waits longest and those nearest it in length, the longest first: nobody waits for ever
+            first = self._waiting[0]
+            nearest = sorted(self._waiting, key=lambda one: (one is not first, abs(one.length - first.length)))
+            batch = nearest[: self._size()]
+            self._waiting = [one for one in self._waiting if one not in batch]
+            await self._answer(sorted(batch, key=lambda one: -one.length))
 
     async def _answer(self, batch: Sequence[_PendingItem[P, A]]) -> None:
         items = [one.item for one in batch]
@@ -74,14 +81,3 @@ class Batches(Generic[P, A]):
         for one, answer in zip(batch, answers, strict=True):
             if not one.answer.done():
                 one.answer.set_result(answer)
-
-    def _drawn(self) -> list[_PendingItem[P, A]]:
-        """The one that waits longest and those nearest it in length, the longest first. Nobody waits for ever."""
-        self._waiting = [one for one in self._waiting if not one.answer.done()]
-        if not self._waiting:
-            return []
-        first = self._waiting[0]
-        nearest = sorted(self._waiting, key=lambda one: (one is not first, abs(one.length - first.length)))
-        batch = nearest[: self._size()]
-        self._waiting = [one for one in self._waiting if one not in batch]
-        return sorted(batch, key=lambda one: -one.length)

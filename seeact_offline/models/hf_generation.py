@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,7 +98,10 @@ class Generator:
             self._processor = _load_processor(name, folder, self._kind)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "right" if self._model.config.is_encoder_decoder else "left"
-        self._ends = _ends(self._model, self._tokenizer)
+        ends = self._model.generation_config.eos_token_id
+        ends = self._tokenizer.eos_token_id if ends is None else ends
+        # tokens that end a text
+        self._ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token_id = min(self._ends, default=0)
         self._template = _template(name, self._kind, self._processor)
@@ -125,8 +128,16 @@ class Generator:
         import torch
 
         try:
-            with torch.inference_mode():
-                return self._answered(prompts)
+            answers: dict[int, Answer] = {}
+            # in a batch either all prompts show pictures or none does: not every processor takes both together
+            for shown in (False, True):
+                places = [place for place, prompt in enumerate(prompts) if bool(prompt.pictures) == shown]
+                while places:
+                    with torch.inference_mode():
+                        found = self._pass([prompts[place] for place in places])
+                    answers.update((place, one) for place, one in zip(places, found, strict=True) if one is not None)
+                    places = [place for place, one in zip(places, found, strict=True) if one is None]
+            return [answers[place] for place in range(len(prompts))]
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except RuntimeError as error:
@@ -136,17 +147,6 @@ class Generator:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return None
-
-    def _answered(self, prompts: Sequence[Prompt]) -> list[Answer]:
-        """In a batch either all prompts show pictures or none does: not every processor takes both together."""
-        answers: dict[int, Answer] = {}
-        for shown in (False, True):
-            places = [place for place, prompt in enumerate(prompts) if bool(prompt.pictures) == shown]
-            while places:
-                found = self._pass([prompts[place] for place in places])
-                answers.update((place, one) for place, one in zip(places, found, strict=True) if one is not None)
-                places = [place for place, one in zip(places, found, strict=True) if one is None]
-        return [answers[place] for place in range(len(prompts))]
 
     def _pass(self, prompts: Sequence[Prompt]) -> list[Answer | None]:
         """Answers at least one of the prompts; None for those to be asked again, without the ones that are done.
@@ -392,8 +392,16 @@ def _load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, 
         options["device_map"] = spread
     with _in_one_sentence(f"hf/{name} to load as a model that generates text"):
         config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
-        kind = _kind(config, name)
-        loader = getattr(transformers, _LOADERS[kind])
+        loaders: dict[str, tuple[Any, Any]] = {
+            "image-text": (transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, transformers.AutoModelForImageTextToText),
+            "seq2seq": (transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, transformers.AutoModelForSeq2SeqLM),
+            "causal": (transformers.MODEL_FOR_CAUSAL_LM_MAPPING, transformers.AutoModelForCausalLM),
+        }
+        kind = next((kind for kind, (models, _) in loaders.items() if type(config) in models), None)
+        if kind is None:
+            wanted = "an image-text-to-text, causal or text-to-text model of transformers"
+            raise ModelSpecError("model", wanted, f"hf/{name} of type {config.model_type}")
+        loader = loaders[kind][1]
         model, report = loader.from_pretrained(
             str(folder), use_safetensors=True, trust_remote_code=False, local_files_only=True, **options
         )
@@ -405,28 +413,6 @@ def _load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, 
         got = f"hf/{name}, which lacks {len(missing)} of its weights, {missing[0]} first"
         raise ModelSpecError("model", "a trained model", got)
     return kind, model.eval().requires_grad_(False)
-
-
-_LOADERS = {
-    "image-text": "AutoModelForImageTextToText",
-    "causal": "AutoModelForCausalLM",
-    "seq2seq": "AutoModelForSeq2SeqLM",
-}
-
-
-def _kind(config: Any, name: str) -> str:
-    import transformers
-
-    known: Mapping[str, Any] = {
-        "image-text": transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
-        "seq2seq": transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
-        "causal": transformers.MODEL_FOR_CAUSAL_LM_MAPPING,
-    }
-    kinds = [kind for kind, models in known.items() if type(config) in models]
-    if not kinds:
-        wanted = "an image-text-to-text, causal or text-to-text model of transformers"
-        raise ModelSpecError("model", wanted, f"hf/{name} of type {config.model_type}")
-    return kinds[0]
 
 
 def _placed(loading: LoadingOptions, has_gpu: bool) -> tuple[Any, str]:
@@ -486,13 +472,6 @@ def _template(name: str, kind: str, processor: Any) -> str | None:
     if found is None and kind == "image-text":
         raise ModelSpecError("model", f"a chat template in hf/{name}, to know where a picture goes", "none")
     return found
-
-
-def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a text."""
-    found = model.generation_config.eos_token_id
-    found = tokenizer.eos_token_id if found is None else found
-    return frozenset(found if isinstance(found, list) else [] if found is None else [found])
 
 
 def _out_of_memory(prompts: Sequence[Prompt]) -> list[Answer]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from seeact_offline.models.failures import scrubbed
 from seeact_offline.records import CallError, Completion, Model, Request, SeeActError
 
+WAITING = "waiting_for_batch"
+"""The failure of a call whose reply is still to come in a file of a batch."""
+
 
 async def call_model(model: Model, request: Request, ideal: str) -> Completion:
     """Returns the model's reply. A model that has `complete_with_ideal` is given `ideal`, the right answer in its prompt's words.

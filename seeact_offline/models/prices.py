@@ -108,17 +108,17 @@ class _File(msgspec.Struct):
 
 def _table(content: bytes) -> PriceTable:
     """Raises FormatError."""
-    return PriceTable(tuple(map(_quote, typed(read_json(content), _File).prices)))
-
-
-def _quote(entry: _Entry) -> Quote:
-    if not _usable(entry.prompt, entry.completion, entry.cached or 0.0):
-        raise FormatError("prices of at least 0", f"another one for {entry.model}")
-    try:
-        Date.fromisoformat(entry.date)
-    except ValueError:
-        raise FormatError("a date like 2026-11-23", f"{entry.date!r} for {entry.model}") from None
-    return Quote(entry.model, Price(entry.prompt, entry.completion), entry.date, entry.source, entry.cached)
+    quotes = []
+    for entry in typed(read_json(content), _File).prices:
+        if not _usable(entry.prompt, entry.completion, entry.cached or 0.0):
+            raise FormatError("prices of at least 0", f"another one for {entry.model}")
+        try:
+            Date.fromisoformat(entry.date)
+        except ValueError:
+            raise FormatError("a date like 2026-11-23", f"{entry.date!r} for {entry.model}") from None
+        price = Price(entry.prompt, entry.completion)
+        quotes.append(Quote(entry.model, price, entry.date, entry.source, entry.cached))
+    return PriceTable(tuple(quotes))
 
 
 def _usable(*prices: float) -> bool:

@@ -101,23 +101,21 @@ def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
-                if line.strip() and (row := _parsed(line, f"line {number} of {path}")) is not None:
-                    yield row
+                if not line.strip():
+                    continue
+                is_json = False
+                try:
+                    row = read_json(line)
+                    is_json = True
+                    has_groups = isinstance(row, dict) and "groups" in row
+                    yield typed(row, _StepLine) if has_groups else typed(row, _GroupLine)
+                except FormatError as error:
+                    # the last line of a run that was killed while it wrote; one that lacks nothing but its end counts
+                    if is_json or line.endswith(b"\n"):
+                        got = f"{error.got} in line {number} of {path}"
+                        raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", got) from None
     except OSError as error:
         raise ModelSpecError("model", "a readable file", f"{path}: {error.strerror or error}") from error
-
-
-def _parsed(line: bytes, where: str) -> _StepLine | _GroupLine | None:
-    """None for the last line of a run that was killed while it wrote; one that lacks nothing but its end counts."""
-    is_json = False
-    try:
-        row = read_json(line)
-        is_json = True
-        return typed(row, _StepLine) if isinstance(row, dict) and "groups" in row else typed(row, _GroupLine)
-    except FormatError as error:
-        if not is_json and not line.endswith(b"\n"):
-            return None
-        raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", f"{error.got} in {where}") from None
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, str]:

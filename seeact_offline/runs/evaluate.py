@@ -49,7 +49,16 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     # not before the model is known to be usable: a mistyped one must not claim the folder
     run.folder.claim(run.manifest)
     remarks = list(getattr(model, "remarks", ()))
-    _announce(run, state, remarks, watch)
+    settings = run.manifest.settings
+    watch.begun(settings["dataset"])
+    if remark := run.folder.version_remark():
+        watch.note(remark)
+    watch.note(f"{extent(run.split, settings['dataset'])}, model {settings['model']}, out {run.folder.path}")
+    if state.done:
+        done = "step is done already and is not", "steps are done already and are not"
+        watch.note(f"{counted(len(state.done), *done)} asked again")
+    for remark in [*remarks, *(f"{settings['model']} ignores {name}" for name in run.model.ignored)]:
+        watch.note(remark)
     scores = run.scores()
     complete = ask_all(run, state, model, scores, budget, watch)
     if not complete and not state.done:
@@ -79,19 +88,6 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     reached = finish(run, state, complete and state.is_complete(run))
     failed = sum(not prediction.ran for prediction in repeated)
     return Run(run.folder.path, failed_repeats=failed, n_left=len(run.split.keys) - reached)
-
-
-def _announce(run: OpenRun, state: RunState, remarks: list[str], watch: Watch) -> None:
-    settings = run.manifest.settings
-    watch.begun(settings["dataset"])
-    if remark := run.folder.version_remark():
-        watch.note(remark)
-    watch.note(f"{extent(run.split, settings['dataset'])}, model {settings['model']}, out {run.folder.path}")
-    if state.done:
-        done = "step is done already and is not", "steps are done already and are not"
-        watch.note(f"{counted(len(state.done), *done)} asked again")
-    for remark in [*remarks, *(f"{settings['model']} ignores {name}" for name in run.model.ignored)]:
-        watch.note(remark)
 
 
 def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, budget: Budget, watch: Watch) -> bool:

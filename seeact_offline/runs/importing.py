@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -205,20 +205,8 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
     """The steps of the data set in its order."""
     known = {str(key) for key in split.keys}
     unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
-    pairs = [pair for pair in _answered(found, split) if not answered_only or pair[0].failure != NO_ANSWER]
-    return _JoinedSteps(
-        predictions=[prediction for prediction, _ in pairs],
-        truths=[truth for _, truth in pairs],
-        problems=unknown,
-        n_missing=len(known - found.answers.keys()),
-        split=split.name,
-        dataset=str(split.dataset),
-        fingerprint=split.fingerprint,
-    )
-
-
-def _answered(found: ImportedAnswers, split: Split) -> Iterator[tuple[Prediction, Truth]]:
     is_described = found.settings.get("strategy") == "attributes"
+    predictions, truths = [], []
     for step in split.steps():
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
@@ -228,7 +216,19 @@ def _answered(found: ImportedAnswers, split: Split) -> Iterator[tuple[Prediction
             prediction = answer(truth)
         if is_described:
             prediction = _searched(prediction, step, page, truth)
-        yield _noted(_on_page(prediction, step, page), step), truth
+        if answered_only and prediction.failure == NO_ANSWER:
+            continue
+        predictions.append(_noted(_on_page(prediction, step, page), step))
+        truths.append(truth)
+    return _JoinedSteps(
+        predictions=predictions,
+        truths=truths,
+        problems=unknown,
+        n_missing=len(known - found.answers.keys()),
+        split=split.name,
+        dataset=str(split.dataset),
+        fingerprint=split.fingerprint,
+    )
 
 
 def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], truth: Truth) -> Prediction:

@@ -51,6 +51,8 @@ from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
+JOURNAL = ".partial.jsonl"
+"""Ending of the file in which a score file grows."""
 TRANSIENT = frozenset({"internal_error"})
 """Failures of a step that may not recur when it is ranked again."""
 
@@ -243,7 +245,7 @@ def _rank_into(
     left_out = {**old.origin.left_out} if old is not None and old.origin is not None else {}
     ranks: dict[StepKey, StepRank] = {}
     truncated = hits = 0
-    journal_path = _journal_path(out)
+    journal_path = out.with_name(out.name + JOURNAL)
     with ScoreJournal(journal_path, origin) as journal:
         resumed = sum(key in journal for key in split.keys)
         if resumed:
@@ -267,10 +269,6 @@ def _rank_into(
         write_whole(out, lambda draft: write(draft, rows))
     journal_path.unlink()
     return [ranks[key] for key in split.keys], origin
-
-
-def _journal_path(out: Path) -> Path:
-    return out.with_name(out.name + ".partial.jsonl")
 
 
 def _ranks_in(finished: FileScores, split: Split) -> list[StepRank]:
@@ -357,7 +355,7 @@ def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: W
         settled = old.keys | frozenset(lasting)
     missing = {key.annotation_id for key in split.keys if str(key) not in settled}
     if old is None or missing:
-        journal = _journal_path(path)
+        journal = path.with_name(path.name + JOURNAL)
         try:
             with ScoreJournal(journal, origin):
                 pass

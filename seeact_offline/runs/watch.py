@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from seeact_offline.records import Prediction, StepScore
@@ -34,11 +33,11 @@ class Watch:
 
     def steps(self, total: int, label: str) -> AbstractContextManager[StepListener]:
         """A pass over `total` steps begins; the result is entered for as long as it takes."""
-        return _silence()
+        return nullcontext(_Silent())
 
     def ranking(self, total: int, label: str) -> AbstractContextManager[RankListener]:
         """A pass that ranks `total` steps begins; the result is entered for as long as it takes."""
-        return _silence()
+        return nullcontext(_Silent())
 
 
 class _Silent:
@@ -47,8 +46,3 @@ class _Silent:
 
     def advance(self, figures: str, resumed: bool = False) -> None:
         pass
-
-
-@contextmanager
-def _silence() -> Iterator[_Silent]:
-    yield _Silent()

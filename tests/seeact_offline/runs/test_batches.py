@@ -25,6 +25,8 @@ from tests.seeact_offline.cli.conftest import KEY, RESULT_FILES, Sample, content
 
 FILES = (*RESULT_FILES, "targets.jsonl", "manifest.json")
 LINE = re.compile(r"wave (\d+): ")
+BATCHES = Path("b")
+"""The folder of waves. Every test works in a folder of its own."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +69,20 @@ def server() -> Iterable[BatchServer]:
         yield server
 
 
+@pytest.fixture
+def run(sample: Sample, server: BatchServer) -> EvalConfig:
+    """A run on the server, into the folder `run`."""
+    return config(sample, server.base_url, "run")
+
+
+def export(run: EvalConfig, **options: Any) -> BatchReport:
+    return run_batch(run, "export", BATCHES, **options)
+
+
+def read_replies(run: EvalConfig) -> BatchReport:
+    return run_batch(run, "import", BATCHES)
+
+
 class Heard(Watch):
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -86,34 +102,34 @@ def carry_out(report: BatchReport, carry: Carry = reply, name: str = "came-{}.js
     return path
 
 
-def by_waves(config: EvalConfig, folder: Path, carry: Carry = reply, **options: Any) -> list[BatchReport]:
+def by_waves(config: EvalConfig, carry: Carry = reply, **options: Any) -> list[BatchReport]:
     """Exports, carries out and imports until the run has ended."""
-    reports = [run_batch(config, "export", folder, **options)]
+    reports = [export(config, **options)]
     while reports[-1].run is None:
         carry_out(reports[-1], carry)
-        run_batch(config, "import", folder)
-        reports.append(run_batch(config, "export", folder, **options))
+        read_replies(config)
+        reports.append(export(config, **options))
         assert len(reports) < 10
     return reports
 
 
-def same_as_live(sample: Sample, server: ChatServer, tmp_path: Path, **options: Any) -> None:
+def same_as_live(sample: Sample, server: ChatServer, **options: Any) -> None:
     """The run in `run` has the files of a live one."""
     so.evaluate(config(sample, server.base_url, "live", **options))
-    assert contents(tmp_path / "run", FILES) == contents(tmp_path / "live", FILES)
+    assert contents(Path("run"), FILES) == contents(Path("live"), FILES)
 
 
 # --- waves ---
 
 
-def test_waves_end_as_a_live_run_does_without_a_call(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    reports = by_waves(config(sample, server.base_url, "run"), tmp_path / "b")
+def test_waves_end_as_a_live_run_does_without_a_call(run: EvalConfig, sample: Sample, server: BatchServer) -> None:
+    reports = by_waves(run)
     assert [dict(report.turns) for report in reports[:2]] == [{"turn 1": 18}, {"turn 2": 12}]
     # final rounds: turn 1, turn 2, and the end
     assert len(reports) == 5
     assert reports[1].text.startswith("wave 2: 12 requests (12 of turn 2) of 4 steps in 1 file, ")
     assert server.requests == []
-    same_as_live(sample, server, tmp_path)
+    same_as_live(sample, server)
 
 
 @pytest.mark.parametrize(
@@ -128,17 +144,15 @@ def test_waves_end_as_a_live_run_does_without_a_call(sample: Sample, server: Bat
         ),
     ],
 )
-def test_every_way_of_asking_goes_through_files(
-    options: dict[str, Any], sample: Sample, server: BatchServer, tmp_path: Path
-) -> None:
-    by_waves(config(sample, server.base_url, "run", **options), tmp_path / "b")
-    same_as_live(sample, server, tmp_path, **options)
+def test_every_way_of_asking_goes_through_files(options: dict[str, Any], sample: Sample, server: BatchServer) -> None:
+    by_waves(config(sample, server.base_url, "run", **options))
+    same_as_live(sample, server, **options)
 
 
 def test_a_request_in_a_file_is_the_one_that_a_live_run_sends(
-    sample: Sample, server: BatchServer, tmp_path: Path
+    run: EvalConfig, sample: Sample, server: BatchServer
 ) -> None:
-    reports = by_waves(config(sample, server.base_url, "run"), tmp_path / "b")
+    reports = by_waves(run)
     filed = lines(path for report in reports for path in report.files)
     so.evaluate(config(sample, server.base_url, "live"))
     assert sorted(json.dumps(line["body"]) for line in filed) == sorted(json.dumps(body) for body in server.requests)
@@ -152,10 +166,10 @@ def test_what_a_live_run_has_paid_is_in_no_file_and_the_other_way_round(
     shared = {"cache": tmp_path / "cache"}
     so.evaluate(config(sample, server.base_url, "pilot", limit=1, **shared))
     paid = len(server.requests)
-    report = run_batch(config(sample, server.base_url, "run", **shared), "export", tmp_path / "b")
+    report = export(config(sample, server.base_url, "run", **shared))
     assert report.requests == 12
     carry_out(report)
-    run_batch(config(sample, server.base_url, "run", **shared), "import", tmp_path / "b")
+    read_replies(config(sample, server.base_url, "run", **shared))
     so.evaluate(config(sample, server.base_url, "run", **shared))
     first = [body for body in server.requests[paid:] if len(body["messages"]) == 2]
     # only those of final rounds are left to ask
@@ -169,37 +183,38 @@ def test_files_are_the_same_bytes_whatever_the_concurrency(sample: Sample, serve
     assert contents(tmp_path / "b1" / "wave-1") == contents(tmp_path / "b5" / "wave-1")
 
 
-def test_files_are_cut_by_bytes_and_by_requests(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    run = config(sample, server.base_url, "run")
-    by_count = run_batch(run, "export", tmp_path / "b", limits=ShardLimits(requests=5))
+def test_files_are_cut_by_bytes_and_by_requests(run: EvalConfig) -> None:
+    by_count = export(run, limits=ShardLimits(requests=5))
     assert [len(lines([path])) for path in by_count.files] == [5, 5, 5, 3]
     most = max(path.stat().st_size for path in by_count.files) // 2
-    by_bytes = run_batch(run, "export", tmp_path / "b", limits=ShardLimits(bytes=most))
+    by_bytes = export(run, limits=ShardLimits(bytes=most))
     assert all(path.stat().st_size <= most for path in by_bytes.files)
     assert by_bytes.wave == 1
-    assert lines(by_bytes.files) == lines(sorted((tmp_path / "b" / "wave-1").glob("requests-*.jsonl")))
-    index = json.loads((tmp_path / "b" / "wave-1" / "wave.json").read_text())
+    assert lines(by_bytes.files) == lines(sorted((BATCHES / "wave-1").glob("requests-*.jsonl")))
+    index = json.loads((BATCHES / "wave-1" / "wave.json").read_text())
     assert [shard["sha256"] for shard in index["shards"]] == [
         hashlib.sha256(path.read_bytes()).hexdigest() for path in by_bytes.files
     ]
     assert index["requests"] == sum(shard["requests"] for shard in index["shards"]) == 18
 
 
-def test_a_wave_that_was_not_finished_is_written_anew(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    run, wave = config(sample, server.base_url, "run"), tmp_path / "b" / "wave-1"
-    run_batch(run, "export", tmp_path / "b", limits=ShardLimits(requests=5))
+def test_a_wave_that_was_not_finished_is_written_anew(run: EvalConfig) -> None:
+    wave = BATCHES / "wave-1"
+    export(run, limits=ShardLimits(requests=5))
     whole = contents(wave)
     (wave / "wave.json").unlink()
     (wave / "requests-004.jsonl").write_text("{")
     (wave / "requests-005.jsonl").write_text("{")
-    run_batch(run, "export", tmp_path / "b", limits=ShardLimits(requests=5))
+    export(run, limits=ShardLimits(requests=5))
     assert contents(wave) == whole
 
 
-def test_other_settings_than_those_of_the_wave_are_refused(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    carry_out(run_batch(config(sample, server.base_url, "run"), "export", tmp_path / "b"))
+def test_other_settings_than_those_of_the_wave_are_refused(
+    run: EvalConfig, sample: Sample, server: BatchServer
+) -> None:
+    carry_out(export(run))
     with pytest.raises(InputError, match=r"batch: .*max_tokens.* was 4096 and is now 7|batch: .*was 4096"):
-        run_batch(config(sample, server.base_url, "run", max_tokens=7), "import", tmp_path / "b")
+        read_replies(config(sample, server.base_url, "run", max_tokens=7))
 
 
 @pytest.mark.parametrize(
@@ -212,31 +227,25 @@ def test_other_settings_than_those_of_the_wave_are_refused(sample: Sample, serve
     ],
 )
 def test_what_cannot_be_asked_in_files_is_refused_before_a_folder_is_made(
-    options: dict[str, Any], named: str, sample: Sample, server: BatchServer, tmp_path: Path
+    options: dict[str, Any], named: str, sample: Sample, server: BatchServer
 ) -> None:
     with pytest.raises(InputError) as caught:
-        run_batch(config(sample, server.base_url, "run", **options), "export", tmp_path / "b")
+        export(config(sample, server.base_url, "run", **options))
     assert caught.value.argument == named
-    assert not (tmp_path / "b").exists()
+    assert not (BATCHES).exists()
 
 
-def test_replies_that_were_not_imported_are_not_asked_for_again(
-    sample: Sample, server: BatchServer, tmp_path: Path
-) -> None:
-    run = config(sample, server.base_url, "run")
-    carry_out(run_batch(run, "export", tmp_path / "b"))
+def test_replies_that_were_not_imported_are_not_asked_for_again(run: EvalConfig) -> None:
+    carry_out(export(run))
     with pytest.raises(InputError, match="import it first"):
-        run_batch(run, "export", tmp_path / "b")
+        export(run)
 
 
 # --- what comes back ---
 
 
-def test_all_that_goes_wrong_on_the_way_is_counted_and_comes_with_the_next_wave(
-    sample: Sample, server: BatchServer, tmp_path: Path
-) -> None:
-    run = config(sample, server.base_url, "run")
-    report = run_batch(run, "export", tmp_path / "b")
+def test_all_that_goes_wrong_on_the_way_is_counted_and_comes_with_the_next_wave(run: EvalConfig) -> None:
+    report = export(run)
     rows = carried_out(lines(report.files), lambda body: "Plan.")
     rows[0] = {**rows[0], "response": {"status_code": 500, "body": {"error": {"message": "down"}}}}
     rows[1] = {**rows[1], "response": None, "error": {"code": "batch_expired", "message": "too late"}}
@@ -246,20 +255,20 @@ def test_all_that_goes_wrong_on_the_way_is_counted_and_comes_with_the_next_wave(
     rows.append(rows[9])
     content = jsonl(rows) + b"[]\n\xff\xfe\n" + jsonl(rows[10:11])[:-9]
     # anywhere in the folder will do
-    (tmp_path / "b" / "all.jsonl").write_bytes(content)
-    read = run_batch(run, "import", tmp_path / "b")
+    (BATCHES / "all.jsonl").write_bytes(content)
+    read = read_replies(run)
     assert (read.read, read.known, read.lost) == (14, 0, 1)
     assert read.failed == {"server_error": 1, "batch_expired": 1, "api_error": 1}
     assert read.odd == {"unknown": 1, "duplicate": 1, "malformed": 3}
     assert any("line 22 of all.jsonl, cut short" in problem for problem in read.problems)
     assert any("batch_expired: line 2 of all.jsonl: too late" in problem for problem in read.problems)
-    again = run_batch(run, "import", tmp_path / "b")
+    again = read_replies(run)
     assert (again.read, again.known, again.lost, again.failed) == (0, 14, 1, read.failed)
-    turns = run_batch(run, "export", tmp_path / "b").turns
+    turns = export(run).turns
     assert turns == {"turn 1": 4, "turn 2": 14}
 
 
-def test_faults_of_every_wave_leave_no_trace_in_the_end(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
+def test_faults_of_every_wave_leave_no_trace_in_the_end(run: EvalConfig, sample: Sample, server: BatchServer) -> None:
     tried: set[str] = set()
 
     def faulty(body: dict[str, Any]) -> Answer | str | None:
@@ -270,34 +279,28 @@ def test_faults_of_every_wave_leave_no_trace_in_the_end(sample: Sample, server: 
         tried.add(text)
         return [None, Answer("busy", status=429), Answer("down", status=503)][kind - 1]
 
-    by_waves(config(sample, server.base_url, "run"), tmp_path / "b", faulty)
-    same_as_live(sample, server, tmp_path)
+    by_waves(run, faulty)
+    same_as_live(sample, server)
 
 
-def test_a_reply_to_what_was_never_asked_is_not_kept(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    run = config(sample, server.base_url, "run")
-    report = run_batch(run, "export", tmp_path / "b")
+def test_a_reply_to_what_was_never_asked_is_not_kept(run: EvalConfig) -> None:
+    report = export(run)
     rows = carried_out(lines(report.files)[:1], reply)
-    (tmp_path / "b" / "other.jsonl").write_bytes(jsonl([{**rows[0], "custom_id": "f" * 64}]))
-    assert run_batch(run, "import", tmp_path / "b").odd == {"unknown": 1}
-    assert run_batch(run, "export", tmp_path / "b").requests == report.requests
+    (BATCHES / "other.jsonl").write_bytes(jsonl([{**rows[0], "custom_id": "f" * 64}]))
+    assert read_replies(run).odd == {"unknown": 1}
+    assert export(run).requests == report.requests
 
 
-def test_a_line_without_end_is_passed_over(
-    sample: Sample, server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_without_end_is_passed_over(run: EvalConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seeact_offline.runs.waves.MAX_REPLY_BYTES", 3000)
-    run = config(sample, server.base_url, "run")
-    report = run_batch(run, "export", tmp_path / "b")
+    report = export(run)
     rows = carried_out(lines(report.files), lambda body: "Plan.")
-    (tmp_path / "b" / "long.jsonl").write_bytes(jsonl(rows[:1]) + b"x" * 10_000 + b"\n" + jsonl(rows[1:]))
-    read = run_batch(run, "import", tmp_path / "b")
+    (BATCHES / "long.jsonl").write_bytes(jsonl(rows[:1]) + b"x" * 10_000 + b"\n" + jsonl(rows[1:]))
+    read = read_replies(run)
     assert (read.read, read.lost, read.odd) == (18, 0, {"malformed": 1})
 
 
-def test_a_request_that_the_server_refuses_for_good_fails_its_step_by_name(
-    sample: Sample, server: BatchServer, tmp_path: Path
-) -> None:
+def test_a_request_that_the_server_refuses_for_good_fails_its_step_by_name(run: EvalConfig) -> None:
     def refusing(body: dict[str, Any]) -> Answer | str:
         too_long = hashlib.sha256(json.dumps(body["messages"][:2]).encode()).digest()[1] % 5 == 0
         return (
@@ -306,31 +309,28 @@ def test_a_request_that_the_server_refuses_for_good_fails_its_step_by_name(
             else "Plan.\nELEMENT: A\nACTION: CLICK\nVALUE: None"
         )
 
-    ended = by_waves(config(sample, server.base_url, "run"), tmp_path / "b", refusing)[-1].run
+    ended = by_waves(run, refusing)[-1].run
     assert ended is not None
     assert 0 < ended.results["failures"]["bad_request"] == ended.n_failed < 6
 
 
-def test_a_parameter_of_ours_that_the_server_refuses_is_left_out_of_the_next_wave(
-    sample: Sample, server: BatchServer, tmp_path: Path
-) -> None:
+def test_a_parameter_of_ours_that_the_server_refuses_is_left_out_of_the_next_wave(run: EvalConfig) -> None:
     def picky(body: dict[str, Any]) -> Answer | str:
         if "seed" in body:
             return Answer("Unsupported parameter: 'seed'", status=400, param="seed", code="unsupported_parameter")
         return reply(body)
 
-    run = config(sample, server.base_url, "run")
-    carry_out(run_batch(run, "export", tmp_path / "b"), picky)
-    read = run_batch(run, "import", tmp_path / "b")
+    carry_out(export(run), picky)
+    read = read_replies(run)
     assert (read.dropped, read.given_up) == (("seed",), 0)
-    again = run_batch(run, "import", tmp_path / "b")
+    again = read_replies(run)
     assert (again.dropped, again.given_up, again.failed) == ((), 0, {"bad_request": 18})
-    report = run_batch(run, "export", tmp_path / "b")
+    report = export(run)
     assert report.requests == 18
     assert all("seed" not in line["body"] for line in lines(report.files))
     carry_out(report, picky)
-    assert run_batch(run, "import", tmp_path / "b").dropped == ()
-    ended = by_waves(run, tmp_path / "b", picky)[-1].run
+    assert read_replies(run).dropped == ()
+    ended = by_waves(run, picky)[-1].run
     assert ended is not None
     assert ended.manifest["settings"]["dropped_parameters"] == ["seed"]
 
@@ -344,42 +344,39 @@ def of_vllm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_vllm_writes_is_read(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
-    run = config(sample, server.base_url, "run")
-    report = run_batch(run, "export", tmp_path / "b")
+def test_what_vllm_writes_is_read(run: EvalConfig) -> None:
+    report = export(run)
     answers = iter(
         [Answer("the prompt is longer than max_model_len", status=400), *["Plan."] * 16, Answer("", status=400)]
     )
     rows = of_vllm(carried_out(lines(report.files), lambda body: next(answers)))
     rows[-1]["error"] = "EngineDeadError"
-    (tmp_path / "b" / "wave-1" / "output.jsonl").write_bytes(jsonl(rows))
-    read = run_batch(run, "import", tmp_path / "b")
+    (BATCHES / "wave-1" / "output.jsonl").write_bytes(jsonl(rows))
+    read = read_replies(run)
     assert (read.read, read.failed, read.given_up) == (16, {"bad_request": 1, "api_error": 1}, 1)
 
 
 # --- submit ---
 
 
-def submit(config: EvalConfig, folder: Path, **options: Any) -> BatchReport:
-    return run_batch(config, "submit", folder, sleep=lambda seconds: None, **options)
+def submit(config: EvalConfig, **options: Any) -> BatchReport:
+    return run_batch(config, "submit", BATCHES, sleep=lambda seconds: None, **options)
 
 
 def test_submit_goes_from_wave_to_wave_until_the_run_has_ended(
-    sample: Sample, server: BatchServer, tmp_path: Path
+    run: EvalConfig, sample: Sample, server: BatchServer
 ) -> None:
     heard = Heard()
-    report = submit(
-        config(sample, server.base_url, "run"), tmp_path / "b", watch=heard, limits=ShardLimits(requests=10)
-    )
+    report = submit(run, watch=heard, limits=ShardLimits(requests=10))
     assert report.run is not None
     assert server.requests == []
     # two files of turn 1, two of turn 2, one each of the final rounds
     assert len(server.uploads) == len(server.batches) == 6
     assert [LINE.match(note)[1] for note in heard.notes if LINE.match(note)] == [*"11223344"]  # type: ignore[index]
-    same_as_live(sample, server, tmp_path)
+    same_as_live(sample, server)
 
 
-def test_expired_and_failed_batches_go_into_the_next_wave(sample: Sample, tmp_path: Path) -> None:
+def test_expired_and_failed_batches_go_into_the_next_wave(sample: Sample) -> None:
     begun: set[str] = set()
 
     def late(body: dict[str, Any]) -> Answer | str | None:
@@ -393,16 +390,16 @@ def test_expired_and_failed_batches_go_into_the_next_wave(sample: Sample, tmp_pa
         server.fails = ["Enqueued token limit reached"]
         heard = Heard()
         run = config(sample, server.base_url, "run")
-        report = submit(run, tmp_path / "b", watch=heard, limits=ShardLimits(requests=10))
+        report = submit(run, watch=heard, limits=ShardLimits(requests=10))
         assert report.run is not None
         assert "requests-001.jsonl: failed: Enqueued token limit reached" in heard.notes
         assert {batch["status"] for batch in server.batches.values()} == {"failed", "expired", "completed"}
-        same_as_live(sample, server, tmp_path)
+        same_as_live(sample, server)
 
 
-def test_a_wave_that_brings_nothing_ends_it(sample: Sample, tmp_path: Path) -> None:
+def test_a_wave_that_brings_nothing_ends_it(run: EvalConfig, sample: Sample) -> None:
     with BatchServer(reply, lambda body: Answer("down", status=500)) as server:
-        report = submit(config(sample, server.base_url, "run"), tmp_path / "b")
+        report = submit(config(sample, server.base_url, "run"))
     assert (report.run, report.failed, len(server.batches)) == (None, {"server_error": 18}, 1)
 
 
@@ -412,7 +409,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("at", [1, 2, 4, 5, 7, 9, 11, 12])
 def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anything_twice(
-    at: int, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: int, sample: Sample
 ) -> None:
     """The server has done what it was asked when the process is killed, which does not hear of it."""
     limits, count = ShardLimits(requests=10), 0
@@ -431,87 +428,81 @@ def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anythin
 
         server._others = kill
         with pytest.raises(Killed):
-            run_batch(run, "submit", tmp_path / "b", sleep=killed, limits=limits)
-        report = submit(run, tmp_path / "b", limits=limits)
+            run_batch(run, "submit", BATCHES, sleep=killed, limits=limits)
+        report = submit(run, limits=limits)
         assert report.run is not None
         assert len(server.uploads) == len(server.batches) == 4
-        same_as_live(sample, server, tmp_path, merge="first")
+        same_as_live(sample, server, merge="first")
 
 
 def test_a_batch_that_failed_is_not_taken_for_that_of_the_next_wave_which_holds_the_same(
-    sample: Sample, server: BatchServer, tmp_path: Path
+    run: EvalConfig, server: BatchServer
 ) -> None:
     server.fails = ["Enqueued token limit reached"]
-    run = config(sample, server.base_url, "run")
-    assert submit(run, tmp_path / "b").run is None
+    assert submit(run).run is None
     server.faults = {"POST /files": [Answer(hang_up=True)], "POST /batches": [Answer(hang_up=True)]}
-    assert submit(run, tmp_path / "b").run is not None
-    assert contents(tmp_path / "b" / "wave-1", ["requests-001.jsonl"]) == contents(
-        tmp_path / "b" / "wave-2", ["requests-001.jsonl"]
-    )
+    assert submit(run).run is not None
+    assert contents(BATCHES / "wave-1", ["requests-001.jsonl"]) == contents(BATCHES / "wave-2", ["requests-001.jsonl"])
     assert len(server.uploads) == len(server.batches) == 5
 
 
 def test_a_submission_that_is_killed_once_it_has_read_the_replies_goes_on(
-    sample: Sample, server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: EvalConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It took a wave without a new reply for one that had brought nothing."""
 
     def kill(*_: object) -> None:
         raise Killed
 
-    run = config(sample, server.base_url, "run")
     with monkeypatch.context() as patched:
         patched.setattr("seeact_offline.runs.waves.Wave.close", kill)
         with pytest.raises(Killed):
-            submit(run, tmp_path / "b")
-    assert submit(run, tmp_path / "b").run is not None
+            submit(run)
+    assert submit(run).run is not None
 
 
 @pytest.mark.parametrize("call", ["POST /files", "POST /batches", "GET /files", "GET /batches"])
 @pytest.mark.parametrize("fault", [Answer("busy", status=503), Answer(hang_up=True), Answer(body=b"<html>")])
 def test_a_call_that_fails_is_repeated_without_doing_anything_twice(
-    fault: Answer, call: str, sample: Sample, server: BatchServer, tmp_path: Path
+    run: EvalConfig, fault: Answer, call: str, sample: Sample, server: BatchServer
 ) -> None:
     server.faults = {call: [fault]}
-    assert submit(config(sample, server.base_url, "run", merge="first"), tmp_path / "b").run is not None
+    assert submit(config(sample, server.base_url, "run", merge="first")).run is not None
     assert len({entry["filename"] for entry in server.uploads.values()}) == len(server.uploads) == len(server.batches)
 
 
-def test_a_wave_under_way_is_not_written_anew(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
+def test_a_wave_under_way_is_not_written_anew(run: EvalConfig, server: BatchServer) -> None:
     server.faults = {"GET /batches": [Answer("no", status=403)]}
-    run = config(sample, server.base_url, "run")
     with pytest.raises(ModelStopped, match="forbidden: Error code: 403 - no"):
-        submit(run, tmp_path / "b")
+        submit(run)
     with pytest.raises(InputError, match="submit again to go on"):
-        run_batch(run, "export", tmp_path / "b")
+        export(run)
 
 
-def test_a_file_that_is_not_as_it_was_exported_is_not_sent(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
+def test_a_file_that_is_not_as_it_was_exported_is_not_sent(run: EvalConfig, server: BatchServer) -> None:
     server.faults = {"POST /files": [Answer("no", status=403)]}
-    run = config(sample, server.base_url, "run")
     with pytest.raises(ModelStopped):
-        submit(run, tmp_path / "b")
-    with (tmp_path / "b" / "wave-1" / "requests-001.jsonl").open("ab") as file:
+        submit(run)
+    with (BATCHES / "wave-1" / "requests-001.jsonl").open("ab") as file:
         file.write(b"{}\n")
     with pytest.raises(InputError, match="as it was exported"):
-        submit(run, tmp_path / "b")
+        submit(run)
 
 
-def test_a_server_that_is_not_there_is_not_waited_for(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_not_waited_for(run: EvalConfig, server: BatchServer) -> None:
     server.close()
     waited: list[float] = []
     with pytest.raises(ModelStopped, match="connection_failed"):
-        run_batch(config(sample, server.base_url, "run"), "submit", tmp_path / "b", sleep=waited.append)
+        run_batch(run, "submit", BATCHES, sleep=waited.append)
     assert sum(waited) < 5
 
 
-def test_a_redirect_is_not_followed(sample: Sample, server: BatchServer, tmp_path: Path) -> None:
+def test_a_redirect_is_not_followed(run: EvalConfig, server: BatchServer) -> None:
     with ChatServer(reply) as other:
         moved = Answer("", status=307, headers={"Location": f"{other.base_url}/files"})
         server.faults = {"POST /files": [moved]}
         with pytest.raises(ModelStopped, match="redirected"):
-            submit(config(sample, server.base_url, "run"), tmp_path / "b")
+            submit(run)
     assert other.requests == []
 
 
@@ -521,7 +512,7 @@ def test_no_secret_is_in_any_file(sample: Sample, tmp_path: Path) -> None:
 
     with BatchServer(reply, telling) as server:
         heard = Heard()
-        report = submit(config(sample, f"{server.base_url}?key=tok4711zebra", "run"), tmp_path / "b", watch=heard)
+        report = submit(config(sample, f"{server.base_url}?key=tok4711zebra", "run"), watch=heard)
         assert all(path.endswith("key=tok4711zebra") for path in server.paths)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     left = "\n".join([report.text, *heard.notes, *(path.read_bytes().decode("latin-1") for path in files)])
@@ -530,25 +521,20 @@ def test_no_secret_is_in_any_file(sample: Sample, tmp_path: Path) -> None:
     assert "tok4711zebra" not in left
 
 
-def test_two_at_once_are_one_too_many(
-    sample: Sample, server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = config(sample, server.base_url, "run")
+def test_two_at_once_are_one_too_many(run: EvalConfig) -> None:
     second: list[InputError] = []
 
     def meanwhile(seconds: float) -> None:
         with pytest.raises(InputError, match="no other process") as caught:
-            submit(run, tmp_path / "b")
+            submit(run)
         second.append(caught.value)
 
-    assert run_batch(run, "submit", tmp_path / "b", sleep=meanwhile).run is not None
+    assert run_batch(run, "submit", BATCHES, sleep=meanwhile).run is not None
     assert second
 
 
-def test_without_a_key_for_openai_nothing_is_begun(
-    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_key_for_openai_nothing_is_begun(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ModelSpecError):
-        run_batch(config(sample, None, "run"), "export", tmp_path / "b")
-    assert not (tmp_path / "b").exists()
+        export(config(sample, None, "run"))
+    assert not (BATCHES).exists()
