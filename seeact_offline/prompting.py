@@ -115,12 +115,14 @@ def load_pack(
     turns: Literal[1, 2] = 2,
     image: bool = True,
     variant: str = "",
+    shared: bool = True,
 ) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
     `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first turn of any
     of the `lenders` belongs too. `turn1`: placeholders that the first turn may have beside the usual ones. `variant`: files
-    that end in it, such as `turn1.VARIANT.txt`, come before the others.
+    that end in it, such as `turn1.VARIANT.txt`, come before the others. `shared`: False for one that uses no file which serves every
+    grounding, and needs no system text.
 
     Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
     unknown, missing or unclosed placeholder.
@@ -130,7 +132,7 @@ def load_pack(
     usual = _TURN1 if image else _TURN1_TEXT
     first = Placeholders((*usual.known, *turn1), usual.required)
     rules = {"system": Placeholders(), "turn1": first, "turn2": turn2 or Placeholders()}
-    source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant)
+    source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant, shared)
     system, first_turn, second_turn = texts = [source.load(turn) for turn in rules]
     prefix = _manifest(folder).reply_prefix
     digest = hashlib.sha256(json.dumps([*texts, *filter(None, [prefix])]).encode()).hexdigest()
@@ -193,6 +195,7 @@ class _Source:
     turns: Literal[1, 2]
     image: bool
     variant: str
+    shared: bool
 
     def load(self, turn: str) -> str:
         """The text of a turn, from the most specific file there is. Raises PromptError."""
@@ -200,6 +203,8 @@ class _Source:
             return ""
         names = self._names(turn)
         name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
+        if name is None and turn == "system" and not self.shared:
+            return ""
         if name is None:
             own = f"{self.grounding}.{turn}.txt"
             raise PromptError("prompts", f"a file {own} (or {turn}.txt) in the pack {self.pack!r}", "neither")
@@ -219,8 +224,8 @@ class _Source:
         single, text = [".single"] * (self.turns == 1), [".text"] * (not self.image)
         variants = ["".join(single + text)] * bool(single and text) + text + single + [""]
         variants = [f"{usual}.{self.variant}" for usual in variants] * bool(self.variant) + variants
-        prefixes = [f"{self.grounding}.", ""]
-        if self.turn1_only:
+        prefixes = [f"{self.grounding}.", *([""] if self.shared else ())]
+        if self.turn1_only and self.shared:
             prefixes += [f"{other}." for other in self.lenders]
         return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
 

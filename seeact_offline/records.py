@@ -341,6 +341,8 @@ class Step:
     """Faults of the row itself; a step with faults is not asked, but counted."""
     split: str = field(default="", compare=False)
     """The split it was read from; empty where it was read from none."""
+    earlier: tuple[Step, ...] = field(default=(), compare=False)
+    """Steps of the task before this one, oldest first; empty unless a grounding shows them."""
 
     def __repr__(self) -> str:
         """One line: the pages and texts of a step fill many."""
@@ -435,6 +437,8 @@ class Request:
     """1 or 2."""
     offered: tuple[str, ...] = ()
     """backend_node_ids in the order of their letters."""
+    for_grounder: bool = False
+    """The place of an element is asked for that an earlier reply describes; a second model may answer it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline import cli, sample
+from seeact_offline.agents import ENDINGS, Unreadable
 from seeact_offline.dataset import lint
 from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
@@ -254,7 +255,7 @@ def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
     names = {
         *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *ROW_FAILURES,
         *lint.FAULTS, *PARSE_FAILURES, *POINT_FAILURES, *ANSWER_FAILURES, *CallError.ANSWERED,
-        *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
+        *ENDINGS.values(), Unreadable.name, *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
     }  # fmt: skip
     text = read(DOCS / "glossary.md")
     # some are explained in a sentence

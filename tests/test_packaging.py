@@ -23,7 +23,7 @@ HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "superv
 LAYERS = (
     {"records", "sample"},
     {"files", "pages", "prompting", "prompt_import", "replies", "tokens"},
-    {"dataset", "models"},
+    {"agents", "dataset", "models"},
     {"ranking", "grounding", "scoring"},
     {"runs", "engines", "finetune", "recorder"},
     {"tables", "viewer"},

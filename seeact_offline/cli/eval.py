@@ -101,6 +101,12 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
         "--base-url", metavar="URL", help="URL of an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
     )
     model.add_argument(
+        "--grounder",
+        metavar="PROVIDER/NAME",
+        help="second model that finds what a planner such as --agent uground describes",
+    )
+    model.add_argument("--grounder-base-url", metavar="URL", help="URL of the grounder's server")
+    model.add_argument(
         "--temperature",
         type=options.non_negative_float,
         default=argparse.SUPPRESS,
@@ -177,9 +183,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     runs = parser.add_argument_group("run")
     runs.add_argument(
         "--protocol",
-        default="seeact",
         metavar="NAME",
-        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: %(default)s)",
+        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the agent's own, which are seeact's for most)",
     )
     runs.add_argument(
         "--seed",

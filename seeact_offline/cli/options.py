@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.cli import grounding_options
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
-from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings
+from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings
 from seeact_offline.records import MERGE_RULES, DatasetError, InputError
 from seeact_offline.runs.config import ENGINES
 
@@ -133,6 +133,11 @@ def add_question_arguments(parser: argparse.ArgumentParser, several: bool = Fals
             "--grounding", type=_grounding, default="choice", metavar="NAME",
             help=f"method that turns the plan into an element: {_NAMES} (default: %(default)s)",
         )  # fmt: skip
+    asked.add_argument(
+        "--agent", default="seeact", metavar="NAME",
+        help=f"way of looking and answering: {', '.join(agents())}, or FILE.py:NAME; others than seeact bring their own grounding"
+        " (default: %(default)s)",
+    )  # fmt: skip
     grounding_options.add_arguments(parser.add_argument_group("questions"))
 
 

@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seeact_offline.agents import AGENTS
 from seeact_offline.cli.output import say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
@@ -61,6 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: by its files)"
     )
+    other.add_argument("--agent", metavar="NAME", help=f"replies: whose language they are in: {', '.join(AGENTS)}")
+    other.add_argument(
+        "--strict-reading", action="store_true", help="replies: read them as the agent's released code does"
+    )
     other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
     other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
     other.add_argument(
@@ -101,7 +106,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_to_be_imported(args: argparse.Namespace) -> bool:
     is_run = args.finished is not None and (args.finished / "manifest.json").is_file()
-    of_import = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
+    of_import = (
+        args.format,
+        args.samples,
+        args.plan,
+        args.answers,
+        args.answered_only,
+        args.points,
+        args.grounding,
+        args.agent,
+    )
     return any(of_import) or (args.finished is not None and not is_run)
 
 
@@ -123,6 +137,8 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
         answered_only=args.answered_only,
         points=args.points,
         grounding=args.grounding,
+        agent=args.agent,
+        strict=args.strict_reading,
         watch=TerminalWatch(),
     )
 

@@ -20,6 +20,7 @@ from seeact_offline.cli.shown_files import (
     write_pictures,
 )
 from seeact_offline.dataset import Split, open_split
+from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import ranker_query, top_k
@@ -66,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
-    step, task = _find(open_split(args.dataset, args.split, limit=args.limit), args.step)
+    split = open_split(args.dataset, args.split, limit=args.limit)
+    step, task = _find(split, args.step, getattr(grounding, "earlier", 0))
     paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
     try:
@@ -94,12 +96,12 @@ def _picture_paths(args: argparse.Namespace, config: EvalConfig, step: Step) -> 
     return PicturePaths(args.out or default, args.picture, ImageFormat.read(config.image_format))
 
 
-def _find(split: Split, named: str) -> tuple[Step, Split]:
-    """The step, and its task."""
+def _find(split: Split, named: str, earlier: int) -> tuple[Step, Split]:
+    """The step, with so many earlier ones, and its task."""
     for n, key in enumerate(split.keys):
         if named in {str(n), str(key), key.action_uid}:
             task = split.only([key.annotation_id])
-            return next(step for step in task.steps() if step.key == key), task
+            return next(step for step in with_earlier(task.steps(), earlier) if step.key == key), task
     raise InputError("step", f"a number under {len(split.keys)} or the id of a step of {split.name}", named)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -163,3 +163,12 @@ def canonical_split(name: str) -> str:
         named = dict.fromkeys([*SPLITS, *SPLITS.values(), ALL])
         raise DatasetError("split", f"one of {', '.join(named)}", repr(name))
     return known[name]
+
+
+def with_earlier(steps: Iterable[Step], most: int) -> Iterator[Step]:
+    """The steps, each with up to `most` steps of its task that come right before it."""
+    before: list[Step] = []
+    for step in steps:
+        before = [one for one in before if one.annotation_id == step.annotation_id]
+        yield replace(step, earlier=tuple(before)) if before else step
+        before = [*before, step][-most:] if most else []

@@ -61,6 +61,8 @@ class Question:
     """Label of each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
     reply_prefix: str = ""
     """Stands before a reply where the model is given it back, as the prompt pack says."""
+    for_grounder: bool = False
+    """As `Request.for_grounder`."""
     alone: Question | None = None
     """The same question with a turn 1 of its own; set where turn 1 is shared."""
 
@@ -107,7 +109,9 @@ class Session:
         texts = list(said)
         try:
             for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
-                request = Request(messages(question, texts), self.key, question.index, turn, question.offered)
+                request = Request(
+                    messages(question, texts), self.key, question.index, turn, question.offered, question.for_grounder
+                )
                 completion = await call_model(self.model, request, "".join(question.ideal[turn - 1 : turn]))
                 self.usage += completion.usage
                 if completion.call is not None:

@@ -22,9 +22,10 @@ from seeact_offline.grounding.conversation import (
 )
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInstance
+from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, StepError
+from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
 from seeact_offline.replies.points import (
     COORDINATES,
@@ -130,13 +131,13 @@ class PixelGrounding:
                 failure, detail = error.name, error.detail
             failure, detail = (failure, detail) if failure else (problem, "")
         answer = build_reply(question, texts, GroundingReply(None, op, value, failure), detail)
-        element = None if point is None else element_at(point, elements(prepared))
+        element = None if point is None else element_at(point, elements(prepared.step, prepared.page))
         return replace(answer, element_id=element), point
 
     def _target(self, prepared: PreparedStep) -> TargetPoint:
         """The centre of the first positive that is what lies there; in its absence, of the first that can be seen."""
         picture = _picture(prepared, self.form)
-        boxes, positives = elements(prepared), prepared.step.truth.positives
+        boxes, positives = elements(prepared.step, prepared.page), prepared.step.truth.positives
         centres = [visible_centre(box, prepared.picture.size) for node, box in boxes if node in positives]
         seen = [centre for centre in centres if centre is not None]
         hits = [centre for centre in seen if element_at(centre, boxes) in positives]
@@ -164,10 +165,10 @@ def _picture(prepared: PreparedStep, form: QuestionOptions) -> Crop:
     return prepared.picture.crop(CropBox(0, 0, *prepared.picture.size), max_side=form.max_side)
 
 
-def elements(prepared: PreparedStep) -> list[tuple[str, Box]]:
+def elements(step: Step, page: Page) -> list[tuple[str, Box]]:
     """The candidates that can be pointed at, in document order."""
-    boxed = [(c.backend_node_id, c.box) for c in prepared.step.candidates if c.box is not None and is_usable(c.box)]
-    return sorted(boxed, key=lambda one: prepared.page.position(one[0]))
+    boxed = [(c.backend_node_id, c.box) for c in step.candidates if c.box is not None and is_usable(c.box)]
+    return sorted(boxed, key=lambda one: page.position(one[0]))
 
 
 _ACTION = re.compile(r"\baction\b", re.IGNORECASE)

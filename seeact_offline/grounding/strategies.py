@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from seeact_offline.agents import Agent
 from seeact_offline.files.extensions import entry_point_names, load_named
-from seeact_offline.grounding import annotation, attributes, choice, mindact, oracle, pixel, ungrounded
+from seeact_offline.grounding import agent, annotation, attributes, choice, mindact, oracle, pixel, ungrounded
 from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
@@ -36,9 +37,9 @@ ADDED: dict[str, Strategy] = {}
 
 
 def find_strategy(spec: str) -> Strategy:
-    """A strategy by its name here, by `FILE.py:NAME`, or by the name of an entry point. Raises InputError."""
-    if spec in STRATEGIES:
-        return STRATEGIES[spec]
+    """A strategy or an agent by its name here, by `FILE.py:NAME`, or by the name of an entry point. Raises InputError."""
+    if spec in STRATEGIES or spec in agent.STRATEGIES:
+        return STRATEGIES.get(spec) or agent.STRATEGIES[spec]
     extension = load_named(spec, ENTRY_POINTS, "grounding")
     if extension is None:
         raise InputError(
@@ -46,15 +47,21 @@ def find_strategy(spec: str) -> Strategy:
             f"one of {', '.join([*groundings(), *entry_point_names(ENTRY_POINTS)])}, or FILE.py:NAME",
             repr(spec),
         )
-    if not isinstance(extension.value, Strategy):
-        raise InputError("grounding", f"a Strategy in {spec}", f"a {type(extension.value).__name__}")
-    ADDED[spec] = replace(extension.value, label=extension.name, digest=extension.digest)
+    found = agent.strategy_of(extension.value) if isinstance(extension.value, Agent) else extension.value
+    if not isinstance(found, Strategy):
+        raise InputError("grounding", f"a Strategy or an Agent in {spec}", f"a {type(found).__name__}")
+    ADDED[spec] = replace(found, label=extension.name, digest=extension.digest)
     return ADDED[spec]
 
 
 def groundings() -> tuple[str, ...]:
     """Names of the strategies of this package that ask for an element."""
     return tuple(name for name in STRATEGIES if name != UNGROUNDED)
+
+
+def agents() -> tuple[str, ...]:
+    """Names of the agents of this package that can be asked alone."""
+    return ("seeact", *(name for name in agent.STRATEGIES if name != "uground-grounder"))
 
 
 def open_pack(
@@ -71,6 +78,7 @@ def open_pack(
         turns=turns,
         image=image,
         variant=variant,
+        shared=strategy.shares_prompts,
     )
 
 
@@ -93,4 +101,4 @@ def notes() -> dict[str, str]:
 
 
 def _all() -> list[Strategy]:
-    return [*STRATEGIES.values(), *ADDED.values()]
+    return [*STRATEGIES.values(), *agent.STRATEGIES.values(), *ADDED.values()]

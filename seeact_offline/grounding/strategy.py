@@ -96,12 +96,16 @@ class Strategy:
     options: tuple[Option, ...] = ()
     grouping_options: tuple[GroupingOption, ...] = ()
     """Grouping options that it uses; the others are refused. A strategy that ranks uses `top_k` at least."""
+    shares_prompts: bool = True
+    """Whether prompt files that serve every grounding serve it too."""
     always_shuffled: bool = False
     """True if its candidates have a seeded order even where none is asked for."""
     is_grouped: bool = False
     """True if candidates are offered in groups, whose order can be shuffled and which can share a first turn."""
     is_lettered: bool = False
     """True if the elements of a group are always named by letters, in the order in which they are offered."""
+    protocol: str = "seeact"
+    """The scoring rules where no others are named."""
     needs_picture: bool = False
     is_human: bool = False
     """True if a person names its elements, so that its accuracy is that of the texts."""

@@ -6,7 +6,9 @@ released code (`src/demo_utils/inference_engine.py`); the model's own earlier re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,7 +84,23 @@ def _read_chat(body: Any) -> ApiReply | None:
     if not isinstance(message, dict):
         return None
     tokens = _tokens(_of(body, "usage"), ("prompt_tokens", "completion_tokens", "prompt_tokens_details"))
-    return ApiReply(message.get("content"), _text(message.get("refusal")), _of(choice, "finish_reason"), tokens)
+    text, calls = message.get("content"), message.get("tool_calls")
+    if isinstance(calls, list) and calls and isinstance(text, str | None):
+        functions = [_of(call, "function") for call in calls]
+        text = _with_calls(text, [{"name": _of(one, "name"), "arguments": _of(one, "arguments")} for one in functions])
+    return ApiReply(text, _text(message.get("refusal")), _of(choice, "finish_reason"), tokens)
+
+
+def _with_calls(text: str | None, calls: Sequence[Any]) -> str:
+    """The text of a reply, and each call of a tool as a line of JSON behind it, as models write them that have no tools."""
+    lines = [text] if text and text.strip() else []
+    for call in calls:
+        if isinstance(call, dict) and isinstance(call.get("arguments"), str):
+            # arguments are JSON in a text
+            with suppress(ValueError, RecursionError):
+                call = call | {"arguments": json.loads(call["arguments"])}
+        lines.append(json.dumps(call, ensure_ascii=False))
+    return "\n".join(lines)
 
 
 CHAT = Api(
@@ -109,10 +127,12 @@ def _read_response(body: Any) -> ApiReply | None:
     parts = [part for content in contents if isinstance(content, list) for part in content]
     texts = [_of(part, "text") for part in parts if _of(part, "type") == "output_text"]
     refusals = [_of(part, "refusal") for part in parts if _of(part, "type") == "refusal"]
+    calls = [entry for entry in output if _of(entry, "type") in ("computer_call", "function_call")]
+    text = "".join(text for text in texts if isinstance(text, str))
     reason = _of(_of(body, "incomplete_details"), "reason")
     tokens = _tokens(_of(body, "usage"), ("input_tokens", "output_tokens", "input_tokens_details"))
     return ApiReply(
-        text="".join(text for text in texts if isinstance(text, str)),
+        text=_with_calls(text, calls) if calls else text,
         refusal=_text(refusals[0]) if refusals else None,
         stopped_by="length" if reason == "max_output_tokens" else reason or _of(body, "status"),
         tokens=tokens,

@@ -137,25 +137,30 @@ class PagePicture:
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise _bad(error) from None
 
-    def crop(self, box: CropBox, max_side: int | None = None) -> Crop:
-        """`max_side`: pixels that neither side of the crop as shown may exceed; None: shown as it is."""
-        return Crop(self, box, max_side)
+    def crop(self, box: CropBox, max_side: int | None = None, size: tuple[int, int] | None = None) -> Crop:
+        """`max_side`: pixels that neither side of the crop as shown may exceed; None: shown as it is. `size`: its very size."""
+        return Crop(self, box, max_side, size)
 
 
 class Crop:
     """Part of a page picture, made smaller where it must be. Equal crops of equal files have equal keys."""
 
-    def __init__(self, page: PagePicture, box: CropBox, max_side: int | None = None) -> None:
+    def __init__(
+        self, page: PagePicture, box: CropBox, max_side: int | None = None, size: tuple[int, int] | None = None
+    ) -> None:
         if max_side is not None and max_side < 1:
             raise ValueError(f"max_side must be 1 or more, got {max_side}")
         self._page = page
         self.box = box
         # shown pixels per page pixel; each side is then rounded to whole pixels, at least one
         self.scale = 1.0 if max_side is None else min(1.0, max_side / max(box.size))
+        self._size = size
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height as shown."""
+        if self._size is not None:
+            return self._size
         width, height = self.box.size
         return max(1, round(width * self.scale)), max(1, round(height * self.scale))
 

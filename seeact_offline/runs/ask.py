@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
+from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import in_thread, nonzero_notes
 from seeact_offline.models.breaker import ENOUGH
@@ -122,7 +123,7 @@ async def ask_steps(
 def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterator[Step]:
     """Streams the split, notes what is right at each step, and gives those to ask."""
     known = run.folder.load_targets()
-    for step in run.split.steps():
+    for step in with_earlier(run.split.steps(), getattr(run.grounding, "earlier", 0)):
         state.truths[step.key] = step.truth
         if step.key in state.to_ask:
             yield step

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, groundings, own_options
+from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings, own_options
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
 from seeact_offline.models import Price
 from seeact_offline.models.prices import PriceTable, read_given
@@ -20,6 +20,8 @@ from seeact_offline.records import IMAGE_DETAILS, JPEG_95, MERGE_RULES, ImageDet
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
+SEEACT = "seeact"
+"""Names the agent that a grounding belongs to."""
 BATCHINGS = ("per-group", "shared-turn1")
 ENGINES = ("local", "ray")
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -73,6 +75,8 @@ class EvalConfig:
     tasks: Path | Collection[str] | None = None
     """Tasks to take: ids, or a file with one `annotation_id` a line; None for all."""
 
+    agent: str = SEEACT
+    """The way of looking and answering: `seeact`, with its grounding, or the name of an agent that brings its own."""
     grounding: str = "choice"
     """choice, annotation, attributes, pixel, mindact or oracle; FILE.py:NAME or an entry point's name for others."""
     ungrounded: bool = False
@@ -111,6 +115,10 @@ class EvalConfig:
 
     model: Any = "builtin/lexical"
     """PROVIDER/NAME, an object with `complete`, or any function, async or not, from messages to text."""
+    grounder: Any = None
+    """A second model, as `model`, that finds the elements which an agent describes; None: the model does so itself."""
+    grounder_base_url: str | None = None
+    """The grounder's server."""
     base_url: str | None = None
     temperature: float = 0.0
     max_tokens: int = 4096
@@ -145,8 +153,8 @@ class EvalConfig:
     price: Price | PriceTable | str | None = None
     """USD per million prompt and completion tokens, `IN,OUT`, or a file of such; None: the bundled table's, where it has the model."""
 
-    protocol: str = "seeact"
-    """Scoring rules."""
+    protocol: str | None = None
+    """Scoring rules; None: the agent's own."""
     seed: int = 0
     """Seed of the bootstrap, the model and other orders."""
     concurrency: int = 4
@@ -174,9 +182,11 @@ class EvalConfig:
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
-        if self.grounding == UNGROUNDED:
+        if self.grounding == UNGROUNDED or self.grounding in agents():
             raise InputError("grounding", f"one of {', '.join(groundings())}", repr(self.grounding))
         find_strategy(self.grounding)
+        if self.agent != SEEACT:
+            _check_agent(self)
         for name, known in CHOICES.items():
             _check_choice(name, getattr(self, name), known)
         own = dict(self.grounding_options)
@@ -235,6 +245,8 @@ class EvalConfig:
     @property
     def strategy_name(self) -> str:
         """The strategy as `find_strategy` takes it."""
+        if self.agent != SEEACT:
+            return self.agent
         return UNGROUNDED if self.ungrounded else self.grounding
 
     @property
@@ -274,6 +286,19 @@ def names_options(function: F) -> F:
     named += [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()]
     function.__signature__ = given.replace(parameters=named)  # type: ignore[attr-defined]
     return function
+
+
+def _check_agent(config: EvalConfig) -> None:
+    """Raises InputError for an agent that does not exist, and for a grounding or `ungrounded` beside one that brings its own."""
+    if config.agent in groundings() or config.agent == UNGROUNDED:
+        raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", repr(config.agent))
+    try:
+        find_strategy(config.agent)
+    except InputError as error:
+        raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", error.got) from None
+    if config.grounding != "choice" or config.ungrounded:
+        other = "ungrounded" if config.ungrounded else "grounding"
+        raise InputError(other, f"none beside agent {config.agent}, which brings its own", config.grounding)
 
 
 def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:

@@ -22,6 +22,7 @@ from math import comb, sqrt
 from pathlib import Path
 from typing import Any, cast
 
+from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
@@ -336,7 +337,8 @@ def _count(
         await counting.add(step, scores, run.grounding, run.asking.top_k)
 
     with watch.ranking(len(left), str(run.manifest.settings["split"])) as progress:
-        steps = (step for step in run.split.steps() if step.key in left)
+        every = with_earlier(run.split.steps(), getattr(run.grounding, "earlier", 0))
+        steps = (step for step in every if step.key in left)
         run_coroutine(
             ask_each(steps, ask, lambda _: progress.advance(f"{counting.expected.calls:,.0f} calls"), concurrency=1)
         )

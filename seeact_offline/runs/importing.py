@@ -10,8 +10,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.agents import AGENTS, Answer
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
+from seeact_offline.grounding.agent import landed
 from seeact_offline.grounding.attributes import match_notes, page_search
 from seeact_offline.grounding.merging import merge
 from seeact_offline.grounding.strategies import UNGROUNDED
@@ -71,6 +73,8 @@ def import_run(
     answered_only: bool = False,
     points: str | None = None,
     grounding: str | None = None,
+    agent: str | None = None,
+    strict: bool = False,
     watch: Watch | None = None,
 ) -> ImportedRun:
     """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out, counted
@@ -84,9 +88,10 @@ def import_run(
     Raises InputError.
     """
     importer = _importer(format, files)
-    rules = find_protocol(protocol or importer.protocol)
+    own = AGENTS[agent].protocol if agent in AGENTS else importer.protocol
+    rules = find_protocol(protocol or own)
     sources = _sources(importer, files)
-    options = {"points": points, "grounding": grounding}
+    options = {"points": points, "grounding": grounding, "agent": agent, "strict": strict or None}
     told = {name: value for name, value in options.items() if value is not None}
     for name, value in told.items():
         if name not in importer.options:
@@ -207,6 +212,7 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
     unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
     is_described = found.settings.get("strategy") == "attributes"
     predictions, truths = [], []
+    is_pointed = "agent" in found.settings
     for step in split.steps():
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
@@ -216,6 +222,8 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
             prediction = answer(truth)
         if is_described:
             prediction = _searched(prediction, step, page, truth)
+        if is_pointed:
+            prediction = _landed(prediction, step, page)
         if answered_only and prediction.failure == NO_ANSWER:
             continue
         predictions.append(_noted(_on_page(prediction, step, page), step))
@@ -260,6 +268,23 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
         detail=decided.detail,
         notes=tuple(sorted((+notes).items())),
     )
+
+
+def _landed(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:
+    """The element at an agent's place, as when the agent is asked here. A page that cannot be read is left to `_on_page`."""
+    with suppress(RowError):
+        answer = Answer(prediction.op, prediction.value, prediction.point)
+        element, answer = landed(step, page(), answer)
+        return replace(prediction, element_id=element, op=answer.op, value=answer.value)
+    return prediction
+
+
+def _doubted(joined: _JoinedSteps) -> list[Problem]:
+    """Points that look like shares of their pages, not pixels."""
+    pairs = zip(joined.predictions, joined.truths, strict=True)
+    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
+    note = doubt(places)
+    return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if note else []
 
 
 def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:

@@ -14,8 +14,9 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.budget import Budget, Ledger, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
+from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import Quote, bundled_prices, price_of
-from seeact_offline.records import ImageFormat, Model, Prediction, Usage
+from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 
@@ -39,6 +40,8 @@ class ModelSettings:
     """USD; None for any sum."""
     image_rule: ImageRule | None
     """None: how the model counts pictures is not known."""
+    grounder: ModelSettings | None = None
+    """A second model, which finds what this one describes."""
 
     @property
     def is_free(self) -> bool:
@@ -57,7 +60,8 @@ class ModelSettings:
 
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
         """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
-        return self.source.open(replace(self.options, budget=budget, run=run))
+        model = self.source.open(replace(self.options, budget=budget, run=run))
+        return model if self.grounder is None else PlannerAndGrounder(model, self.grounder.open(run=run))
 
     @contextmanager
     def spending(self, folder: RunFolder) -> Iterator[Budget]:
@@ -116,7 +120,22 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
         seed=config.seed,
     )
     rule = provider.image_rule(source.name)
-    return ModelSettings(config.model, name, source, options, quote, config.max_cost, rule)
+    return ModelSettings(config.model, name, source, options, quote, config.max_cost, rule, _grounder(config, folder))
+
+
+def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
+    """The second model, asked with the options of the first on its own server. Raises InputError."""
+    if config.grounder is None:
+        return None
+    second = config.changed(
+        model=config.grounder, base_url=config.grounder_base_url, grounder=None, price=None, max_cost=None
+    )
+    found = model_settings(second, folder)
+    if config.max_cost is not None and not found.is_free:
+        raise InputError("max_cost", "no grounder beside the model that it limits", found.name)
+    if config.engine == "ray":
+        raise InputError("engine", "local with a grounder", "ray")
+    return found
 
 
 def _reply_store(cache: Path | str | None, folder: RunFolder) -> Path:

@@ -120,7 +120,7 @@ class OpenRun:
 
 def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     """Raises InputError for a field that cannot be used."""
-    protocol = find_protocol(config.protocol, grounded=not config.ungrounded)
+    protocol = find_protocol(config.protocol or config.strategy.protocol, grounded=not config.ungrounded)
     opened = open_strategy(config)
     source = opened.reply_source
     folder = run_folder(config, source.model if source else None)
@@ -130,6 +130,8 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     if config.max_cost is not None and model.quote is None and not model.source.provider.reports_cost:
         got = f"neither, for {model.name}"
         raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+    if model.grounder is not None and not getattr(opened.grounding, "asks_grounder", False):
+        raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))
@@ -199,6 +201,9 @@ def _manifest(
         **opened.identity, **asked, "seed": config.seed,
         **({"ask_equal": True} if config.ask_equal and not model.is_free else {}),
     }  # fmt: skip
+    second = model.grounder
+    if second is not None:
+        identity["grounder"] = second.source.identity(second.options)
     ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
@@ -210,7 +215,7 @@ def _manifest(
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint,
         **({} if config.task_ids is None else {"tasks": list(config.task_ids)}),
-        **opened.shown, **{name: value for name, value in own_words.items() if value},
+        **({} if second is None else {"grounder": second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
     }  # fmt: skip
     made = Made(
         run=uuid.uuid4().hex,

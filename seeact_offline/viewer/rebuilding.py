@@ -13,7 +13,7 @@ from typing import Any
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import Question
-from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, own_options
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -34,11 +34,15 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     if version != __version__:
         raise InputError("run", f"one of version {__version__}", f"one of version {version or 'unknown'}")
     grounding = settings.get("grounding")
-    if grounding not in STRATEGIES:
+    if grounding not in STRATEGIES and grounding not in agents():
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
     given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
+    if settings.get("history_pictures"):
+        raise InputError("run", "questions about one step alone", "one that shows earlier steps")
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
+    if grounding in agents():
+        chosen = {"agent": grounding}
     opened = open_strategy(EvalConfig().changed(**chosen, **given))
     ours = json.loads(json.dumps(dict(opened.identity)))
     other = sorted(name for name, value in ours.items() if identity.get(name) != value)

@@ -13,13 +13,14 @@ from typing import Any
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import UTF_16, open_regular
 from seeact_offline.records import InputError
-from seeact_offline.scoring.importers import answer_table, mindact_outputs, seeact, uground
+from seeact_offline.scoring.importers import answer_table, mindact_outputs, raw_replies, seeact, uground
 from seeact_offline.scoring.importers.importer import NOTES, ImportedAnswers, Importer, Source, WrongFormat
 
 IMPORTERS: dict[str, Importer] = {
     "seeact": seeact.IMPORTER,
     "mindact": mindact_outputs.IMPORTER,
     "uground": uground.IMPORTER,
+    "replies": raw_replies.IMPORTER,
     "table": answer_table.IMPORTER,
 }
 BEGINNING = 4_000_000
@@ -34,7 +35,7 @@ def notes() -> dict[str, str]:
     return meanings
 
 
-def read(importer: Importer, sources: Mapping[str, Source], **options: str) -> ImportedAnswers:
+def read(importer: Importer, sources: Mapping[str, Source], **options: Any) -> ImportedAnswers:
     """Reads the files. Raises InputError; for a file of another format it names the one that it looks like."""
     for source in sources.values():
         check_exists(source)

@@ -47,8 +47,7 @@ SHOWN_CHARS = 200
 def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswers:
     """`points`: one of UNITS."""
     source = sources["run"]
-    is_json = next((line.text.lstrip()[:1] == "{" for line in lines(source)), False)
-    found = json_rows(source) if is_json else _csv_rows(source)
+    found = table_rows(source, REQUIRED)
     names = {name: None for row in found.rows for name in row.values}
     _check_columns(source, list(names or _first_names(source)))
     first, problems = found.first_of_each()
@@ -60,10 +59,16 @@ def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswe
     )
 
 
-def _check_columns(source: Source, names: Sequence[str]) -> None:
+def table_rows(source: Source, required: Sequence[str]) -> SourceRows:
+    """The rows of JSON lines or of a CSV table. Raises WrongFormat for a CSV table without the required columns."""
+    is_json = next((line.text.lstrip()[:1] == "{" for line in lines(source)), False)
+    return json_rows(source) if is_json else _csv_rows(source, required)
+
+
+def _check_columns(source: Source, names: Sequence[str], required: Sequence[str] = REQUIRED) -> None:
     """Raises WrongFormat where a column is missing or there twice."""
     found = f"with the columns {_listed(names)}" if names else "without any"
-    lacks = [name for name in REQUIRED if name not in names]
+    lacks = [name for name in required if name not in names]
     if lacks:
         raise WrongFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", found)
     if len(named := [name for name in names if name]) > len(set(named)):
@@ -85,11 +90,11 @@ def _first_names(source: Source) -> Iterable[str]:
         return _header(source, line)
 
 
-def _csv_rows(source: Source) -> SourceRows:
+def _csv_rows(source: Source, required: Sequence[str]) -> SourceRows:
     """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no end."""
     found = list(lines(source))
     header = _header(source, found[0].text if found else "")
-    _check_columns(source, header)
+    _check_columns(source, header, required)
     name = source.path.name
     rows, problems = [], [Problem("not_utf8", f"line {one.number} of {name}") for one in found if not one.is_utf8]
     for first, cells in _records(found, len(header)):

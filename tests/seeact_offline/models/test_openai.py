@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import threading
 from dataclasses import dataclass, replace
 from typing import Any
@@ -171,6 +172,28 @@ def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
     with ChatServer(script("Hi.")) as server:
         ask(server, (Message("user", "odd \ud83d end"),))
     assert server.requests[0]["messages"][0]["content"] == "odd ? end"
+
+
+CALL = {"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [1, 2]}}
+CHAT_CALL = {"type": "function", "function": CALL | {"arguments": json.dumps(CALL["arguments"])}}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(None, json.dumps(CALL)), ("I click.", f"I click.\n{json.dumps(CALL)}")],
+)
+def test_calls_of_tools_stand_behind_the_text(said: str | None, expected: str) -> None:
+    message = {"role": "assistant", "content": said, "tool_calls": [CHAT_CALL]}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
+    with ChatServer(lambda _: Answer(body=body)) as server:
+        assert ask(server, HELLO).text == expected
+
+
+def test_computer_calls_of_the_responses_api_are_text_too() -> None:
+    call = {"type": "computer_call", "action": {"type": "click", "x": 1, "y": 2}}
+    body = json.dumps({"output": [call], "status": "completed"}).encode()
+    with ChatServer(lambda _: Answer(body=body)) as server:
+        assert json.loads(ask(server, HELLO, model_args={"api": "responses"}).text) == call
 
 
 def test_the_reply_comes_back_unchanged() -> None:

@@ -1,0 +1,163 @@
+"""The acts that a reply asks for, in one form for all agents, and how they become one answer.
+
+An agent's reader turns a reply into acts; `fold` turns the acts into one operation, value and place, the answer to a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from types import MappingProxyType
+from typing import Literal
+
+from seeact_offline.agents.screens import Frame, Point, Shown
+
+Kind = Literal[
+    "click", "double", "right", "hover", "type", "select", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
+    "back", "goto", "other",
+]  # fmt: skip
+Place = tuple[float, float] | tuple[float, float, float, float] | str
+"""A point, a box of left, top, right and bottom, or a label."""
+CLICKS = frozenset({"click", "double", "right", "hover"})
+ENDINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "scroll": "scrolled",
+        "wait": "waited",
+        "zoom": "waited",
+        "stop": "stopped_early",
+        "answer": "answered_early",
+        "back": "left_page",
+        "goto": "left_page",
+        "drag": "other_act",
+        "press": "other_act",
+    }
+)
+"""Acts that answer no step -> the name of the failure; docs/glossary.md says what each means."""
+IDLE = frozenset({"press", "wait", "zoom"})
+"""Acts that are passed over where others follow."""
+
+
+class Unreadable(Exception):
+    """A reply that holds no act. Its text says what was missing."""
+
+    name = "no_act"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that a reply asks for."""
+
+    kind: Kind
+    place: Place | None = None
+    """In the numbers of the agent's frame, or a label."""
+    text: str | None = None
+    """What is typed, chosen, pressed or answered."""
+
+    @property
+    def point(self) -> Point | None:
+        """The point, or the centre of a box; None for a label or where there is no place."""
+        if self.place is None or isinstance(self.place, str):
+            return None
+        if len(self.place) == 2:
+            return self.place
+        left, top, right, bottom = self.place
+        return (left + right) / 2, (top + bottom) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a step, before it is known which element lies at its place."""
+
+    op: str = ""
+    """CLICK, TYPE or SELECT; empty for another operation, or where there is a failure."""
+    value: str = ""
+    place: Point | None = None
+    """In pixels of the page; None where the reply has none."""
+    label: str | None = None
+    """The label in place of a point."""
+    failure: str | None = None
+    """The name of what is wrong."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """How the acts of a reply become one answer."""
+
+    several: Literal["click_then_type", "first", "last"] = "click_then_type"
+    """Which of several acts counts; `click_then_type`: the first, and a click followed by typing is a TYPE at the click's place."""
+    type_place: Literal["none", "last-click", "ask-again"] = "none"
+    """The place of a TYPE that names none: none, that of the step before if it was a click, or that of a further question."""
+    endings: Mapping[str, str] = field(default_factory=lambda: ENDINGS)
+
+    def fold(self, acts: Sequence[Act], last_click: Point | None = None) -> tuple[Act, str | None]:
+        """The act that counts, and the failure's name where it answers no step. Raises Unreadable where there is no act."""
+        if not acts:
+            raise Unreadable("no act")
+        if self.several == "last":
+            acts = acts[-1:]
+        busy = [act for act in acts if act.kind not in IDLE] or acts[:1]
+        first = busy[0]
+        if self.several == "click_then_type":
+            first = _joined(first, busy[1:])
+        return first, self.endings.get(first.kind)
+
+
+def _joined(first: Act, later: Sequence[Act]) -> Act:
+    """The first act with what the next adds: a click's place to typing, a pointer's place to a click without one."""
+    for act in later:
+        if first.kind not in CLICKS or first.place is None or (act.place is not None and act.place != first.place):
+            break
+        if act.kind in ("type", "select"):
+            return replace(act, place=first.place)
+        if first.kind != "hover" or act.kind not in CLICKS:
+            break
+        first = replace(act, place=first.place)
+    return first
+
+
+def answer_of(acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_click: Point | None = None) -> Answer:
+    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page."""
+    try:
+        act, failure = fold.fold(acts)
+    except Unreadable as error:
+        return Answer(failure=Unreadable.name, detail=str(error))
+    if failure is not None:
+        return Answer(failure=failure, detail=act.text or "")
+    op = "CLICK" if act.kind in CLICKS else "" if act.kind == "other" else act.kind.upper()
+    value = "" if op in ("", "CLICK") else (act.text or "").removesuffix("\n")
+    said = Answer(op, value, failure=None if op else "unknown_action")
+    if isinstance(act.place, str):
+        return replace(said, label=act.place)
+    point = act.point
+    if point is None:
+        return replace(said, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
+    return _placed(said, point, shown, frame)
+
+
+def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame) -> Answer:
+    try:
+        extent = frame.extent(shown.sent)
+    except ValueError as error:
+        return Answer(failure="point_outside", detail=str(error))
+    if frame.reads_fractions and all(0 <= number <= 1 for number in point):
+        point = point[0] * extent[0], point[1] * extent[1]
+    if frame.clamps and all(map(isfinite, point)):
+        point = min(max(point[0], 0), extent[0]), min(max(point[1], 0), extent[1])
+    if not all(0 <= number <= edge for number, edge in zip(point, extent, strict=True)):
+        said = f"({point[0]:.10g}, {point[1]:.10g}) is beyond {frame.describe(shown.sent)}"
+        return Answer(failure="point_outside", detail=said + _fitting(point, shown))
+    return replace(answer, place=shown.to_page(point, frame))
+
+
+def _fitting(point: Point, shown: Shown) -> str:
+    """The frames that would hold the point, in words."""
+    frames = {
+        "0 to 1": (1, 1),
+        "0 to 1000": (1000, 1000),
+        "pixels as sent": shown.sent,
+        "pixels of the page": shown.page,
+    }
+    fitting = [name for name, (width, height) in frames.items() if 0 <= point[0] <= width and 0 <= point[1] <= height]
+    return f"; it would fit {fitting[0]}" if fitting else ""

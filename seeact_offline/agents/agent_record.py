@@ -1,0 +1,79 @@
+"""The record of an agent: how it is shown a page, how it writes places, and how its replies are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from seeact_offline.agents.acts import Act, Answer, Fold, Unreadable, answer_of
+from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
+
+Reader = Callable[[str], Sequence[Act]]
+MOST_CHARACTERS = 20_000
+"""Of a longer reply the end is read: the act follows the thoughts."""
+OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The part of the page that a question shows."""
+
+    part: Literal["page", "blocks", "window"] = "page"
+    size: Size = (1280, 800)
+    """Of a window, in pixels of the page."""
+    step: int = 800
+    """Pixels of a scroll of the window."""
+    resize: Resize = field(default_factory=Resize)
+    """How the picture is scaled before it is sent."""
+    stops_at_truth: bool = False
+    """Whether scrolling ends one view behind the last that holds the right element, as UGround's released loop does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A model's way of looking and answering."""
+
+    name: str
+    source: str
+    """Repository and commit, or paper, that its rules come from."""
+    reader: Reader
+    """Reads a reply; raises Unreadable."""
+    strict_reader: Reader
+    """Reads a reply as the released code does, with its accidents; raises Unreadable."""
+    writer: Callable[[str, str, Point | str | None], str]
+    """Operation, value, and place in numbers of the frame or a label -> a reply."""
+    frame: Frame = field(default_factory=Frame)
+    view: View = field(default_factory=View)
+    history_steps: int | None = None
+    """Newest earlier actions that are told as texts; None: all."""
+    fold: Fold = field(default_factory=Fold)
+    speaks: frozenset[str] = OPERATIONS
+    """Operations that its language has; the writer clicks in place of the others."""
+    speaks_value: frozenset[str] = frozenset({"TYPE", "SELECT"})
+    """Those of which it says the value."""
+    speaks_place: frozenset[str] = OPERATIONS
+    """Those of which it says the place."""
+    scroll: str = ""
+    """The reply that asks for the next view."""
+    grounder: str | None = None
+    """The agent that finds the place of what this one describes."""
+    protocol: str = "seeact"
+    """The scoring rules that its figures are published under."""
+
+    def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
+        """The acts of a reply, in its order. `strict`: as the released code reads it. Raises Unreadable."""
+        found = tuple((self.strict_reader if strict else self.reader)(text[-MOST_CHARACTERS:]))
+        if not found:
+            raise Unreadable("no act")
+        return found
+
+    def answer(self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None) -> Answer:
+        """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page."""
+        return answer_of(acts, shown, self.frame, self.fold, last_click)
+
+    def write(self, op: str, value: str, place: Point | str | None, shown: Shown) -> str:
+        """A reply with this answer, in the agent's language. `place`: in pixels of the page, or a label."""
+        if place is not None and not isinstance(place, str):
+            place = shown.from_page(place, self.frame)
+        return self.writer(op if op in self.speaks else "CLICK", value, place)

@@ -1,0 +1,212 @@
+"""Calls and JSON in a model's text, read tolerantly: `click(x=1, y=2)`, `{"action": "left_click", "coordinate": [1, 2]}`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*\s*\(")
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
+"""What follows the quote that ends a text: so an apostrophe inside does not."""
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_WORDS = re.compile(r"\b(true|false|null)\b")
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+MOST_NUMBER = 1e9
+MOST_DEPTH = 50
+MOST_VALUES = 200
+"""Brackets of one reply that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as it is written."""
+
+    name: str
+    """Without blanks; dots are kept."""
+    positional: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
+    start: int = 0
+    """Where it begins in the text."""
+
+    @property
+    def verb(self) -> str:
+        """The last part of the name, in lower case."""
+        return self.name.rpartition(".")[2].lower()
+
+    def text(self, *names: str, at: int = 0) -> str | None:
+        """The first of these arguments that is given, or the positional one; None for neither."""
+        found = next((self.named[name] for name in names if name in self.named), None)
+        return found if found is not None else self.positional[at] if len(self.positional) > at else None
+
+
+def calls_in(text: str) -> list[Call]:
+    """All calls in their order, those inside the arguments of another left out. A call that is cut short ends with the text."""
+    found, at = [], 0
+    while (match := _NAME.search(text, at)) is not None:
+        positional, named, at = _arguments(text, match.end())
+        found.append(Call(match.group().rstrip("( \t\n"), tuple(positional), named, match.start()))
+    return found
+
+
+def _arguments(text: str, at: int) -> tuple[list[str], dict[str, str], int]:
+    """Positional and named arguments from behind the opening bracket, and where the call ends."""
+    positional: list[str] = []
+    named: dict[str, str] = {}
+    while at < len(text):
+        keyword = _KEYWORD.match(text, at)
+        value, at = _argument(text, keyword.end() if keyword else at)
+        if keyword:
+            named[keyword.group(1)] = value
+        elif value:
+            positional.append(value)
+        if at >= len(text) or text[at] == ")":
+            return positional, named, at + 1
+        at += 1
+    return positional, named, at
+
+
+def _argument(text: str, at: int) -> tuple[str, int]:
+    """One argument, without its quotes, and where the comma or bracket behind it is."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    if at < len(text) and text[at] in "'\"":
+        value, at = _quoted(text, at)
+        while at < len(text) and text[at] not in ",)":
+            at += 1
+        return value, at
+    open_brackets: list[str] = []
+    start = at
+    while at < len(text) and (open_brackets or text[at] not in ",)"):
+        if text[at] in _CLOSERS:
+            open_brackets.append(_CLOSERS[text[at]])
+        elif open_brackets and text[at] == open_brackets[-1]:
+            open_brackets.pop()
+        at += 1
+    return text[start:at].strip(), at
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    """A text in quotes with its escapes resolved, and where it ends. A quote that is not followed by an end is part of it."""
+    quote, start = text[at], at + 1
+    at = start
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+            continue
+        if text[at] == quote and _ENDS_TEXT.match(text, at + 1):
+            return unescape(text[start:at]), at + 1
+        at += 1
+    return unescape(text[start:]), len(text)
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def unescape(text: str) -> str:
+    """Resolves backslashes before quotes, backslashes and the letters n, t and r; others stay as they are."""
+    return re.sub(r"\\([\\'\"ntr])", lambda match: _ESCAPES.get(match.group(1), match.group(1)), text)
+
+
+def escape(text: str, quote: str = "'") -> str:
+    """The reverse of `unescape` for a text in these quotes."""
+    text = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    return text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+
+
+def number(text: str | None) -> float | None:
+    """The number that the whole text is; None for another text."""
+    if text is None or not _NUMBER.fullmatch(text.strip()):
+        return None
+    value = float(text)
+    return value if isfinite(value) and abs(value) <= MOST_NUMBER else None
+
+
+def place_in(text: str) -> tuple[float, float] | tuple[float, float, float, float] | None:
+    """The two or four numbers in a text; None for another count."""
+    return place_of([float(found) for found in _NUMBER.findall(text[:200])])
+
+
+def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, float] | None:
+    """A point or a box of two or four numbers, which may be texts or nested in one list; None for anything else."""
+    if isinstance(numbers, str):
+        return place_in(numbers)
+    if not isinstance(numbers, list | tuple):
+        return None
+    if len(numbers) == 1:
+        return place_of(numbers[0])
+    values = [number(str(one)) if isinstance(one, int | float | str) else None for one in numbers]
+    known = [value for value in values if value is not None]
+    if len(known) != len(numbers):
+        return None
+    if len(known) == 2:
+        return known[0], known[1]
+    return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
+
+
+def json_in(text: str) -> Iterator[Any]:
+    """The objects and lists that a text holds, outermost ones only. JSON5's quotes and commas are read, and missing brackets added."""
+    at = 0
+    for _ in range(MOST_VALUES):
+        places = [place for place in (text.find(one, at) for one in "{[") if place >= 0]
+        if not places:
+            return
+        start = min(places)
+        end, missing = _closing(text, start)
+        value = loads(text[start:end] + missing)
+        if isinstance(value, dict | list | tuple):
+            yield value
+            at = end
+        else:
+            at = start + 1
+
+
+def loads(text: str) -> Any:
+    """The value of JSON, or of Python's or JSON5's way of writing it; None for anything else."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    for written in (text, _WORDS.sub(lambda word: str(_CONSTANTS[word.group()]), text)):
+        try:
+            return ast.literal_eval(parse(written))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return None
+
+
+def parse(text: str) -> ast.Expression:
+    """A Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text.lstrip(" \t"), mode="eval")
+
+
+def _closing(text: str, start: int) -> tuple[int, str]:
+    """Where the bracket that opens at `start` is closed, and the brackets that are missing at the end of the text."""
+    stack: list[str] = []
+    at, quote = start, ""
+    while at < len(text):
+        character = text[at]
+        if quote:
+            at += character == "\\"
+            quote = "" if character == quote else quote
+        elif character == '"' or (character == "'" and text[at - 1] in "{[,: "):
+            quote = character
+        elif character in "{[":
+            stack.append(_CLOSERS[character])
+            if len(stack) > MOST_DEPTH:
+                return start + 1, ""
+        elif stack and character == stack[-1]:
+            stack.pop()
+            if not stack:
+                return at + 1, ""
+        at += 1
+    return len(text), quote + "".join(reversed(stack))

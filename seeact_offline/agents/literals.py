@@ -1,0 +1,107 @@
+"""SeeClick and ShowUI: one Python literal with fractions of the picture.
+
+Source: njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py; showlab/ShowUI 21ed7cb: main/eval_mind2web.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.agent_record import Agent, View
+from seeact_offline.agents.calls import escape, json_in, parse, place_of
+from seeact_offline.agents.screens import Frame, Point, Resize
+
+TYPES: Mapping[str, Kind] = {"4": "click", "2": "select", "3": "type"}
+CODES = {"CLICK": 4, "SELECT": 2, "TYPE": 3}
+ACTIONS: Mapping[str, Kind] = {
+    "CLICK": "click", "TAP": "click", "INPUT": "type", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "ENTER": "press",
+    "SCROLL": "scroll", "ANSWER": "answer", "STOP": "stop",
+}  # fmt: skip
+STRICT_ACTIONS = frozenset({"CLICK", "TYPE", "SELECT"})
+"""The actions of ShowUI on Mind2Web; another one keeps its place."""
+_SHOWUI = re.compile(
+    r"'action':\s*'(.*?)',\s*'value':\s*(None|'(.*?)'),\s*'position':\s*(None|\[(\d*\.?\d+),\s*(\d*\.?\d+)\])"
+)
+
+
+def read_seeclick(text: str) -> list[Act]:
+    """The first dictionary with an `action_type`, whatever stands around it."""
+    return [_seeclick_act(_first_with(text, "action_type"))]
+
+
+def read_seeclick_strictly(text: str) -> list[Act]:
+    """The whole reply as one Python literal."""
+    try:
+        value = ast.literal_eval(parse(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        raise Unreadable("expected one Python dictionary and nothing else") from None
+    if not isinstance(value, dict) or "action_type" not in value:
+        raise Unreadable("expected a dictionary with action_type")
+    act = _seeclick_act(value)
+    return [act if isinstance(value.get("value"), str | None) else replace(act, text=None)]
+
+
+def _seeclick_act(value: Mapping[str, Any]) -> Act:
+    kind = TYPES.get(str(value["action_type"]).strip(), "other")
+    text = value.get("value")
+    return Act(kind, place_of(value.get("click_point")), None if text is None or kind == "click" else str(text))
+
+
+def read_showui(text: str) -> list[Act]:
+    """The first dictionary with an `action`, keys in any order; else as the released code reads it."""
+    try:
+        value = _first_with(text, "action")
+    except Unreadable:
+        return read_showui_strictly(text)
+    kind = ACTIONS.get(str(value["action"]).strip().upper(), "other")
+    said = value.get("value")
+    return [Act(kind, place_of(value.get("position")), None if said is None or kind == "click" else str(said))]
+
+
+def read_showui_strictly(text: str) -> list[Act]:
+    """The first place where action, value and position follow each other in this order."""
+    match = _SHOWUI.search(text.replace('"', "'"))
+    if match is None:
+        raise Unreadable("expected {'action': ..., 'value': ..., 'position': [x, y]}")
+    action, _, value, _, x, y = match.groups()
+    kind: Kind = ACTIONS[action] if action in STRICT_ACTIONS else "other"
+    return [Act(kind, None if x is None else (float(x), float(y)), None if kind == "click" else value)]
+
+
+def _first_with(text: str, key: str) -> dict[str, Any]:
+    for value in json_in(text):
+        if isinstance(value, list | tuple):
+            value = next((one for one in value if isinstance(one, dict)), None)
+        if isinstance(value, dict) and key in value:
+            return value
+    raise Unreadable(f"expected a dictionary with {key}")
+
+
+def write_seeclick(op: str, value: str, place: Point | str | None) -> str:
+    """A dictionary as the training data has it."""
+    point = "" if place is None else f', "click_point": ({place[0]:.2f},{place[1]:.2f})'
+    said = "" if op == "CLICK" else f', "value": "{escape(value, chr(34))}"'
+    return f'{{"action_type": {CODES[op]}{point}{said}}}'
+
+
+def write_showui(op: str, value: str, place: Point | str | None) -> str:
+    """A dictionary as the training data has it, a click without the element's name."""
+    point = "None" if place is None else f"[{place[0]:.2f}, {place[1]:.2f}]"
+    said = "None" if op == "CLICK" else f"'{escape(value)}'"
+    return f"{{'action': '{op}', 'value': {said}, 'position': {point}}}"
+
+
+SEECLICK = Agent(
+    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", read_seeclick, read_seeclick_strictly, write_seeclick,
+    protocol="seeclick", frame=Frame(1, decimals=2), history_steps=4,
+)  # fmt: skip
+SHOWUI = Agent(
+    "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, read_showui_strictly, write_showui,
+    protocol="showui", frame=Frame(1, decimals=2), view=View(resize=Resize("smart", 28, 1_053_696, 1_317_120)),
+    history_steps=4,
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""OS-Atlas, ScreenSuite and Holo: verbs with a point, in a line or in JSON.
+
+Source: OS-Copilot/OS-Atlas bad0840; huggingface/screensuite c92591b; hcompai/surfer-h-cli b054d8e.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.agent_record import Agent, View
+from seeact_offline.agents.calls import calls_in, escape, json_in, place_in, place_of
+from seeact_offline.agents.qwen import VERBS as TOOL_VERBS
+from seeact_offline.agents.screens import Frame, Point, Resize
+
+OSATLAS_VERBS: Mapping[str, Kind] = {
+    "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
+    "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press", "HOTKEY": "press", "PRESS_HOME": "goto",
+    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
+}  # fmt: skip
+_OSATLAS = re.compile(
+    r"^[\s>*-]*\**([A-Z][A-Z_ ]*?)\**\s*(?:<point>\s*\[\[(.*?)\]\]\s*</point>|\[\[(.*?)\]\]|\[(.*)\])?\s*\**\s*$"
+)
+_STRICT_POINT = re.compile(r"<point>\[\[(\d+),\s*(\d+)\]\]</point>")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_CLICK = re.compile(r"click\((.*?)\)", re.DOTALL)
+_TYPE = re.compile(r"type\((.*?)\)", re.DOTALL)
+_QUOTED = re.compile(r"['\"](.*?)['\"]", re.DOTALL)
+HOLO = Resize("smart", 28, 3_136, 1_003_520)
+
+
+def read_osatlas(text: str) -> list[Act]:
+    """The lines behind the last `actions:`, or all lines where it is missing."""
+    acts = []
+    for line in re.split(r"(?i)actions?\s*:", text)[-1].splitlines():
+        match = _OSATLAS.match(line)
+        kind = OSATLAS_VERBS.get(match.group(1).strip().replace(" ", "_")) if match else None
+        if match and kind:
+            _, first, second, said = match.groups()
+            place = place_in(first or second) if first or second else None
+            acts.append(Act(kind, place, said if kind in ("type", "select", "press", "stop") else None))
+    if not acts:
+        raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
+    return acts
+
+
+def read_osatlas_strictly(text: str) -> list[Act]:
+    """The first line behind `actions:` and a line feed, as the released scorer reads it."""
+    _, found, rest = text.partition("actions:\n")
+    line = rest.split("\n")[0].strip()
+    word = line.split(" ")[0]
+    kind = OSATLAS_VERBS.get(word)
+    if not found or kind is None:
+        raise Unreadable("expected actions: and an action on the next line")
+    point = _STRICT_POINT.search(line)
+    said = re.search(r"\[(.*?)\]", line) if kind in ("type", "select") else None
+    place = (float(point.group(1)), float(point.group(2))) if point else None
+    return [Act(kind, place, said.group(1) if said else None)]
+
+
+def write_osatlas(op: str, value: str, place: Point | str | None) -> str:
+    """Lines behind `actions:`; typing has no place, so a click comes first."""
+    lines = [] if place is None else [f"CLICK <point>[[{place[0]},{place[1]}]]</point>"]
+    if op == "TYPE":
+        lines.append(f"TYPE [{' '.join(value.splitlines())}]")
+    return "actions:\n" + "\n".join(lines)
+
+
+def read_screensuite(text: str) -> list[Act]:
+    """The calls `click` and `type`, in any case."""
+    acts = []
+    for call in calls_in(text):
+        if call.verb == "click":
+            given = call.named.get("point") or ", ".join([*call.positional, *call.named.values()])
+            acts.append(Act("click", place_in(given)))
+        elif call.verb in ("type", "write"):
+            acts.append(Act("type", None, call.text("text", "content") or ""))
+    if not acts:
+        raise Unreadable("expected click(x, y)")
+    return acts
+
+
+def read_screensuite_strictly(text: str) -> list[Act]:
+    """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs."""
+    text, acts = text.lower(), []
+    if click := _CLICK.search(text):
+        numbers = [float(found) for found in _DIGITS.findall(click.group(1))][:2]
+        acts.append(Act("click", (numbers[0], numbers[1]) if len(numbers) == 2 else None))
+    if typed := _TYPE.search(text):
+        quoted = _QUOTED.search(typed.group(1))
+        acts.append(Act("type", None, quoted.group(1) if quoted else typed.group(1)))
+    if not acts:
+        raise Unreadable("expected click(x, y)")
+    return acts
+
+
+def write_screensuite(op: str, value: str, place: Point | str | None) -> str:
+    """A click, and for TYPE the typing behind a semicolon."""
+    calls = [] if place is None else [f"click({place[0]}, {place[1]})"]
+    if op == "TYPE":
+        calls.append(f'type("{escape(value, chr(34))}")')
+    return "; ".join(calls)
+
+
+def read_holo(text: str) -> list[Act]:
+    """The navigator's JSON action, or the localizer's `Click(x, y)`."""
+    for value in json_in(text):
+        if isinstance(value, dict) and (act := _holo_act(value)) is not None:
+            return [act]
+    for call in calls_in(text):
+        if call.verb in ("click", "click_absolute"):
+            return [Act("click", place_in(", ".join([*call.positional, *call.named.values()])))]
+    raise Unreadable("expected JSON with an action, or Click(x, y)")
+
+
+def read_holo_strictly(text: str) -> list[Act]:
+    """As the released loop: the navigator's own place is thrown away, its element is what the localizer is asked for. Of a
+    localizer's reply the first two numbers count."""
+    act = read_holo(text)[0]
+    for value in json_in(text):
+        action = value.get("action") if isinstance(value, dict) else None
+        if isinstance(action, dict):
+            element = action.get("element")
+            return [Act(act.kind, element if isinstance(element, str) else None, act.text)]
+    numbers = [float(found) for found in _DIGITS.findall(text)][:2]
+    return [Act("click", (numbers[0], numbers[1]))] if len(numbers) == 2 else [act]
+
+
+def _holo_act(value: Mapping[str, Any]) -> Act | None:
+    action = value.get("action", value)
+    if isinstance(action, str):
+        action = {**value, "action": action}
+    verb = action.get("action", action.get("type")) if isinstance(action, dict) else None
+    kind = (
+        TOOL_VERBS.get(verb.lower().removesuffix("_absolute").replace("click_element", "click"))
+        if isinstance(verb, str)
+        else None
+    )
+    if kind is None:
+        return None
+    place: Any = place_of([action["x"], action["y"]]) if "x" in action and "y" in action else None
+    if place is None and isinstance(action.get("element"), str):
+        place = action["element"]
+    text = action.get("content", action.get("answer"))
+    return Act(kind, place, None if text is None else str(text))
+
+
+def write_holo(op: str, value: str, place: Point | str | None) -> str:
+    """The navigator's JSON with a place."""
+    action: dict[str, Any] = {"action": "write_element" if op == "TYPE" else "click_element"}
+    if op == "TYPE":
+        action["content"] = value
+    if isinstance(place, str):
+        action["element"] = place
+    elif place is not None:
+        action |= {"x": place[0], "y": place[1]}
+    return json.dumps({"action": action}, ensure_ascii=False)
+
+
+_CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_value": frozenset({"TYPE"})}
+OSATLAS = Agent(
+    "osatlas",
+    "OS-Copilot/OS-Atlas bad0840",
+    read_osatlas,
+    read_osatlas_strictly,
+    write_osatlas,
+    frame=Frame(1000),
+    **_CLICK_TYPE,
+)
+SCREENSUITE = Agent(
+    "screensuite", "huggingface/screensuite c92591b", read_screensuite, read_screensuite_strictly, write_screensuite,
+    history_steps=1, **_CLICK_TYPE,
+)  # fmt: skip
+HOLO1 = Agent(
+    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_strictly, write_holo, frame=Frame(resize=HOLO),
+    view=View(resize=HOLO), **_CLICK_TYPE,
+)  # fmt: skip
+HOLO1_5 = Agent(
+    "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_strictly, write_holo,
+    frame=Frame(resize=Resize("exact", size=(1000, 500)), clamps=True), view=View(resize=Resize("exact", size=(1000, 500))),
+    **_CLICK_TYPE,
+)  # fmt: skip

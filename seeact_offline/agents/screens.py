@@ -1,0 +1,153 @@
+"""Geometry of what an agent is shown: a part of the page as a picture, and the numbers in which places on it are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Size = tuple[int, int]
+"""Width and height in pixels."""
+Rectangle = tuple[int, int, int, int]
+"""Left, top, right and bottom in pixels of the page."""
+Point = tuple[float, float]
+MOST_STRETCHED = 200
+"""Longest side over shortest, beyond which `smart_resize` refuses a picture."""
+BLOCK_WIDTH, BLOCK_HEIGHT, BLOCK_STEP = 1280, 1000, 800
+"""Pixels of UGround's blocks and of the scroll between two. Source: OSU-NLP-Group/UGround 3a9b9f2."""
+
+
+def smart_resize(width: int, height: int, factor: int, min_pixels: int, max_pixels: int) -> Size:
+    """The size to which Qwen2-VL's processor scales a picture: both sides multiples of `factor`, at most `max_pixels` in all.
+
+    Raises ValueError for a picture over 200 times as long as wide. Source: QwenLM/Qwen3-VL 9658872, qwen-vl-utils.
+    """
+    if max(width, height) > MOST_STRETCHED * min(width, height):
+        raise ValueError(f"expected a picture at most {MOST_STRETCHED} times as long as wide, got {width} x {height}")
+    new = [max(factor, factor * round(side / factor)) for side in (width, height)]
+    if new[0] * new[1] > max_pixels:
+        scale = math.sqrt(width * height / max_pixels)
+        new = [max(factor, factor * math.floor(side / scale / factor)) for side in (width, height)]
+    elif new[0] * new[1] < min_pixels:
+        scale = math.sqrt(min_pixels / (width * height))
+        new = [factor * math.ceil(side * scale / factor) for side in (width, height)]
+    return new[0], new[1]
+
+
+def linear_resize(width: int, height: int, min_pixels: int, max_pixels: int) -> Size:
+    """The size to which UI-TARS' clients scale a picture: truncated where it is too large, rounded up where it is too small."""
+    pixels = width * height
+    if pixels > max_pixels:
+        scale = math.sqrt(max_pixels / pixels)
+        return int(width * scale), int(height * scale)
+    if pixels < min_pixels:
+        scale = math.sqrt(min_pixels / pixels)
+        return math.ceil(width * scale), math.ceil(height * scale)
+    return width, height
+
+
+def blocks(width: int, height: int) -> list[Rectangle]:
+    """UGround's blocks of a page: at most 1280 pixels wide and 1000 high, one every 800 pixels.
+
+    Source: OSU-NLP-Group/UGround 3a9b9f2. A page of 200 pixels or less is one block, where the released rule has none.
+    """
+    count = max(1, (height - (BLOCK_HEIGHT - BLOCK_STEP)) // BLOCK_STEP + 1)
+    right = min(width, BLOCK_WIDTH)
+    return [(0, top, right, min(top + BLOCK_HEIGHT, height)) for top in range(0, count * BLOCK_STEP, BLOCK_STEP)]
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """A rule by which a picture is scaled."""
+
+    rule: Literal["none", "smart", "linear", "exact", "fit"] = "none"
+    factor: int = 28
+    min_pixels: int = 0
+    max_pixels: int = 0
+    size: Size = (0, 0)
+    """`exact`: the size; `fit`: a frame into which a larger picture is scaled, keeping its shape."""
+
+    def apply(self, size: Size) -> Size:
+        """The size of a picture once it is scaled. Raises ValueError where the rule refuses it."""
+        return _RULES[self.rule](self, size)
+
+
+def _fit(rule: Resize, size: Size) -> Size:
+    scale = min(1.0, *(limit / side for limit, side in zip(rule.size, size, strict=True)))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+_RULES: dict[str, Callable[[Resize, Size], Size]] = {
+    "none": lambda rule, size: size,
+    "smart": lambda rule, size: smart_resize(*size, rule.factor, rule.min_pixels, rule.max_pixels),
+    "linear": lambda rule, size: linear_resize(*size, rule.min_pixels, rule.max_pixels),
+    "exact": lambda rule, size: rule.size,
+    "fit": _fit,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The numbers in which places are written: pixels of the picture as the model sees it, or shares of its sides."""
+
+    scale: float | None = None
+    """Number at the right and bottom edge; None: pixels."""
+    decimals: int = 0
+    """Digits after the point with which a place is written."""
+    clamps: bool = False
+    """Whether a place beyond the picture is moved to its edge, and not refused."""
+    reads_fractions: bool = False
+    """Whether two numbers from 0 to 1 are shares of the sides, though places are written in pixels."""
+    resize: Resize = field(default_factory=Resize)
+    """How the model itself scales the picture that it is sent."""
+
+    def extent(self, sent: Size) -> Point:
+        """The numbers at the right and bottom edge of a picture of this size. Raises ValueError as `Resize.apply`."""
+        if self.scale is not None:
+            return self.scale, self.scale
+        return self.resize.apply(sent)
+
+    def describe(self, sent: Size) -> str:
+        """The frame in words, for people."""
+        if self.scale is not None:
+            return f"0 to {self.scale:g}"
+        width, height = self.extent(sent)
+        return f"pixels of {width:g} x {height:g}"
+
+
+PIXELS = Frame()
+"""Pixels of the picture as sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of the page as it was sent."""
+
+    page: Size
+    """Pixels of the whole page."""
+    sent: Size
+    """Pixels of the picture."""
+    part: Rectangle
+    """The part of the page that the picture shows."""
+
+    @classmethod
+    def whole(cls, page: Size, sent: Size | None = None) -> Shown:
+        """The whole page, in its own size unless another is given."""
+        return cls(page, sent or page, (0, 0, *page))
+
+    def to_page(self, place: Point, frame: Frame = PIXELS) -> Point:
+        """The place in pixels of the page. Raises ValueError for a picture that the frame's rule refuses."""
+        left, top, right, bottom = self.part
+        width, height = frame.extent(self.sent)
+        return left + place[0] / width * (right - left), top + place[1] / height * (bottom - top)
+
+    def from_page(self, place: Point, frame: Frame = PIXELS) -> Point:
+        """The place in numbers of the frame, rounded as they are written. Raises ValueError as `to_page`."""
+        left, top, right, bottom = self.part
+        width, height = frame.extent(self.sent)
+        x = (place[0] - left) / (right - left) * width
+        y = (place[1] - top) / (bottom - top) * height
+        # whole numbers are written without a point
+        digits = frame.decimals or None
+        return round(x, digits), round(y, digits)

@@ -1,0 +1,91 @@
+"""UGround's pipeline: a planner that sees blocks of the page and describes an element, and a grounder that points to it.
+
+Source: OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.agent_record import Agent, View
+from seeact_offline.agents.calls import loads, place_of
+from seeact_offline.agents.screens import Frame, Point
+
+ACTIONS: Mapping[str, Kind] = {
+    "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
+    "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop", "PRESS ENTER": "press",
+}  # fmt: skip
+_STRICT = tuple(
+    re.compile(pattern, re.DOTALL) for pattern in (r"ACTION:(.*?)ELEMENT:", r"ELEMENT:(.*?)VALUE:", r"VALUE:(.*)")
+)
+_FIELD = re.compile(r"(?im)^[\s>#*-]*\**(action|element|value)\**\s*:\s*\**[ \t]*(.*?)\**\s*$")
+_POINT = re.compile(r"[(\[]\s*([^()\[\]]*?)\s*[)\]]")
+
+
+def read_plan(text: str) -> list[Act]:
+    """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
+    fields = {name.lower(): said.strip() for name, said in _FIELD.findall(text)}
+    if "action" not in fields:
+        raise Unreadable("expected a line ACTION: ...")
+    return [_plan(fields["action"].upper().strip(" .`'\""), fields.get("element", ""), fields.get("value", ""))]
+
+
+def read_plan_strictly(text: str) -> list[Act]:
+    """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them."""
+    matches = [pattern.search(text) for pattern in _STRICT]
+    action, element, value = (match.group(1).strip() if match else "" for match in matches)
+    return [_plan(action, element, value)]
+
+
+def _plan(action: str, element: str, value: str) -> Act:
+    kind = ACTIONS.get(action)
+    if kind is None:
+        raise Unreadable(f"expected ACTION: CLICK, TYPE, SELECT or SCROLL DOWN, got {action[:40]!r}")
+    label = None if element.lower() in ("", "none", "n/a") else element
+    text = None if value.lower() in ("", "none", "n/a") else value
+    return Act(kind, label, text if kind in ("type", "select") else None)
+
+
+def read_point(text: str) -> list[Act]:
+    """The last point in brackets."""
+    for found in reversed(_POINT.findall(text)):
+        if (place := place_of([part.strip() for part in found.split(",")])) is not None:
+            return [Act("click", place)]
+    raise Unreadable("expected a point (x, y)")
+
+
+def read_point_strictly(text: str) -> list[Act]:
+    """The whole reply as a Python tuple of two numbers."""
+    value = loads(text.strip())
+    place = place_of(value) if isinstance(value, tuple) and len(value) == 2 else None
+    if place is None:
+        raise Unreadable("expected (x, y) and nothing else")
+    return [Act("click", place)]
+
+
+def write_plan(op: str, value: str, place: Point | str | None) -> str:
+    """Three lines; `place` is the element's description."""
+    said = place if isinstance(place, str) else "None"
+    return f"ACTION: {op}\nELEMENT: {said}\nVALUE: {value if op != 'CLICK' and value else 'None'}"
+
+
+def write_point(op: str, value: str, place: Point | str | None) -> str:
+    """The point alone: a grounder says no operation."""
+    return "(None, None)" if place is None else f"({place[0]}, {place[1]})"
+
+
+UGROUND = Agent(
+    "uground", "OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web", read_plan, read_plan_strictly, write_plan,
+    view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
+    scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None",
+)  # fmt: skip
+"""As released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
+UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
+"""The same without the truth: it may scroll to the end of the page."""
+UGROUND_GROUNDER = Agent(
+    "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, read_point_strictly, write_point,
+    frame=Frame(1000), speaks=frozenset({"CLICK"}), speaks_value=frozenset(),
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""UI-TARS: `Action: click(start_box='(x,y)')`, in its released Mind2Web form and in that of version 1.5.
+
+Source: bytedance/UI-TARS 582f3a7: codes/ui_tars/action_parser.py, data/training_example.json, README_coordinates.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.agent_record import Agent, View
+from seeact_offline.agents.calls import Call, calls_in, escape, parse, place_in, place_of
+from seeact_offline.agents.screens import Frame, Point, Resize
+
+VERBS: Mapping[str, Kind] = {
+    "click": "click", "left_click": "click", "left_single": "click", "left_double": "double", "right_single": "right",
+    "hover": "hover", "select": "select", "type": "type", "input": "type", "drag": "drag", "hotkey": "press", "press": "press",
+    "keydown": "press", "scroll": "scroll", "wait": "wait", "finished": "stop", "call_user": "stop",
+}  # fmt: skip
+_BOX_TOKENS = re.compile(r"<\|box_(?:start|end)\|>")
+_POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
+_TYPE = re.compile(r"type\(content='(.*?)'\)")
+_LAST_ACTION = re.compile(r"(?s).*Action:")
+SMART = Resize("smart", 28, 78_400, 12_845_056)
+CLIENT = Resize("linear", 0, 3_136, 2_116_800)
+
+
+def read_uitars(text: str) -> list[Act]:
+    """The calls after the last `Action:` that has one, arguments in any order."""
+    parts = re.split(r"Action:", _BOX_TOKENS.sub("", text))
+    for part in reversed(parts):
+        acts = [act for call in calls_in(part) if (act := _act(call)) is not None]
+        if acts:
+            return acts
+    raise Unreadable("expected Action: and a call such as click(start_box='(x,y)')")
+
+
+def _act(call: Call) -> Act | None:
+    kind = VERBS.get(call.verb)
+    if kind is None:
+        return None
+    given = (
+        call.text("start_box", "point", "start_point", "box")
+        if kind != "type"
+        else call.text("start_box", "point", at=1)
+    )
+    place = place_in(given) if given is not None else None
+    text = call.text("content", "text", "value", at=0 if kind == "type" else 1)
+    return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None)
+
+
+def read_strictly(text: str) -> list[Act]:
+    """As the released parser reads it: the Mind2Web form of `type` gives its place as part of the text."""
+    text = text.strip()
+    if "<point>" in text:
+        text = _POINT.sub(r"(\1,\2)", text.replace("[EOS]", "")).strip()
+    for name, common in (("start_point=", "start_box="), ("end_point=", "end_box="), ("point=", "start_box=")):
+        text = text.replace(name, common)
+    if "Action:" not in text:
+        raise Unreadable("expected Action:")
+    return [_strict_act(part) for part in text.split("Action: ")[-1].split(")\n\n")]
+
+
+def _strict_act(part: str) -> Act:
+    if "type(content" in part:
+        part = _closed(part)
+        if not _TYPE.search(part):
+            raise Unreadable("expected type(content='...')")
+        content = re.sub(r"(?<!\\)'", r"\\'", _TYPE.sub(lambda match: match.group(1), part))
+        part = f"type(content='{content}')"
+    part = _closed(part)
+    try:
+        call = parse(part.replace("\n", "\\n").lstrip()).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise Unreadable("expected one Python call with keyword arguments") from None
+    if not isinstance(call, ast.Call):
+        raise Unreadable("expected one Python call with keyword arguments")
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    given = {word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)}
+    if len(given) < len(call.keywords) or not all(isinstance(value, str) for value in given.values()):
+        raise Unreadable("expected arguments that are texts in quotes")
+    arguments = {str(key): str(value).lstrip() for key, value in given.items() if value != ""}
+    places = {key: _strict_place(value) for key, value in arguments.items() if "start_box" in key or "end_box" in key}
+    kind = VERBS.get(name, "other")
+    text = arguments.get("content", arguments.get("key"))
+    return Act(kind, next((place for key, place in places.items() if "start_box" in key), None), text)
+
+
+def _closed(part: str) -> str:
+    return part if part.strip().endswith(")") else part.strip() + ")"
+
+
+def _strict_place(text: str) -> tuple[float, float] | tuple[float, float, float, float]:
+    try:
+        numbers = [float(one) for one in text.replace("(", "").replace(")", "").split(",")]
+    except ValueError:
+        raise Unreadable("expected numbers in a box") from None
+    place = place_of(numbers)
+    if place is None:
+        raise Unreadable("expected two or four numbers in a box")
+    return place
+
+
+def write_mind2web(op: str, value: str, place: Point | str | None) -> str:
+    """The form of the released training example; `select` has no value."""
+    box = "" if place is None else f"start_box='<|box_start|>({place[0]},{place[1]})<|box_end|>'"
+    if op == "TYPE":
+        return f"Action: type(content='{escape(value)}'{', ' * bool(box)}{box})"
+    return f"Action: {op.lower()}({box})"
+
+
+def write_general(op: str, value: str, place: Point | str | None) -> str:
+    """The general form of version 1.5: for TYPE a click, then the typing."""
+    calls = [] if place is None else [f"click(start_box='({place[0]},{place[1]})')"]
+    if op == "TYPE":
+        calls.append(f"type(content='{escape(value)}')")
+    return "Action: " + "\n\n".join(calls)
+
+
+UITARS = Agent(
+    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", read_uitars, read_strictly, write_mind2web,
+    frame=Frame(1000), view=View(resize=CLIENT),
+    speaks_value=frozenset({"TYPE"}),
+)  # fmt: skip
+UITARS_1_5 = Agent(
+    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", read_uitars, read_strictly, write_general,
+    frame=Frame(resize=SMART), view=View(resize=SMART),
+    speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}),
+)  # fmt: skip

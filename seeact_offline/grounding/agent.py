@@ -1,0 +1,387 @@
+"""Grounding in an agent's own language: it is shown the page part by part, acts, and what lies at its place is the element.
+
+An agent (`seeact_offline.agents`) says what is shown and how its replies are read; this is the one loop that asks any of them.
+The element is the smallest candidate whose box contains the place, as for grounding by pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from seeact_offline.agents import AGENTS, Agent, Answer, Unreadable
+from seeact_offline.agents.screens import Shown, blocks
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
+from seeact_offline.grounding.merging import decision
+from seeact_offline.grounding.pixel import elements
+from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.pages.dom import TEXT, Page
+from seeact_offline.pages.screenshots import Crop, PagePicture
+from seeact_offline.prompting import PromptPack
+from seeact_offline.records import (
+    Box,
+    CropBox,
+    GroundingReply,
+    InputError,
+    Message,
+    Model,
+    Reply,
+    RowError,
+    Step,
+    StepError,
+)
+from seeact_offline.replies.points import element_at, visible_centre
+
+TYPE_PLACES = ("none", "last-click", "ask-again")
+OPTIONS = (
+    Option("history_pictures", "earlier steps of the task that are told with their screenshots (default: 0)", 0, read=whole, metavar="N"),
+    Option("max_pixels", "most pixels that the model's server takes, in place of those of the agent's rule", read=whole, metavar="N"),
+    Option("strict_reading", "read replies as the agent's released code does, with its accidents", False, read=bool),
+    Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or that of a further question (default: none)",
+           TYPE_PLACES[0], choices=TYPE_PLACES),
+    Option("grounder_agent", "agent that finds the element which a planner such as uground describes (default: its own)",
+           choices=tuple(name for name, agent in AGENTS.items() if agent.grounder is None and agent.view.part == "page")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The reply that reaches the right element."""
+
+    view: int
+    """The view in which the element is; the last one where it is in none."""
+    reply: str
+    answer: str = ""
+    """The grounder's reply, or that to the further question; empty where neither is asked."""
+    hits: bool = False
+    """Whether this reply, read and mapped to the page, leads to a positive."""
+
+
+class AgentGrounding:
+    """Shows an agent one view of the page after the other, until it does something else than scroll."""
+
+    needs_ranking = False
+    asks_grounder = False
+    """Whether a second model may find what the first describes."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        pack: PromptPack,
+        form: QuestionOptions | None = None,
+        grounder_pack: PromptPack | None = None,
+        strict: bool = False,
+        grounder: Agent | None = None,
+        earlier: int = 0,
+    ) -> None:
+        """`earlier`: steps of the task that are told with their screenshots. `grounder`: the agent that finds what this one describes; None: its own. `grounder_pack`: the templates of that, or of this one
+        where it is asked again for the place of a TYPE that has none; None: nothing is asked twice."""
+        self.form = form or QuestionOptions()
+        self._agent, self._pack, self._grounder_pack = agent, pack, grounder_pack
+        self._strict, self._told_pictures = strict, earlier
+        self.earlier = max(earlier, agent.fold.type_place == "last-click")
+        self.asks_grounder = agent.grounder is not None
+        self._grounder = grounder or (agent if agent.grounder is None else AGENTS[agent.grounder])
+
+    def questions(self, prepared: PreparedStep) -> list[Question]:
+        """The first one. Raises RowError `bad_screenshot`."""
+        views = views_of(self._agent, prepared)
+        return [self._question(prepared, views, 0, self._target(prepared, views))]
+
+    def question(self, prepared: PreparedStep, offered: Sequence[str], index: int) -> Question:
+        """The question of one view. Raises IndexError for that to a grounder, which depends on a reply."""
+        views = views_of(self._agent, prepared)
+        return self._question(prepared, views, range(len(views))[index], self._target(prepared, views))
+
+    def reaches(self, prepared: PreparedStep) -> bool:
+        """Whether some reply in the agent's language leads to a positive."""
+        return self._target(prepared, views_of(self._agent, prepared)).hits
+
+    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
+        session = Session(model, prepared.step.key)
+        try:
+            views = await in_thread(views_of, self._agent, prepared)
+            target = await in_thread(self._target, prepared, views)
+            last = self._last_view(prepared, views)
+            for index in range(last + 1):
+                question = self._question(prepared, views, index, target)
+                talk = await session.converse(question)
+                if talk.failure is not None:
+                    answer = Answer(failure=talk.failure, detail=talk.detail)
+                else:
+                    answer = self._read(talk.texts[-1], views[index], step=prepared.step)
+                if answer.failure != "scrolled" or index == last:
+                    break
+                session.replies.append(_reply(question, talk.texts, replace(answer, failure=None)))
+            if self._needs_grounder(prepared, views, index, answer):
+                session.replies.append(_reply(question, talk.texts, answer))
+                question = self._grounder_question(prepared, views[index], index + len(views), answer, target)
+                talk = await session.converse(question)
+                found = Answer(failure=talk.failure, detail=talk.detail)
+                if talk.failure is None:
+                    found = self._read(talk.texts[-1], views[index], grounder=True)
+                answer = replace(answer, place=found.place, failure=found.failure, detail=found.detail)
+        except StepError as error:
+            return session.failed(error)
+        element, answer = await in_thread(landed, prepared.step, prepared.page, answer)
+        session.replies.append(replace(_reply(question, talk.texts, answer), element_id=element))
+        notes = nonzero_notes(
+            point_off_elements=int(answer.place is not None and element is None),
+            acts_without_place=int(answer.failure is None and answer.place is None),
+        )
+        return session.ended(decision(session.replies[-1]), point=answer.place, notes=notes)
+
+    def _read(self, text: str, shown: Shown, grounder: bool = False, step: Step | None = None) -> Answer:
+        """`step`: whose step before may give the place."""
+        agent = self._grounder if grounder else self._agent
+        shown = self._for_grounder(shown) if grounder else shown
+        try:
+            return agent.answer(
+                agent.read(text, shown, self._strict), shown, None if step is None else _last_click(step)
+            )
+        except Unreadable as error:
+            return Answer(failure=Unreadable.name, detail=str(error))
+
+    def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
+        if answer.failure is not None or self._grounder_pack is None:
+            return False
+        if self._agent.grounder is None:
+            return answer.op == "TYPE" and answer.place is None
+        if self._agent.view.stops_at_truth:
+            return answer.label is not None and index in _blocks_with_target(prepared, views)
+        return answer.label is not None
+
+    def _last_view(self, prepared: PreparedStep, views: Sequence[Shown]) -> int:
+        """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last that holds it."""
+        if not self._agent.view.stops_at_truth:
+            return len(views) - 1
+        return min(max(_blocks_with_target(prepared, views), default=-1) + 1, len(views) - 1)
+
+    def _question(self, prepared: PreparedStep, views: Sequence[Shown], index: int, target: Target) -> Question:
+        shown, step = views[index], prepared.step
+        pack = _sized(self._pack, shown)
+        n, told = self._agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
+        text = pack.render_turn1(step.task, told if n is None else told[-n:])
+        ideal = target.reply if index == target.view else self._agent.scroll if index < target.view else target.reply
+        picture = self._picture(prepared, shown)
+        return Question(
+            index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._told(prepared),
+            reply_prefix=pack.reply_prefix,
+        )  # fmt: skip
+
+    def _shown_steps(self, step: Step) -> tuple[Step, ...]:
+        return step.earlier[-self._told_pictures :] if self._told_pictures else ()
+
+    def _told(self, prepared: PreparedStep) -> tuple[Message, ...]:
+        """Earlier steps as turns: the screenshot, and what was done in the agent's language. One whose row has a fault is left out."""
+        turns: list[Message] = []
+        for step in self._shown_steps(prepared.step):
+            if step.screenshot is None or step.faults:
+                continue
+            before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+            views = views_of(self._agent, before)
+            target = self._target(before, views)
+            picture = self._picture(before, views[target.view])
+            turns += [Message("user", f"Step {step.index + 1}", picture), Message("assistant", target.reply)]
+        return tuple(turns)
+
+    def _grounder_question(
+        self, prepared: PreparedStep, shown: Shown, index: int, answer: Answer, target: Target
+    ) -> Question:
+        assert self._grounder_pack is not None
+        shown, finds = self._for_grounder(shown), self._agent.grounder is not None
+        pack, wanted = _sized(self._grounder_pack, shown), answer.label or f"the field to type {answer.value!r} into"
+        text = pack.render_turn1(wanted if self._grounder.speaks == {"CLICK"} else f"Click on {wanted}", ())
+        return Question(
+            index, (), pack.render_system(), (text,), (self._picture(prepared, shown),), (target.answer,),
+            reply_prefix=pack.reply_prefix, for_grounder=finds,
+        )  # fmt: skip
+
+    def _for_grounder(self, shown: Shown) -> Shown:
+        """The same part of the page, at the size in which the grounder sees it."""
+        return replace(shown, sent=self._grounder.view.resize.apply(_size(shown.part)))
+
+    def _picture(self, prepared: PreparedStep, shown: Shown) -> Crop:
+        return prepared.picture.crop(CropBox(*shown.part), size=shown.sent)
+
+    def _target(self, prepared: PreparedStep, views: Sequence[Shown]) -> Target:
+        """The reply of one who knows the truth: the first that leads to a positive, in the first view that shows it."""
+        operation, positives = prepared.step.truth.operation, prepared.step.truth.positives
+        last = self._last_view(prepared, views)
+        for index, shown in enumerate(views[: last + 1]):
+            for node, box in elements(prepared.step, prepared.page):
+                centre = visible_centre_in(box, shown) if node in positives else None
+                if centre is None:
+                    continue
+                words = " ".join(prepared.page.ranker_text(node).rpartition("target: ")[2].split())
+                tried = self._written(operation.op, operation.value, centre, words, shown, index)
+                there = Answer("CLICK", place=self._place(tried, shown, prepared.step))
+                if landed(prepared.step, prepared.page, there)[0] in positives:
+                    return replace(tried, hits=True)
+        shown = views[last]
+        corner = float(shown.part[0]), float(shown.part[1])
+        return self._written(operation.op, operation.value, corner, "None", shown, last)
+
+    def _written(self, op: str, value: str, place: tuple[float, float], label: str, shown: Shown, index: int) -> Target:
+        what = place if self._agent.grounder is None else label or "the element"
+        answer = self._grounder.write("CLICK", "", place, self._for_grounder(shown))
+        return Target(index, self._agent.write(op, value, what, shown), answer)
+
+    def _place(self, target: Target, shown: Shown, step: Step) -> tuple[float, float] | None:
+        answer = self._read(target.reply, shown, step=step)
+        asks = self._grounder_pack is not None and (self._agent.grounder is not None or answer.op == "TYPE")
+        if answer.failure is None and answer.place is None and asks:
+            return self._read(target.answer, shown, grounder=True).place
+        return answer.place
+
+
+def _last_click(step: Step) -> tuple[float, float] | None:
+    """Where the step before was clicked; None where it was no click."""
+    boxes = step.earlier[-1].truth.boxes if step.earlier and step.earlier[-1].operation.op == "CLICK" else ()
+    return (boxes[0].x + boxes[0].w / 2, boxes[0].y + boxes[0].h / 2) if boxes else None
+
+
+def landed(step: Step, page: Page, answer: Answer) -> tuple[str | None, Answer]:
+    """The element at an answer's place, and the answer. An entry of a list stands for its `select`: a click on one that has a place
+    of its own selects it."""
+    if answer.place is None:
+        return None, answer
+    boxes = dict(elements(step, page))
+    node = element_at(answer.place, boxes.items())
+    tags = {candidate.backend_node_id: candidate.tag for candidate in step.candidates}
+    if node is None or tags[node] != "option":
+        return node, answer
+    start, end = page.span(node)
+    lists = [one for one in boxes if tags[one] == "select" and _holds(page.span(one), start)]
+    if not lists:
+        return node, answer
+    if answer.op == "CLICK" and boxes[node] != boxes[lists[-1]]:
+        words = [one.text for one in islice(page.nodes(), start, end) if one.tag == TEXT]
+        answer = replace(answer, op="SELECT", value=" ".join(" ".join(words).split()))
+    return lists[-1], answer
+
+
+def _holds(span: tuple[int, int], position: int) -> bool:
+    return span[0] < position < span[1]
+
+
+def visible_centre_in(box: Box, shown: Shown) -> tuple[float, float] | None:
+    """The centre of the part of a box that a view shows; None where it shows nothing of it. A view of a part of the page must
+    show all of the box, as UGround's blocks do."""
+    left, top, right, bottom = shown.part
+    if (right, bottom) != shown.page and not (top <= box.y and box.bottom <= bottom):
+        return None
+    centre = visible_centre(Box(box.x - left, box.y - top, box.w, box.h), (right - left, bottom - top))
+    return None if centre is None else (centre[0] + left, centre[1] + top)
+
+
+def views_of(agent: Agent, prepared: PreparedStep) -> list[Shown]:
+    """The parts of the page that an agent is shown, from the top. Raises RowError `bad_screenshot`."""
+    page = prepared.picture.size
+    try:
+        return [Shown(page, agent.view.resize.apply(_size(part)), part) for part in _parts(agent, page)]
+    except ValueError as error:
+        raise RowError("bad_screenshot", str(error)) from None
+
+
+def _parts(agent: Agent, page: tuple[int, int]) -> Iterator[tuple[int, int, int, int]]:
+    width, height = page
+    if agent.view.part == "page":
+        yield 0, 0, width, height
+    elif agent.view.part == "blocks":
+        yield from blocks(width, height)
+    else:
+        right, window = min(agent.view.size[0], width), agent.view.size[1]
+        tops = range(0, max(1, height - window + agent.view.step), agent.view.step)
+        yield from ((0, top, right, min(top + window, height)) for top in tops)
+
+
+def _size(part: tuple[int, int, int, int]) -> tuple[int, int]:
+    left, top, right, bottom = part
+    return right - left, bottom - top
+
+
+def _blocks_with_target(prepared: PreparedStep, views: Sequence[Shown]) -> frozenset[int]:
+    """The views in which a positive's box lies wholly."""
+    positives = prepared.step.truth.positives
+    boxes = [box for node, box in elements(prepared.step, prepared.page) if node in positives]
+    return frozenset(
+        index
+        for index, shown in enumerate(views)
+        for box in boxes
+        if shown.part[0] <= box.x
+        and box.right <= shown.part[2]
+        and shown.part[1] <= box.y
+        and box.bottom <= shown.part[3]
+    )
+
+
+def _sized(pack: PromptPack, shown: Shown) -> PromptPack:
+    return replace(pack, values={**pack.values, "width": str(shown.sent[0]), "height": str(shown.sent[1])})
+
+
+def _reply(question: Question, texts: Sequence[str], answer: Answer) -> Reply:
+    return build_reply(question, texts, GroundingReply(None, answer.op, answer.value, answer.failure), answer.detail)
+
+
+def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
+    """Raises InputError for a grounder of an agent that points itself."""
+    agent = replace(agent, fold=replace(agent.fold, type_place=inputs.own["type_place"]))
+    if inputs.own["max_pixels"] is not None:
+        agent = _limited(agent, inputs.own["max_pixels"])
+    named, pack = inputs.own["grounder_agent"], inputs.pack if inputs.own["type_place"] == "ask-again" else None
+    if named and agent.grounder is None:
+        raise InputError("grounder_agent", "an agent that describes elements, such as uground", agent.name)
+    finder = named or agent.grounder
+    if finder:
+        pack = inputs.pack_of(finder)
+    grounding = AgentGrounding(
+        agent,
+        inputs.pack,
+        inputs.form,
+        pack,
+        inputs.own["strict_reading"],
+        AGENTS[finder] if finder else None,
+        inputs.own["history_pictures"],
+    )
+    told = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
+    given = {name: value for name, value in inputs.own.items() if value is not None}
+    return StrategyInstance(grounding, {"view": agent.view.part, **told, **given})
+
+
+def _limited(agent: Agent, most: int) -> Agent:
+    """The agent on a server with another limit. Raises InputError where it scales no pictures, or to a size of its own."""
+    if agent.view.resize.rule not in ("smart", "linear"):
+        raise InputError("max_pixels", "an agent whose pictures are scaled to a number of pixels", agent.name)
+    least = agent.view.resize.min_pixels
+    if most < least:
+        raise InputError("max_pixels", f"at least {least}, the least of {agent.name}", str(most))
+    view = replace(agent.view, resize=replace(agent.view.resize, max_pixels=most))
+    frame = agent.frame
+    if frame.resize.rule != "none":
+        frame = replace(frame, resize=replace(frame.resize, max_pixels=most))
+    return replace(agent, view=view, frame=frame)
+
+
+def strategy_of(agent: Agent) -> Strategy:
+    """The grounding strategy that asks this agent."""
+    return Strategy(
+        name=agent.name,
+        open=partial(_open, agent),
+        turn2=None,
+        turn1=("width", "height"),
+        options=OPTIONS,
+        shares_prompts=False,
+        protocol=agent.protocol,
+        needs_picture=True,
+        notes={
+            "point_off_elements": "the model pointed at a place where no candidate is",
+            "acts_without_place": "the model said what to do, and not where",
+        },
+    )
+
+
+STRATEGIES: dict[str, Strategy] = {name: strategy_of(agent) for name, agent in AGENTS.items()}

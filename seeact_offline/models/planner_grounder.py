@@ -1,0 +1,41 @@
+"""Two models as one: one decides what to do, the other finds the place of what the first describes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from seeact_offline.models.model_call import call_model
+from seeact_offline.records import Completion, Model, Request
+
+
+class PlannerAndGrounder:
+    """Passes each request to the model that it is for."""
+
+    def __init__(self, planner: Model, grounder: Model) -> None:
+        self._planner, self._grounder = planner, grounder
+
+    async def complete(self, request: Request) -> Completion:
+        """Raises as the model does that is asked."""
+        return await self.complete_with_ideal(request, "")
+
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
+        """As `complete`; `ideal` reaches a model that asks for it."""
+        return await call_model(self._grounder if request.for_grounder else self._planner, request, ideal)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Parameters that a server would not take."""
+        return tuple(name for model in self._both for name in getattr(model, "dropped", ()))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on how the models are asked."""
+        return tuple(dict.fromkeys(text for model in self._both for text in getattr(model, "remarks", ())))
+
+    async def aclose(self) -> None:
+        """Closes both. Safe to call twice."""
+        await asyncio.gather(*(model.aclose() for model in self._both))
+
+    @property
+    def _both(self) -> tuple[Model, Model]:
+        return self._planner, self._grounder

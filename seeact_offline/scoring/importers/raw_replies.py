@@ -1,0 +1,117 @@
+"""Raw replies of a GUI model, JSON lines or a table, read in its agent's language.
+
+Columns: `annotation_id`, `action_uid`, `reply`, and, where they are not as the agent's own rule makes them, `width` and `height`, the
+size of the picture as sent, and `left`, `top`, `right` and `bottom`, the part of the page that it showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from seeact_offline.agents import AGENTS, Agent, Unreadable
+from seeact_offline.agents import Answer as AgentAnswer
+from seeact_offline.agents.screens import Rectangle, Shown
+from seeact_offline.records import InputError, Prediction, Reply, Truth
+from seeact_offline.scoring.importers.answer_table import IDS, table_rows
+from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.scoring.importers.reading import SourceRow, number, text
+
+SIZES = ("width", "height")
+PARTS = ("left", "top", "right", "bottom")
+NOTES = {
+    "bad_geometry": "sizes or parts of the page that are no numbers; taken as the agent's own rule makes them",
+    "no_offset": "replies to a part of the page that do not say which; read as if the picture began at the page's top",
+}
+
+
+def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool = False) -> ImportedAnswers:
+    """`agent`: whose language the replies are in. `strict`: read them as its released code does."""
+    source = sources["run"]
+    found = table_rows(source, (*IDS, "reply"))
+    columns = {name for row in found.rows for name in row.values}
+    if not columns.issuperset((*IDS, "reply")):
+        raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
+    if agent not in AGENTS:
+        raise InputError(
+            "agent", f"one of {', '.join(AGENTS)} with the format replies", repr(agent) if agent else "none"
+        )
+    first, problems = found.first_of_each()
+    unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
+    return ImportedAnswers(
+        {key: _answer(row, AGENTS[agent], bool(strict)) for key, row in first.items()},
+        [*problems, *(Problem("unknown_column", name, of_step=False) for name in unknown)],
+        settings={"agent": agent},
+    )
+
+
+def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
+    reply = text(row.values.get("reply"))
+
+    def answer(truth: Truth) -> Prediction:
+        shown, notes = _shown(row.values, agent, truth.picture_size)
+        try:
+            found = agent.answer(agent.read(reply, shown, strict), shown)
+        except Unreadable as error:
+            found = AgentAnswer(failure=Unreadable.name, detail=str(error))
+        said = Reply(0, (), (reply,), None, found.op, found.value, found.failure, found.detail)
+        place = found.place if truth.picture_size else None
+        return Prediction(
+            truth.key,
+            (said,),
+            None,
+            found.op,
+            found.value,
+            failure=found.failure,
+            detail=found.detail,
+            point=place,
+            notes=notes,
+        )
+
+    return answer
+
+
+def _shown(
+    values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
+) -> tuple[Shown, tuple[tuple[str, int], ...]]:
+    """What the reply is about, and what is odd about it."""
+    page = page or (1000, 1000)
+    sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
+    notes = ["bad_geometry"] if any(values.get(name) not in (None, "") for name in SIZES) and sent is None else []
+    corner = _numbers(values, PARTS[:2])
+    if part is None and corner is not None:
+        width, height = sent or (page[0] - corner[0], page[1] - corner[1])
+        part = (*corner, corner[0] + width, corner[1] + height)
+    if part is None and agent.view.part != "page":
+        notes.append("no_offset")
+        part = (0, 0, *(sent or page))
+    rectangle: Rectangle = (0, 0, *page) if part is None else (part[0], part[1], part[2], part[3])
+    if rectangle[2] <= rectangle[0] or rectangle[3] <= rectangle[1]:
+        rectangle, notes = (0, 0, *page), ["bad_geometry"]
+    size = (rectangle[2] - rectangle[0], rectangle[3] - rectangle[1])
+    try:
+        shown = Shown(page, (sent[0], sent[1]) if sent else agent.view.resize.apply(size), rectangle)
+    except ValueError:
+        shown = Shown(page, size, rectangle)
+    return shown, tuple((name, 1) for name in notes)
+
+
+def _numbers(values: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, ...] | None:
+    """The whole numbers of these columns; None where one is missing or is no number."""
+    found = [number(values.get(name)) for name in names]
+    known = [int(one) for one in found if one is not None and 0 <= one < 1_000_000]
+    return tuple(known) if len(known) == len(names) and (names != SIZES or min(known) > 0) else None
+
+
+IMPORTER = Importer(
+    name="replies",
+    what="raw replies of a GUI model",
+    protocol="seeact",
+    read=read,
+    looks=lambda first: (
+        (isinstance(first, dict) and first.keys() >= {*IDS, "reply"})
+        or (isinstance(first, tuple) and {*IDS, "reply"} <= {*first})
+    ),
+    options=("agent", "strict"),
+    notes=NOTES,
+)

@@ -1,0 +1,64 @@
+"""Every agent reads what it writes, and nothing that a model says raises anything but Unreadable."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seeact_offline.agents import AGENTS, Agent, Unreadable
+from seeact_offline.agents.screens import Shown
+
+PLACED = [agent for agent in AGENTS.values() if agent.grounder is None]
+SIDES = st.integers(300, 12_000)
+TEXTS = (
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="\x85"), min_size=1)
+    .map(str.strip)
+    .filter(bool)
+)
+
+
+def shown_to(agent: Agent, width: int, height: int) -> Shown:
+    return Shown.whole((width, height), agent.view.resize.apply((width, height)))
+
+
+@pytest.mark.parametrize("agent", PLACED, ids=lambda agent: agent.name)
+@given(width=SIDES, height=SIDES, x=st.floats(0, 1), y=st.floats(0, 1), value=TEXTS)
+def test_what_an_agent_writes_it_reads(agent: Agent, width: int, height: int, x: float, y: float, value: str) -> None:
+    shown, place = shown_to(agent, width, height), (x * width, y * height)
+    for op in sorted(agent.speaks):
+        answer = agent.answer(agent.read(agent.write(op, value, place, shown)), shown)
+        assert (answer.failure, answer.op) == (None, op), answer
+        assert answer.value == (value if op in agent.speaks_value else "")
+        if op in agent.speaks_place:
+            assert answer.place is not None
+            unit = [side / edge for side, edge in zip((width, height), agent.frame.extent(shown.sent), strict=True)]
+            half = [0.5 * 10**-agent.frame.decimals * one + 1e-6 for one in unit]
+            assert abs(answer.place[0] - place[0]) <= half[0]
+            assert abs(answer.place[1] - place[1]) <= half[1]
+
+
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)
+def test_no_reply_raises_anything_but_unreadable(agent: Agent) -> None:
+    rng, shown = random.Random(0), Shown.whole((1280, 5000))
+    samples = [one.write(op, "New 'York'", (500.0, 900.0), shown) for one in PLACED for op in sorted(one.speaks)]
+    samples += [
+        "ACTION: TYPE\nELEMENT: a box\nVALUE: x",
+        "Thought: a\nAction: wait()",
+        "```python\npyautogui.press('enter')\n```",
+    ]
+    for _ in range(1500):
+        text = list(rng.choice(samples))
+        for _ in range(rng.randrange(6)):
+            at = rng.randrange(len(text) + 1)
+            text[at : at + rng.randrange(4)] = rng.choice(
+                ["(", ")", "[", "{", "'", '"', "\\", "\n", "9" * 400, "-", "NaN", "é", ",", "="]
+            )
+        for strict in (False, True):
+            try:
+                answer = agent.answer(agent.read("".join(text), shown, strict), shown)
+            except Unreadable:
+                continue
+            assert answer.failure or answer.op

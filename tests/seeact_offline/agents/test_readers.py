@@ -1,0 +1,118 @@
+"""Replies as models write them, read in the agent's language and, strictly, as the released parsers read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seeact_offline.agents import AGENTS, Answer, Unreadable
+from seeact_offline.agents.screens import Shown
+
+PAGE = Shown.whole((1280, 5000))
+
+
+def read(agent: str, text: str, strict: bool = False) -> tuple[Any, ...]:
+    """Kind, place and text of each act; the name of the failure for none."""
+    try:
+        return tuple((act.kind, act.place, act.text) for act in AGENTS[agent].read(text, PAGE, strict))
+    except Unreadable as error:
+        return (error.name,)
+
+
+def answered(agent: str, text: str, shown: Shown = PAGE) -> Answer:
+    return AGENTS[agent].answer(AGENTS[agent].read(text, shown), shown)
+
+
+NOTHING = ("no_act",)
+BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "expected", "strictly"),
+    [
+        # one literal and nothing else
+        ("seeclick", '{"action_type": 4, "click_point": (0.49,0.38)}', (("click", (0.49, 0.38), None),), None),
+        ("seeclick", 'Sure: {"action_type": 4, "click_point": (0.49,0.38)}.', (("click", (0.49, 0.38), None),), NOTHING),
+        ("seeclick", '{"action_type": "4", "click_point": [0.5, 0.5]}', (("click", (0.5, 0.5), None),), None),
+        ("seeclick", '{"action_type": 3, "click_point": (0.1,0.2), "value": 5}', (("type", (0.1, 0.2), "5"),), (("type", (0.1, 0.2), None),)),
+        ("seeclick", '{"action_type": 7, "click_point": (0.1,0.2)}', (("other", (0.1, 0.2), None),), None),
+        ("seeclick", '{"action_type": 3, "value": "x"}', (("type", None, "x"),), None),
+        # keys in order, no blank before a bracket
+        ("showui", "{'action': 'CLICK', 'value': 'Search', 'position': [0.49, 0.42]}", (("click", (0.49, 0.42), None),), None),
+        ("showui", '{"action": "TYPE", "value": "it\'s", "position": [0.1,0.2]}{"action": "CLICK"}', (("type", (0.1, 0.2), "it's"),), None),
+        ("showui", "{'action': 'CLICK', 'position': [0.4, 0.4], 'value': None}", (("click", (0.4, 0.4), None),), NOTHING),
+        ("showui", "{'action': 'CLICK', 'value': None, 'position': (0.4, 0.4)}", (("click", (0.4, 0.4), None),), NOTHING),
+        ("showui", "{'action': 'CLICK', 'value': None, 'position': [0.4, -0.4]}", (("click", (0.4, -0.4), None),), NOTHING),
+        ("showui", "{'action': 'INPUT', 'value': 'a', 'position': [0.4, 0.4]}", (("type", (0.4, 0.4), "a"),), (("other", (0.4, 0.4), "a"),)),
+        # the released parser loses the place of its own Mind2Web form
+        ("uitars", f"Action: click({BOX})", (("click", (10.0, 20.0), None),), NOTHING),
+        ("uitars", "Action: click(start_box='(10,20)')", (("click", (10.0, 20.0), None),), None),
+        ("uitars", "Thought: a\nAction: type(content='a', start_box='(1,2)')", (("type", (1.0, 2.0), "a"),), (("type", None, "a', start_box='(1,2)"),)),
+        ("uitars", "Action: type(start_box='(1,2)', content='a')", (("type", (1.0, 2.0), "a"),), None),
+        ("uitars", "Action:click(start_box='(1,2)')", (("click", (1.0, 2.0), None),), NOTHING),
+        ("uitars", "Action: click(start_box=(1,2))", (("click", (1.0, 2.0), None),), NOTHING),
+        ("uitars", 'Action: type(content="a")', (("type", None, "a"),), NOTHING),
+        ("uitars", "Action: type(content='it's here')", (("type", None, "it's here"),), None),
+        ("uitars", "Action: click(start_box='(1,2)')\n\ntype(content='a')", (("click", (1.0, 2.0), None), ("type", None, "a")), None),
+        ("uitars", "Action: click(start_box='(1,2)')\ntype(content='a')", (("click", (1.0, 2.0), None), ("type", None, "a")), (("type", None, "click(start_box='(1,2)')\na"),)),
+        ("uitars", "Action: click(start_box='(1,2,3,4)')", (("click", (1.0, 2.0, 3.0, 4.0), None),), None),
+        ("uitars-1.5", "Action: click(point='<point>100 200</point>')", (("click", (100.0, 200.0), None),), None),
+        ("uitars-1.5", "Action: click(point='<point>100, 200</point>')", (("click", (100.0, 200.0), None),), NOTHING),
+        ("uitars", "Action: finished(content='done')", (("stop", None, "done"),), None),
+        # one line, x before y
+        ("aguvis", "assistantos\npyautogui.click(x=0.49, y=0.42)", (("click", (0.49, 0.42), None),), None),
+        ("aguvis", "pyautogui.click(0.49, 0.42)", (("click", (0.49, 0.42), None),), (("click", None, None),)),
+        ("aguvis", "pyautogui.click(y=0.4, x=0.5)", (("click", (0.5, 0.4), None),), (("click", None, None),)),
+        ("aguvis", "pyautogui.write(message='it's')", (("type", None, "it's"),), (("type", None, "it"),)),
+        ("aguvis", "pyautogui.rightClick(x=0.4, y=0.4)", (("right", (0.4, 0.4), None),), NOTHING),
+        ("opencua", "## Code:\n```python\npyautogui.click(x=10, y=20)\npyautogui.write('a')\n```", (("click", (10.0, 20.0), None), ("type", None, "a")), None),
+        ("opencua", "```code\ncomputer.terminate(status='success')\n```", (("stop", None, "success"),), (("stop", None, None),)),
+        # every call, or the first one between tags on lines of their own
+        ("qwen3-vl", '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [1, 2]}}\n</tool_call>', (("click", (1.0, 2.0), None),), None),
+        ("qwen3-vl", "<tool_call>{'name': 'computer_use', 'arguments': {'action': 'left_click', 'coordinate': [1, 2],}}", (("click", (1.0, 2.0), None),), NOTHING),
+        ("qwen3-vl", '<think>{"action": "wait"}</think>{"arguments": {"action": "type", "text": "a\\"b"}}', (("type", None, 'a"b'),), NOTHING),
+        ("qwen2.5-vl", '{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": "[1, 2]"', (("click", (1.0, 2.0), None),), NOTHING),
+        ("qwen2.5-vl", '{"action": "left_click", "coordinate": [1, 2, 3, 4]}', (("click", (1.0, 2.0, 3.0, 4.0), None),), NOTHING),
+        # numbers without their sign, in lower case
+        ("screensuite", "Click(100, 200)", (("click", (100.0, 200.0), None),), None),
+        ("screensuite", 'click(-5, 20); type("New York")', (("click", (-5.0, 20.0), None), ("type", None, "New York")), (("click", (5.0, 20.0), None), ("type", None, "new york"))),
+        ("screensuite", "click(point='<point>3 4</point>')", (("click", (3.0, 4.0), None),), None),
+        ("osatlas", "thoughts:\nx\nactions:\nCLICK <point>[[493,102]]</point>", (("click", (493.0, 102.0), None),), None),
+        ("osatlas", "actions:\nTYPE [New York [US]]", (("type", None, "New York [US]"),), (("type", None, "New York [US"),)),
+        ("holo1", "Click(352, 348)", (("click", (352.0, 348.0), None),), None),
+        ("holo1", '{"action": {"action": "write_element", "content": "a", "element": "box", "x": 1, "y": 2}}', (("type", (1.0, 2.0), "a"),), (("type", "box", "a"),)),
+        ("holo1.5", '{"action": "click_absolute", "x": 500, "y": 250}', (("click", (500.0, 250.0), None),), None),
+        ("uground", "ACTION: TYPE\nELEMENT: the box\nVALUE: New York", (("type", "the box", "New York"),), None),
+        ("uground", "**ACTION:** CLICK\n**ELEMENT:** the box\n**VALUE:** None", (("click", "the box", None),), NOTHING),
+        ("uground-grounder", "The place is (12, 34).", (("click", (12.0, 34.0), None),), NOTHING),
+        ("uground-grounder", "(12, 34)", (("click", (12.0, 34.0), None),), None),
+        ("anthropic", '[{"type": "tool_use", "input": {"action": "left_click", "coordinate": [1, 2]}}]', (("click", (1.0, 2.0), None),), None),
+        ("openai", '{"type": "computer_call", "action": {"type": "click", "button": "left", "x": 1, "y": 2}}', (("click", (1.0, 2.0), None),), None),
+        ("gemini", '{"name": "type_text_at", "args": {"x": 1, "y": 2, "text": "a"}}', (("type", (1.0, 2.0), "a"),), None),
+    ],
+)  # fmt: skip
+def test_a_reply_is_read(agent: str, text: str, expected: tuple[Any, ...], strictly: tuple[Any, ...] | None) -> None:
+    strict = read(agent, text, strict=True)
+    assert read(agent, text) == expected
+    assert strict == (expected if strictly is None else strictly)
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "expected"),
+    [
+        ("anthropic", '[{"action": "mouse_move", "coordinate": [10, 20]}, {"action": "left_click"}]', Answer("CLICK", "", (10, 20))),
+        ("anthropic", '[{"action": "left_click", "coordinate": [10, 20]}, {"action": "key", "text": "ctrl+a"}, {"action": "type", "text": "a\\n"}]', Answer("TYPE", "a", (10, 20))),
+        ("anthropic", '[{"action": "type", "text": "a"}]', Answer("TYPE", "a")),
+        ("anthropic", '[{"action": "left_click", "coordinate": [10, 20]}, {"action": "left_click", "coordinate": [30, 40]}]', Answer("CLICK", "", (10, 20))),
+        ("anthropic", '[{"action": "wait"}]', Answer(failure="waited")),
+        ("anthropic", '[{"action": "key", "text": "Return"}]', Answer(failure="other_act", detail="Return")),
+        ("gemini", '{"name": "navigate", "args": {"url": "x"}}', Answer(failure="left_page")),
+        ("uitars", "Action: select(start_box='(500,500)')", Answer("SELECT", "", (640, 2500))),
+        ("opencua", "pyautogui.click(x=0.5, y=0.5)", Answer("CLICK", "", (640, 2500))),
+        ("holo1.5", '{"action": "click_absolute", "x": 1200, "y": 250}', Answer("CLICK", "", (1280, 2500))),
+        ("seeclick", '{"action_type": 7, "click_point": (0.5,0.5)}', Answer("", "", (640, 2500), failure="unknown_action")),
+    ],
+)  # fmt: skip
+def test_acts_become_one_answer(agent: str, text: str, expected: Answer) -> None:
+    assert answered(agent, text) == expected

@@ -1,0 +1,63 @@
+"""Raw replies of GUI models as runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seeact_offline as so
+from seeact_offline.records import InputError
+from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> ImportFiles:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return ImportFiles(run=path)
+
+
+def imported(tmp_path: Path, rows: list[dict[str, Any]], agent: str = "qwen3-vl", **options: Any) -> ImportedRun:
+    files = written(tmp_path / "replies.jsonl", rows)
+    return import_run(
+        files, out=tmp_path / "run", format="replies", dataset="sample", split="cross_website", agent=agent, **options
+    )
+
+
+@pytest.mark.parametrize("agent", ["qwen2.5-vl", "uitars", "aguvis", "seeclick", "osatlas"])
+def test_replies_score_as_if_the_agent_had_been_asked_here(agent: str, tmp_path: Path) -> None:
+    asked = so.evaluate(agent=agent, model="builtin/oracle", split="cross_website", out=tmp_path / "asked")
+    rows = [
+        {**prediction.key._asdict(), "reply": prediction.groups[-1].replies[-1]} for prediction in asked.predictions()
+    ]
+    run = imported(tmp_path, rows, agent).run
+    for metric in ("element_accuracy", "operation_f1", "step_success_rate"):
+        assert run.results[metric] == asked.results[metric]
+
+
+def test_a_picture_of_a_part_of_the_page_counts_from_its_corner(tmp_path: Path) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    reply = {**step.key._asdict(), "reply": '{"arguments": {"action": "left_click", "coordinate": [500, 500]}}'}
+    part = {"width": 640, "height": 400, "left": 0, "top": 800, "right": 1280, "bottom": 1600}
+    points = [
+        imported(tmp_path / name, [reply | more]).run.predictions()[0].point
+        for name, more in (("part", part), ("offset", {"width": 1280, "height": 800, "left": 0, "top": 800}))
+        if not (tmp_path / name).mkdir()
+    ]
+    assert points == [(640.0, 1200.0)] * 2
+
+
+def test_a_block_without_its_corner_is_counted(tmp_path: Path) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    found = imported(
+        tmp_path, [{**step.key._asdict(), "reply": '{"action": "left_click", "coordinate": [5, 5]}'}], "anthropic"
+    )
+    assert found.run.results["notes"]["no_offset"] == 1
+
+
+@pytest.mark.parametrize(("agent", "got"), [("qwen", "'qwen'"), (None, "none")])
+def test_the_agent_has_to_be_named(agent: str | None, got: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        imported(tmp_path, [{"annotation_id": "a", "action_uid": "b", "reply": "x"}], agent)  # type: ignore[arg-type]
+    assert (raised.value.argument, raised.value.got) == ("agent", got)
