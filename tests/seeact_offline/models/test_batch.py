@@ -55,7 +55,7 @@ def failure_of(model: BatchModel, request: Request = HELLO) -> CallError:
 def result(answer: Answer, codec: BatchCodec, **changes: Any) -> Any:
     body = json.loads(rendered(answer, {"model": "m", "messages": []}))
     row = {"custom_id": "k", "response": {"status_code": answer.status, "body": body}, "error": None, **changes}
-    return read_result(json.dumps(row).encode(), codec).outcome
+    return read_result(json.dumps(row).encode(), codec)
 
 
 def live(answer: Answer) -> Completion | CallError:
@@ -168,7 +168,7 @@ def test_other_models_are_refused(spec: Any) -> None:
     ],
 )
 def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, codec: BatchCodec) -> None:
-    found, asked = result(answer, codec), live(answer)
+    found, asked = result(answer, codec).outcome, live(answer)
     if isinstance(asked, Completion):
         assert replace(found, call=None) == asked
     else:
@@ -177,15 +177,9 @@ def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, codec: Batch
 
 
 def test_what_counts_as_the_models_answer_is_kept_and_nothing_else(codec: BatchCodec) -> None:
-    def kept(answer: Answer) -> CachedReply | None:
-        body = json.loads(rendered(answer, {"model": "m", "messages": []}))
-        row = {"custom_id": "k", "response": {"status_code": answer.status, "body": body}, "error": None}
-        return read_result(json.dumps(row).encode(), codec).kept
-
-    declined = kept(Answer(refusal="No."))
-    assert declined is not None
+    declined = result(Answer(refusal="No."), codec).kept
     assert (declined.failure, declined.detail, declined.usage.calls) == ("refused", "No.", 1)
-    assert kept(Answer("down", status=500)) is None
+    assert result(Answer("down", status=500), codec).kept is None
 
 
 @pytest.mark.parametrize(
@@ -217,7 +211,7 @@ def test_a_refused_parameter_stays_away_in_later_waves(codec: BatchCodec) -> Non
     said = Answer("Unsupported parameter: 'seed'", status=400, param="seed", code="unsupported_parameter")
     sent = codec.parameters
     # as each of thousands of lines says so
-    assert [codec.give_way(sent, result(said, codec)) for _ in range(2)] == [True, True]
+    assert [codec.give_way(sent, result(said, codec).outcome) for _ in range(2)] == [True, True]
     assert len(codec.refusals) == 1
     later = BatchCodec("openai/m", OPTIONS, json.loads(json.dumps(codec.refusals)))
     assert later.dropped == ("seed",)

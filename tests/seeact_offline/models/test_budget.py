@@ -163,6 +163,11 @@ def test_a_call_that_costs_nothing_is_none_without_a_price_once_another_has_cost
 # --- the ledger ---
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spending.jsonl"
+
+
 def in_run(path: Path, body: Callable[[Budget], object], limit: float | None = 10, price: Price | None = PRICE) -> None:
     with Ledger(path, price) as ledger:
         body(Budget(limit, price, 4, ledger=ledger))
@@ -172,8 +177,7 @@ def spent(path: Path, price: Price | None = PRICE) -> float:
     return Ledger(path, price).spent
 
 
-def test_a_run_that_is_resumed_knows_what_it_has_spent(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_a_run_that_is_resumed_knows_what_it_has_spent(path: Path) -> None:
     in_run(path, lambda budget: spend(budget, [COSTING[1], COSTING[2], malformed("cut")]))
     assert spent(path) == 1 + 2 + 4
     in_run(path, lambda budget: spend(budget, [COSTING[2]] * 5))
@@ -181,8 +185,7 @@ def test_a_run_that_is_resumed_knows_what_it_has_spent(tmp_path: Path) -> None:
     assert spent(path) == 7
 
 
-def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(path: Path) -> None:
 
     async def killed(budget: Budget) -> None:
         attempt = asyncio.create_task(budget.spend(ASKED, lambda: asyncio.sleep(60)))  # type: ignore[arg-type, return-value]
@@ -193,29 +196,25 @@ def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(tmp_path: Pat
     in_run(path, lambda budget: asyncio.run(killed(budget)))
 
 
-def test_a_torn_last_line_is_no_spending(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_a_torn_last_line_is_no_spending(path: Path) -> None:
     in_run(path, lambda budget: spend(budget, [COSTING[1]] * 2))
     with path.open("a") as file:
         file.write('{"attempt": 3, "mo')
     assert spent(path) == 2
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_a_damaged_line_is_named(path: Path) -> None:
     path.write_text('{"attempt": "one"}\n')
     with pytest.raises(InputError, match=r"in line 1 of .*spending\.jsonl"):
         Ledger(path)
 
 
-def test_tokens_of_a_time_without_a_price_are_charged_once_there_is_one(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_tokens_of_a_time_without_a_price_are_charged_once_there_is_one(path: Path) -> None:
     in_run(path, lambda budget: spend(budget, [Completion("ok", Usage(1, 7, 2, 0, None))]), None, None)
     assert (spent(path, None), spent(path)) == (0, 2)
 
 
-def test_that_calls_cost_more_than_was_reserved_is_known_to_a_resumed_run(tmp_path: Path) -> None:
-    path = tmp_path / "spending.jsonl"
+def test_that_calls_cost_more_than_was_reserved_is_known_to_a_resumed_run(path: Path) -> None:
     in_run(path, lambda budget: spend(budget, [Completion("ok", Usage(1, 0, 8, 0, None))]), limit=15)
     # by our own count a call would cost no more than 4 of the 7 that are left
     in_run(path, lambda budget: spend(budget, [COSTING[1]]), limit=15)

@@ -103,13 +103,15 @@ def test_the_lexical_model_chooses(case: str) -> None:
     assert found[: len(chosen.split(" ", 2))] == chosen.split(" ", 2)
 
 
-def test_the_task_may_stand_below_its_heading() -> None:
-    messages = conversation("\nOpen the cart", "<a id=0> Help </a>", "<a id=1> Cart </a>")
-    assert ask("builtin/lexical", Request(messages, STEP.key, 0, 2)).startswith("ELEMENT: B")
-
-
-def test_a_prompt_without_a_task_is_answered() -> None:
-    messages = (Message("user", "A. <a id=0> Help </a>\nB. none"),)
+@pytest.mark.parametrize(
+    "messages",
+    [
+        conversation("\nOpen the cart", "<a id=0> Help </a>", "<a id=1> Cart </a>"),
+        (Message("user", "A. <a id=0> Help </a>\nB. none"),),
+    ],
+    ids=["the task below its heading", "no task"],
+)
+def test_other_forms_of_a_prompt_are_answered(messages: tuple[Message, ...]) -> None:
     assert ask("builtin/lexical", Request(messages, STEP.key, 0, 2)).startswith("ELEMENT: B")
 
 
@@ -203,16 +205,17 @@ def attributes(task: str, *history: str) -> tuple[str, str]:
     return fields["ELEMENT TYPE"], fields["ELEMENT TEXT"]
 
 
-def test_an_element_is_described_by_the_first_name_of_the_task() -> None:
-    assert attributes("Open the Store Locator of the shop") == ("LINK", "Store Locator")
-
-
-def test_a_task_without_a_name_gives_its_first_words() -> None:
-    assert attributes("open the cheapest flight")[1] == "open cheapest flight"
-
-
-def test_after_typing_the_described_element_sends_the_form() -> None:
-    assert attributes("Hotels in Oslo", "[textbox]  City -> TYPE: Oslo") == ("BUTTON", "Search")
+@pytest.mark.parametrize(
+    ("task", "history", "described"),
+    [
+        ("Open the Store Locator of the shop", (), ("LINK", "Store Locator")),
+        ("open the cheapest flight", (), ("LINK", "open cheapest flight")),
+        ("Hotels in Oslo", ["[textbox]  City -> TYPE: Oslo"], ("BUTTON", "Search")),
+    ],
+    ids=["first name", "first words", "after typing"],
+)
+def test_an_element_is_described(task: str, history: list[str], described: tuple[str, str]) -> None:
+    assert attributes(task, *history) == described
 
 
 def test_an_unknown_name_lists_those_that_are_known() -> None:

@@ -96,13 +96,8 @@ def test_what_the_model_declines_is_its_answer(name: str) -> None:
         ask_one(opened(server))
     assert caught.value.name == name.split()[0]
     assert caught.value.answered
+    assert name != "truncated" or caught.value.detail.endswith("it began: I would")
     assert len(server.requests) == 1
-
-
-def test_a_reply_that_is_cut_off_is_quoted() -> None:
-    with ChatServer(script(DECLINED["truncated"])) as server, pytest.raises(CallError) as caught:
-        ask_one(opened(server))
-    assert caught.value.detail.endswith("it began: I would")
 
 
 @pytest.mark.parametrize("text", [None, "", " \n"])

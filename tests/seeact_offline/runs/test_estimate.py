@@ -360,15 +360,12 @@ def test_the_variance_of_a_tasks_difference_is_that_of_simulated_tasks() -> None
     assert found == pytest.approx(wanted, rel=0.02)
 
 
-def test_more_tasks_show_smaller_differences() -> None:
-    few, many = detectable([5] * 30, Assumptions()), detectable([5] * 200, Assumptions())
+def test_more_tasks_show_smaller_differences_and_one_shows_none() -> None:
+    none, few, many = (detectable([5] * n, Assumptions()) for n in (1, 30, 200))
+    assert none is None
     assert few is not None
     assert many is not None
     assert many < few
-
-
-def test_one_task_shows_nothing() -> None:
-    assert detectable([7], Assumptions()) is None
 
 
 # --- the tokenizer -----------------------------------------------------------------------------------------------

@@ -128,18 +128,13 @@ def test_who_watches_hears_of_every_step(sample: Sample, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("model", [first, first_later, lambda messages: FINAL, First()])
-def test_any_function_or_object_is_a_model(sample: Sample, tmp_path: Path, model: Any) -> None:
+def test_any_function_or_object_is_a_model_and_is_not_closed(sample: Sample, tmp_path: Path, model: Any) -> None:
     found = run(sample, tmp_path / "run", model=model)
+    assert not getattr(model, "closed", False)
     assert found.n_failed == 0
     assert found.results["usage"]["calls"] >= 0
     assert {group.replies[-1] for p in found.predictions() for group in p.groups} == {FINAL}
     assert found.results["model"].startswith("python/")
-
-
-def test_a_model_that_is_given_is_not_closed(sample: Sample, tmp_path: Path) -> None:
-    model = First()
-    run(sample, tmp_path / "run", model=model)
-    assert not model.closed
 
 
 def test_a_function_sees_what_any_model_sees(sample: Sample, tmp_path: Path) -> None:
@@ -202,18 +197,13 @@ def test_a_run_in_which_no_step_was_answered_says_so(
     assert f"Caution: no step was answered: {name} at 6 of 6 steps, first: {cell(detail)}" in found.report()
 
 
-def test_one_answer_makes_a_run_complete(sample: Sample, tmp_path: Path) -> None:
-    found = run(sample, tmp_path / "run", model=Erring(RuntimeError("out of luck"), every=2))
+@pytest.mark.parametrize("every", [[2], [1, 2]], ids=["at once", "at last"])
+def test_one_answer_makes_a_run_complete(sample: Sample, tmp_path: Path, every: list[int]) -> None:
+    model = Erring(RuntimeError("out of luck"))
+    for model.every in every:
+        found = run(sample, tmp_path / "run", model=model)
     assert (found.n_failed, found.results["complete"], "unanswered" in found.results) == (3, True, False)
     assert "no step was answered" not in found.report()
-
-
-def test_a_run_that_is_answered_at_last_is_complete(sample: Sample, tmp_path: Path) -> None:
-    model = Erring(RuntimeError("out of luck"))
-    assert not run(sample, tmp_path / "run", model=model).results["complete"]
-    model.every = 2
-    found = run(sample, tmp_path / "run", model=model)
-    assert (found.n_failed, found.results["complete"], "unanswered" in found.results) == (3, True, False)
 
 
 @pytest.mark.parametrize(("share", "stops"), [(0.0, True), (0.49, True), (0.5, False), (None, False)])
@@ -394,6 +384,14 @@ def test_groups_and_calls_as_tables(sample: Sample, tmp_path: Path) -> None:
     assert len(calls) == 2 * len(groups)
     assert set(calls.turn) == {1, 2}
     assert set(calls.reply) == {FINAL}
+
+
+def test_the_data_set_has_the_steps_of_the_table(sample: Sample, tmp_path: Path) -> None:
+    made = run(sample, tmp_path / "run")
+    found, table = made.to_dataset(), made.to_pandas("steps")
+    assert found.column_names == list(table.columns)
+    assert found["success"][:] == list(table.success)
+    assert found["target_element_ids"][:] == [list(ids) for ids in table.target_element_ids]
 
 
 def test_an_unknown_table_is_refused(sample: Sample, tmp_path: Path) -> None:

@@ -118,24 +118,22 @@ def test_the_digest_is_the_rankers_and_not_the_files(data: Path) -> None:
     assert scores_of(data, limit=1).digest == scores_of(data).digest == digest == LiveScores(LexicalRanker()).digest
 
 
-def test_a_killed_ranking_goes_on(data: Path, ranker: Counted, kept: Path) -> None:
+@pytest.fixture
+def killed(data: Path, ranker: Counted) -> None:
+    """A ranking was killed after four of six steps."""
     ranker.stops_at = 4
     with pytest.raises(KeyboardInterrupt):
         scores_of(data)
     ranker.stops_at = None
-    scores_of(data)
+
+
+@pytest.mark.usefixtures("killed")
+@pytest.mark.parametrize("limits", [[None], [1, None]], ids=["at once", "after a smaller one"])
+def test_a_killed_ranking_resumes(data: Path, ranker: Counted, kept: Path, limits: list[int | None]) -> None:
+    for limit in limits:
+        scores_of(data, limit=limit)
     assert ranker.calls == 6
     assert not list(kept.glob("*.jsonl"))
-
-
-def test_what_a_killed_ranking_had_done_is_kept_by_a_smaller_one(data: Path, ranker: Counted) -> None:
-    ranker.stops_at = 4
-    with pytest.raises(KeyboardInterrupt):
-        scores_of(data)
-    ranker.stops_at = None
-    scores_of(data, limit=1)
-    scores_of(data)
-    assert ranker.calls == 6
 
 
 def test_an_edited_page_is_ranked_again(data: Path, rows: Rows, ranker: Counted) -> None:
@@ -151,24 +149,14 @@ def test_an_edited_page_is_ranked_again(data: Path, rows: Rows, ranker: Counted)
     assert ranker.calls == 12
 
 
-def test_an_edited_table_is_ranked_again(rows: Rows, ranker: Counted) -> None:
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_an_edited_table_or_stream_is_ranked_again(rows: Rows, ranker: Counted, is_stream: bool) -> None:
     datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_list([{**row, "screenshot": None} for row in rows])
-    scores_of(table)
-    scores_of(table)
-    assert ranker.calls == 6
-    scores_of(table.map(lambda row: {"cleaned_html": row["cleaned_html"] + " "}))
-    assert ranker.calls == 12
-
-
-def test_an_edited_stream_is_ranked_again(rows: Rows, ranker: Counted) -> None:
-    datasets = pytest.importorskip("datasets")
-    table = datasets.Dataset.from_list([{**row, "screenshot": None} for row in rows])
-    scores_of(table.to_iterable_dataset())
-    scores_of(table.to_iterable_dataset())
-    assert ranker.calls == 6
-    scores_of(table.map(lambda row: {"cleaned_html": row["cleaned_html"] + " "}).to_iterable_dataset())
-    assert ranker.calls == 12
+    edited = table.map(lambda row: {"cleaned_html": row["cleaned_html"] + " "})
+    for data, calls in ((table, 6), (table, 6), (edited, 12)):
+        scores_of(data.to_iterable_dataset() if is_stream else data)
+        assert ranker.calls == calls
 
 
 def test_a_damaged_file_is_made_anew(data: Path, ranker: Counted, kept: Path) -> None:
@@ -188,11 +176,8 @@ def test_a_flipped_bit_of_a_score_is_no_other_score(data: Path, kept: Path) -> N
         assert all_of(scores_of(data), open_split(data, "cross_task")) == right
 
 
+@pytest.mark.usefixtures("killed")
 def test_a_damaged_journal_is_begun_anew(data: Path, ranker: Counted, kept: Path) -> None:
-    ranker.stops_at = 4
-    with pytest.raises(KeyboardInterrupt):
-        scores_of(data)
-    ranker.stops_at = None
     next(kept.glob("*.jsonl")).write_text("{}\nnothing\n")
     scores_of(data)
     assert ranker.calls == 4 + 6
@@ -207,19 +192,12 @@ def test_where_nothing_can_be_kept_all_is_ranked(data: Path, ranker: Counted, ow
     assert all(note.startswith("scores are not kept: ") for note in watch.notes)
 
 
-def test_a_step_that_cannot_be_ranked_says_why(data: Path, rows: Rows, ranker: Counted) -> None:
+def test_a_step_that_cannot_be_ranked_says_why_and_is_not_tried_again(data: Path, rows: Rows, ranker: Counted) -> None:
     rows[0]["cleaned_html"] = "<html></html>"
     write_parquet(rows, data)
-    scores = scores_of(data)
-    with pytest.raises(StepError, match="are not in the HTML"):
-        scores.of(next(open_split(data, "cross_task").steps()))
-
-
-def test_a_step_that_cannot_be_ranked_is_not_tried_again(data: Path, rows: Rows, ranker: Counted) -> None:
-    rows[0]["cleaned_html"] = "<html></html>"
-    write_parquet(rows, data)
-    scores_of(data)
-    scores_of(data)
+    for _ in range(2):
+        with pytest.raises(StepError, match="are not in the HTML"):
+            scores_of(data).of(next(open_split(data, "cross_task").steps()))
     assert ranker.calls == 5
 
 

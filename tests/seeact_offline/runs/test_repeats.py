@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,16 +30,19 @@ def write_repeat(run: Path, number: int, elements: list[str]) -> None:
             out.append(prediction(truth, element), truth)
 
 
+def spread_of(run: Path) -> Any:
+    return shuffle_spread(RunFolder(run).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
+
+
 def test_a_run_without_repeats_has_no_spread(tmp_path: Path) -> None:
-    assert shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"]) is None
+    assert spread_of(tmp_path) is None
 
 
 def test_the_spread_is_of_the_repeats_in_order_of_number(tmp_path: Path) -> None:
     shares = {1: ["1", "1", "1", "1"], 2: ["1", "1", "2", "2"], 10: ["1", "2", "2", "2"]}
     for number, elements in shares.items():
         write_repeat(tmp_path, number, elements)
-    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
-    assert spread is not None
+    spread = spread_of(tmp_path)
     assert spread["n_orders"] == 3
     values = [1.0, 0.5, 0.25]
     assert spread["element_accuracy"] == {"values": values, "min": 0.25, "max": 1.0, "sd": statistics.stdev(values)}
@@ -46,16 +50,13 @@ def test_the_spread_is_of_the_repeats_in_order_of_number(tmp_path: Path) -> None
 
 def test_one_repeat_says_nothing_of_how_repeats_vary(tmp_path: Path) -> None:
     write_repeat(tmp_path, 1, ["1"] * 4)
-    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
-    assert spread is not None
-    assert spread["element_accuracy"]["sd"] is None
+    assert spread_of(tmp_path)["element_accuracy"]["sd"] is None
 
 
 def test_a_repeat_that_lacks_a_step_is_not_counted(tmp_path: Path) -> None:
     write_repeat(tmp_path, 1, ["1"] * 4)
     write_repeat(tmp_path, 2, ["2"] * 3)
-    spread = shuffle_spread(RunFolder(tmp_path).finished_repeats(TRUTHS), TRUTHS, PROTOCOLS["seeact"])
-    assert spread is not None
+    spread = spread_of(tmp_path)
     assert (spread["n_orders"], spread["element_accuracy"]["values"]) == (1, [1.0])
 
 
