@@ -56,34 +56,28 @@ def digest(folder: Path) -> str:
     """SHA-256, in hex, of the settings' files and of each tensor's name, shape and first 4 KiB.
 
     Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models that
-    differ nowhere in the beginning of any tensor are taken for one.
+    differ nowhere in the beginning of any tensor are taken for one. Raises ModelSpecError for a file that is no safetensors.
     """
     found = hashlib.sha256()
     for path in _matching(folder, SETTINGS):
         found.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         found.update(path.read_bytes())
     for path in _matching(folder, WEIGHTS):
-        for piece in _samples(path):
-            found.update(piece)
+        try:
+            with path.open("rb") as file:
+                (length,) = struct.unpack("<Q", file.read(8))
+                if length > MAX_JSON_BYTES:
+                    raise ValueError(f"a header of {length} bytes")
+                header = file.read(length)
+                found.update(header)
+                tensors = {name: entry for name, entry in json.loads(header).items() if name != "__metadata__"}
+                for name in sorted(tensors):
+                    begin, end = tensors[name]["data_offsets"]
+                    file.seek(8 + length + begin)
+                    found.update(file.read(min(SAMPLE_BYTES, end - begin)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
+            raise ModelSpecError("model", f"a safetensors file as {path}", f"{type(error).__name__}: {error}") from None
     return found.hexdigest()
-
-
-def _samples(path: Path) -> Iterator[bytes]:
-    """The header of a safetensors file, and how each tensor begins. Raises ModelSpecError."""
-    try:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            if length > MAX_JSON_BYTES:
-                raise ValueError(f"a header of {length} bytes")
-            header = file.read(length)
-            yield header
-            tensors = {name: entry for name, entry in json.loads(header).items() if name != "__metadata__"}
-            for name in sorted(tensors):
-                begin, end = tensors[name]["data_offsets"]
-                file.seek(8 + length + begin)
-                yield file.read(min(SAMPLE_BYTES, end - begin))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
-        raise ModelSpecError("model", f"a safetensors file as {path}", f"{type(error).__name__}: {error}") from None
 
 
 def _check(folder: Path, name: str) -> None:

@@ -154,17 +154,9 @@ def test_other_models_are_refused(spec: Any) -> None:
     "answer",
     [
         *(Answer("Hi."), Answer("Hi.", with_usage=False), Answer("cut", finish_reason="length"), Answer(refusal="No.")),
-        *(
-            Answer("", finish_reason="content_filter"),
-            Answer("flagged", status=400, code="content_filter"),
-            Answer("  "),
-        ),
-        *(Answer("bad", status=400), Answer("busy", status=429), Answer("down", status=503)),
-        *(
-            Answer(body=b'{"choices": []}'),
-            Answer(body=b'{"error": {"message": "full", "code": 503}}'),
-            Answer(body=b"[]"),
-        ),
+        *(Answer("", finish_reason="content_filter"), Answer("flagged", status=400, code="content_filter")),
+        *(Answer("  "), Answer("bad", status=400), Answer("busy", status=429), Answer("down", status=503)),
+        *(Answer(body=body) for body in (b'{"choices": []}', b'{"error": {"message": "full", "code": 503}}', b"[]")),
     ],
 )
 def test_a_reply_in_a_file_is_read_as_one_of_a_call(answer: Answer, codec: BatchCodec) -> None:

@@ -256,10 +256,6 @@ def test_a_status_has_a_failure_name(status: int, name: str) -> None:
     assert f"scripted {status}" in error.detail
 
 
-def test_a_slow_server_is_a_timeout() -> None:
-    assert failure(Answer("late", delay_s=5.0), timeout_s=0.2).name == "timeout"
-
-
 @pytest.mark.parametrize(
     "quoted",
     [

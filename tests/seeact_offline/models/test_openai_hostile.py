@@ -71,10 +71,10 @@ def test_what_is_not_packed_as_it_says_is_a_named_failure() -> None:
     assert "unpacked" in error.detail
 
 
-def test_a_reply_that_drips_is_a_timeout() -> None:
-    """No single pause is longer than the limit, all of them together are."""
-    drips = Answer(chunks=itertools.repeat(b" "), gap_s=0.05)
-    assert failure(drips, timeout_s=0.3).name == "timeout"
+def test_a_reply_that_is_late_or_drips_is_a_timeout() -> None:
+    """No single pause between drops is longer than the limit, all of them together are."""
+    for answer in (Answer("late", delay_s=5.0), Answer(chunks=itertools.repeat(b" "), gap_s=0.05)):
+        assert failure(answer, timeout_s=0.3).name == "timeout"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -15,6 +15,16 @@ from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, pric
 from seeact_offline.records import InputError
 
 TODAY = "2026-11-23"
+UNLISTED = (
+    "gpt-4o-mini-high",
+    "gpt",
+    "gpt-4o-",
+    "gpt-4o-2024",
+    "my-gpt-4o",
+    "GPT-4o",
+    "gpt-4o-latest",
+    "openai/gpt-4o",
+)
 ENTRY = {"model": "m", "prompt": 1, "completion": 2, "date": "2026-01-01"}
 
 
@@ -32,21 +42,18 @@ def table(*dated: tuple[str, float]) -> PriceTable:
 # --- the bundled table -------------------------------------------------------------------------------------------
 
 
-def test_every_bundled_price_has_a_day_and_a_source() -> None:
+def test_every_bundled_price_has_a_day_a_source_and_figures_that_make_sense() -> None:
     for quote in bundled_prices().quotes:
         assert date.fromisoformat(quote.date) <= date.fromisoformat(TODAY)
         assert len(quote.source) > 10
+        # replies cost more than prompts, and prompts seen before less
+        assert 0 < quote.price.prompt < quote.price.completion
+        assert quote.cached is None or 0 < quote.cached < quote.price.prompt
 
 
 def test_no_bundled_price_is_there_twice() -> None:
     places = [(quote.model, quote.date) for quote in bundled_prices().quotes]
     assert len(places) == len(set(places))
-
-
-def test_replies_cost_more_than_prompts_and_prompts_seen_before_less() -> None:
-    for quote in bundled_prices().quotes:
-        assert 0 < quote.price.prompt < quote.price.completion
-        assert quote.cached is None or 0 < quote.cached < quote.price.prompt
 
 
 @pytest.mark.parametrize("family", ["gpt-", "claude-", "gemini-"])
@@ -60,15 +67,10 @@ def test_it_knows_models_of_all_three_providers(family: str) -> None:
 @pytest.mark.parametrize(
     ("name", "price"),
     [
-        *[
-            ("gpt-4o", Price(2.5, 10.0)),
-            ("gpt-4o-2024-08-06", Price(2.5, 10.0)),
-            ("gpt-4o-2024-05-13", Price(5.0, 15.0)),
-        ],
-        *dict.fromkeys(
-            ("gpt-4o-mini-high", "gpt", "gpt-4o-", "gpt-4o-2024", "my-gpt-4o", "GPT-4o", "gpt-4o-latest")
-        ).items(),
-        ("openai/gpt-4o", None),
+        ("gpt-4o", Price(2.5, 10.0)),
+        ("gpt-4o-2024-08-06", Price(2.5, 10.0)),
+        ("gpt-4o-2024-05-13", Price(5.0, 15.0)),
+        *((name, None) for name in UNLISTED),
     ],
 )
 def test_a_model_has_the_price_of_its_exact_name_or_of_the_name_without_a_day(name: str, price: Price | None) -> None:
@@ -130,23 +132,21 @@ def test_what_is_neither_is_refused(text: str) -> None:
     assert caught.value.argument == "price"
 
 
-WRONG = (
-    *(
-        {"prompt": -1},
-        {"completion": "2"},
-        {"cached": -0.1},
-        {"date": "June"},
-        {"date": None},
-        {"model": 3},
-        {"extra": 1},
-    ),
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("prompt", -1),
+        ("completion", "2"),
+        ("cached", -0.1),
+        ("date", "June"),
+        ("date", None),
+        ("model", 3),
+        ("extra", 1),
+    ],
 )
-
-
-@pytest.mark.parametrize("changes", WRONG)
-def test_a_file_with_a_wrong_entry_is_refused_by_name(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_file_with_a_wrong_entry_is_refused_by_name(tmp_path: Path, name: str, value: object) -> None:
     with pytest.raises(InputError, match=r"prices\.json"):
-        read_given(written(tmp_path, {**ENTRY, **changes}))
+        read_given(written(tmp_path, {**ENTRY, name: value}))
 
 
 @pytest.mark.parametrize(

@@ -137,11 +137,8 @@ def test_waves_end_as_a_live_run_does_without_a_call(run: EvalConfig, sample: Sa
     [
         *({"ask_equal": False}, {"ask_equal": False, "concurrency": 1}),
         *({"turns": 1}, {"batching": "shared-turn1"}, {"no_image": True}, {"image_format": "png"}, {"merge": "first"}),
-        *(
-            {"grounding": "attributes", "scores": None},
-            {"grounding": "pixel", "scores": None},
-            {"grounding": "annotation"},
-        ),
+        *({"grounding": name, "scores": None} for name in ("attributes", "pixel")),
+        {"grounding": "annotation"},
     ],
 )
 def test_every_way_of_asking_goes_through_files(options: dict[str, Any], sample: Sample, server: BatchServer) -> None:

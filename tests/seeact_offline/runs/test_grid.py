@@ -73,13 +73,10 @@ def test_one_split_is_one_cell_a_method(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_an_option_goes_to_the_groundings_that_have_it(dataset: Path, tmp_path: Path) -> None:
-    made = grid(dataset, tmp_path, groundings=["choice", "annotation"], marks="number")
-    assert [run.results.get("marks") for run in made.runs] == [None, "number"]
-
-
-def test_how_many_are_offered_goes_to_the_groundings_that_offer_any(dataset: Path, tmp_path: Path) -> None:
-    made = grid(dataset, tmp_path, groundings=["choice", "pixel"], top_k=5, merge="first")
-    assert [run.manifest["settings"]["top_k"] for run in made.runs] == [5, None]
+    options = {"marks": "number", "top_k": 5, "merge": "first"}
+    made = grid(dataset, tmp_path, groundings=["choice", "annotation", "pixel"], **options)
+    settings = [run.manifest["settings"] for run in made.runs]
+    assert [(one.get("marks"), one["top_k"]) for one in settings] == [(None, 5), ("number", 5), (None, None)]
 
 
 def test_a_grid_goes_on_from_its_folder(dataset: Path, tmp_path: Path) -> None:

@@ -83,14 +83,10 @@ def test_a_tracker_gets_figures_settings_and_the_hash(name: str, trackers: Path,
     assert logged["operation_f1/ci95/low"] == run.results["operation_f1"]["ci95"][0]
 
 
-def test_figures_hold_the_waterfall_and_the_usage(run: so.Run) -> None:
+def test_figures_are_known_numbers_and_no_settings(run: so.Run) -> None:
     found = figures(run)
     assert any(name.startswith("waterfall/") for name in found)
     assert found["usage/calls"] == run.results["usage"]["calls"]
-
-
-def test_no_setting_is_a_figure_and_nothing_unknown_is(run: so.Run) -> None:
-    found = figures(run)
     assert not set(found) & {"seed", "top_k", "schema", "complete"}
     assert all(isinstance(value, int | float) and not isinstance(value, bool) for value in found.values())
 
