@@ -11,13 +11,13 @@ from seeact_offline.agents.literals import SEECLICK, SHOWUI
 from seeact_offline.agents.point_verbs import HOLO1, HOLO1_5, OSATLAS, SCREENSUITE
 from seeact_offline.agents.pyautogui import AGUVIS, OPENCUA
 from seeact_offline.agents.qwen import ANTHROPIC, GEMINI, OPENAI, QWEN_2_5_VL, QWEN_3_VL
-from seeact_offline.agents.uground_agent import UGROUND, UGROUND_BLIND, UGROUND_GROUNDER
+from seeact_offline.agents.uground_agent import SEEACT_PLANNER, UGROUND, UGROUND_BLIND, UGROUND_GROUNDER
 from seeact_offline.agents.uitars import UITARS, UITARS_1_5
 
 AGENTS: dict[str, Agent] = {
     agent.name: agent
     for agent in (
-        QWEN_2_5_VL, QWEN_3_VL, UGROUND, UGROUND_BLIND, UGROUND_GROUNDER, UITARS, UITARS_1_5, AGUVIS, OPENCUA, SHOWUI, SEECLICK, OSATLAS, HOLO1,
+        QWEN_2_5_VL, QWEN_3_VL, UGROUND, UGROUND_BLIND, SEEACT_PLANNER, UGROUND_GROUNDER, UITARS, UITARS_1_5, AGUVIS, OPENCUA, SHOWUI, SEECLICK, OSATLAS, HOLO1,
         HOLO1_5, SCREENSUITE, ANTHROPIC, OPENAI, GEMINI,
     )
 }  # fmt: skip

@@ -85,6 +85,8 @@ UGROUND = Agent(
 """As released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
 UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
 """The same without the truth: it may scroll to the end of the page."""
+SEEACT_PLANNER = replace(UGROUND, name="seeact-planner", view=View(), scroll="")
+"""A plan on the whole page, as in SeeAct's first turn, whose element a grounder finds."""
 UGROUND_GROUNDER = Agent(
     "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, read_point_strictly, write_point,
     frame=Frame(1000), speaks=frozenset({"CLICK"}), speaks_value=frozenset(),
