@@ -143,14 +143,12 @@ class RayEngine:
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
-        for outcome in self._outcomes(split.shards(), journal):
-            yield keep(outcome, journal)
-
-    def _outcomes(self, parts: list[Shard], journal: ScoreJournal) -> Iterator[StepRanking]:
         with worded_errors():
-            for batch in self._pipeline(parts, journal.keys).iter_batches(batch_size=None, batch_format="pyarrow"):
+            pipeline = self._pipeline(split.shards(), journal.keys)
+            for batch in pipeline.iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
-                    yield from unpacked(piece.as_py())
+                    for outcome in unpacked(piece.as_py()):
+                        yield keep(outcome, journal)
 
     def _pipeline(self, parts: list[Shard], known: frozenset[StepKey]) -> Any:
         import ray.data
