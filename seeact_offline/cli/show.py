@@ -23,6 +23,7 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Question
+from seeact_offline.pages.screenshots import shown_box
 from seeact_offline.ranking import ranker_query, top_k
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
@@ -127,7 +128,7 @@ def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict
     texts = question.texts or question.labels
     group: dict[str, Any] = {
         "choices": [list(choice) for choice in zip(question.offered, texts, strict=True)],
-        "crop": _crop_of(first),
+        "crop": shown_box(None if first is None else first.picture),
         "system": question.system,
         "turns": list(question.turns),
         "image": None if first is None else str(first.path),
@@ -135,15 +136,6 @@ def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict
     if question.examples:
         group["examples"] = [{"role": one.role, "text": one.text} for one in question.examples]
     return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
-
-
-def _crop_of(sent: SentPicture | None) -> list[int] | None:
-    """Page pixels that the picture shows."""
-    if sent is None:
-        return None
-    # a marked picture says what it is a crop of
-    box = getattr(getattr(sent.picture, "crop", sent.picture), "box", None)
-    return None if box is None else list(box)
 
 
 def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:

@@ -210,7 +210,12 @@ def as_text(value: object) -> str:
 
 def parse_box(rect: object) -> Box | None:
     """`"x,y,w,h"` or four numbers; None unless it is exactly four numbers within MAX_PIXEL."""
-    parts = _box_parts(rect)
+    parts: Sequence[Any] = ()
+    # float() reads "1_0" as 10, which no page ever wrote
+    if isinstance(rect, str) and "_" not in rect:
+        parts = rect.split(",")
+    elif isinstance(rect, (list, tuple)) and not any(isinstance(part, (bool, str)) for part in rect):
+        parts = rect
     if len(parts) != 4:
         return None
     try:
@@ -220,15 +225,6 @@ def parse_box(rect: object) -> Box | None:
     # comparisons with NaN are false
     top = MAX_PIXEL
     return Box(x, y, w, h) if abs(x) <= top and abs(y) <= top and abs(w) <= top and abs(h) <= top else None
-
-
-def _box_parts(rect: object) -> Sequence[Any]:
-    if isinstance(rect, str):
-        # float() reads "1_0" as 10, which no page ever wrote
-        return () if "_" in rect else rect.split(",")
-    if isinstance(rect, (list, tuple)) and not any(isinstance(part, (bool, str)) for part in rect):
-        return rect
-    return ()
 
 
 def _candidates(row: Row, log: FaultLog) -> tuple[Candidate, ...]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from itertools import islice
 
 from seeact_offline.pages.element_types import SELECTBOX, TEXTBOX
 from seeact_offline.pages.page_words import PageWords
@@ -41,7 +40,15 @@ class FieldLabels:
     def __init__(self, page: PageWords) -> None:
         self._page = page
         self._nodes = page.nodes
-        self._fields = [n for n in range(len(page.nodes)) if self._is_field(n)]
+        self._fields = [
+            number
+            for number, (node, kind) in enumerate(zip(page.nodes, page.types, strict=True))
+            if (
+                page.attributes[number].get("type", "").strip().lower() not in _UNLABELLED_INPUTS
+                if node.tag == "input"
+                else node.tag in _FIELDS or kind in (TEXTBOX, SELECTBOX)
+            )
+        ]
         self._by_id = {a["id"]: n for n, a in reversed(list(enumerate(page.attributes))) if a.get("id")}
         # the sibling right before each node, or -1
         self._before = [-1] * len(self._nodes)
@@ -60,11 +67,6 @@ class FieldLabels:
                 found[field] = self._said(beside)
         return found | self._named()
 
-    def _is_field(self, node: int) -> bool:
-        if self._nodes[node].tag == "input":
-            return self._page.attributes[node].get("type", "").strip().lower() not in _UNLABELLED_INPUTS
-        return self._nodes[node].tag in _FIELDS or self._page.types[node] in (TEXTBOX, SELECTBOX)
-
     # --- labels that say whose they are ---
 
     def _named(self) -> dict[int, list[str]]:
@@ -80,16 +82,16 @@ class FieldLabels:
     def _labelled(self) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}
         for label, node in enumerate(self._nodes):
-            field = self._field_of(label) if node.tag == "label" else None
+            if node.tag != "label":
+                continue
+            attributes = self._page.attributes[label]
+            field = self._by_id.get(attributes.get("for") or attributes.get("html_for") or "")
+            if field is None:
+                field = self._first_field(label + 1, node.end)
             if field is not None:
                 self._taken.append(label)
                 found.setdefault(field, []).extend(self._said(label, field))
         return found
-
-    def _field_of(self, label: int) -> int | None:
-        attributes = self._page.attributes[label]
-        named = self._by_id.get(attributes.get("for") or attributes.get("html_for") or "")
-        return self._first_field(label + 1, self._nodes[label].end) if named is None else named
 
     def _said(self, label: int, field: int = -1) -> list[str]:
         """A label's own words, and all its words less those of the field inside it."""
@@ -117,8 +119,14 @@ class FieldLabels:
                 sides = [self._nearest(after), *([self._nearest(before)] if is_only else [])]
             else:
                 # a label right behind a text field floats over it
-                floating = [n for n in islice(after, 1) if is_only and self._is_free_label(n)]
-                sides = [self._nearest(before), *floating]
+                behind = next(after, None) if is_only else None
+                is_floating = (
+                    behind is not None
+                    and self._nodes[behind].tag == "label"
+                    and not self._page.says_nothing(behind)
+                    and not self._is_taken(behind)
+                )
+                sides = [self._nearest(before), behind if behind is not None and is_floating else _Side.SILENT]
             found = next((side for side in sides if isinstance(side, int)), None)
             if found is not None:
                 return found
@@ -126,9 +134,6 @@ class FieldLabels:
                 return None
             inner = wrapper
         return None
-
-    def _is_free_label(self, node: int) -> bool:
-        return self._nodes[node].tag == "label" and not self._page.says_nothing(node) and not self._is_taken(node)
 
     def _nearest(self, siblings: Iterable[int]) -> int | _Side:
         """The one of the siblings, nearest first, that speaks for the field."""
@@ -141,14 +146,11 @@ class FieldLabels:
             if self._nodes[sibling].tag == "label" and not self._is_taken(sibling):
                 return sibling
             if found is _Side.SILENT:
-                found = sibling if self._is_caption(sibling) else _Side.FOREIGN
+                words = self._page.inside(sibling, self._nodes[sibling].end)
+                is_short = words is not None and len(words) <= MAX_CAPTION_WORDS
+                is_caption = is_short and self._is_free(sibling) and not self._is_taken(sibling)
+                found = sibling if is_caption else _Side.FOREIGN
         return found
-
-    def _is_caption(self, node: int) -> bool:
-        words = self._page.inside(node, self._nodes[node].end)
-        return (
-            words is not None and len(words) <= MAX_CAPTION_WORDS and self._is_free(node) and not self._is_taken(node)
-        )
 
     def _is_free(self, node: int) -> bool:
         """Tells whether some of its words are not on a link or a button."""

@@ -43,7 +43,13 @@ def draw_outlines(image: Image.Image, outlines: Sequence[Outline]) -> Image.Imag
 
     drawn = image.copy()
     pen = ImageDraw.Draw(drawn)
-    seen = [(outline, rect) for outline in outlines if (rect := _rect(outline.box, image.size)) is not None]
+    parts = ((outline, visible(outline.box, image.size)) for outline in outlines)
+    # the pixels that each box touches
+    seen = [
+        (outline, Rect(math.floor(part.x), math.floor(part.y), math.ceil(part.right), math.ceil(part.bottom)))
+        for outline, part in parts
+        if part is not None
+    ]
     for colour, width in _WIDTHS.items():
         for outline, rect in seen:
             if outline.colour == colour:
@@ -59,14 +65,6 @@ def visible(box: Box, page: tuple[int, int]) -> Box | None:
     x0, y0 = max(box.x, 0.0), max(box.y, 0.0)
     x1, y1 = min(box.right, float(page[0])), min(box.bottom, float(page[1]))
     return Box(x0, y0, x1 - x0, y1 - y0) if box.w > 0 and box.h > 0 and x1 > x0 and y1 > y0 else None
-
-
-def _rect(box: Box, size: tuple[int, int]) -> Rect | None:
-    """The pixels that a box touches; None where nothing of it can be seen."""
-    part = visible(box, size)
-    if part is None:
-        return None
-    return Rect(math.floor(part.x), math.floor(part.y), math.ceil(part.right), math.ceil(part.bottom))
 
 
 def _write_ranks(pen: ImageDraw.ImageDraw, seen: Sequence[tuple[Outline, Rect]], size: tuple[int, int]) -> None:

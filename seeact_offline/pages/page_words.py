@@ -87,8 +87,13 @@ class PageWords:
     def icon_names(self, node: int) -> str:
         """Names that code gives the icons in a node; empty where it holds too much."""
         end = self.nodes[node].end
-        names = (self._icon_name(number) for number in range(node, end)) if end - node <= MAX_ICON_NODES else ()
-        return " ".join(name for name in names if name)
+        said: list[str] = []
+        for number in range(node, end) if end - node <= MAX_ICON_NODES else ():
+            attributes, is_drawn = self.attributes[number], self.nodes[number].tag == "svg"
+            name = attributes.get("name", "") or (attributes.get("class", "") if is_drawn else "")
+            if name and self._is_icon(number):
+                said += [word for word in spelt_out(name).split() if word.lower() not in _ICON_WORDS]
+        return " ".join(said)
 
     def of_option(self, option: int) -> str:
         words = self._options.inside(option, self.nodes[option].end)
@@ -117,12 +122,6 @@ class PageWords:
         if len(attributes) <= ("backend_node_id" in attributes) or not self._is_icon(number):
             return []
         return next((attributes[name] for name in ("aria_label", "alt", "title") if attributes.get(name)), "").split()
-
-    def _icon_name(self, number: int) -> str:
-        attributes = self.attributes[number]
-        name = attributes.get("name", "") or (attributes.get("class", "") if self.nodes[number].tag == "svg" else "")
-        words = spelt_out(name).split() if name and self._is_icon(number) else ()
-        return " ".join(word for word in words if word.lower() not in _ICON_WORDS)
 
     def _is_icon(self, number: int) -> bool:
         """A picture, or an element of no type with nothing in it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from seeact_offline.records import PNG, Box, CropBox, ImageFormat, RowError, Screenshot
+from seeact_offline.records import PNG, Box, CropBox, ImageFormat, Picture, RowError, Screenshot
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -235,6 +235,13 @@ def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN
     top, bottom = _rows_shown(list(boxes), height, margin)
     top = min(top, max(0, height - 1))
     return CropBox(0, top, width, max(bottom, top + 1))
+
+
+def shown_box(picture: Picture | None) -> list[int] | None:
+    """Page pixels that a picture shows; None if it is no crop of a page."""
+    # a marked picture says what it is a crop of
+    box: CropBox | None = getattr(getattr(picture, "crop", picture), "box", None)
+    return None if box is None else list(box)
 
 
 def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MARGIN) -> bool:

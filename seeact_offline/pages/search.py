@@ -136,7 +136,11 @@ class PageSearch:
             return SearchResult(())
         unseen: list[tuple[Tier, list[_Hit]]] = []
         for tier, matches in self._tiers(sought):
-            hits = self._hits(matches)
+            lengths: dict[int, int] = {}
+            for key, places in matches:
+                for place in places:
+                    lengths[place] = min(lengths.get(place, len(key)), len(key))
+            hits = [_Hit(self.elements[place], lengths[place]) for place in sorted(lengths)]
             if fitting := _fitting([hit for hit in hits if hit.element.seen], wanted):
                 return self._found(fitting, tier)
             unseen.append((tier, [hit for hit in hits if not hit.element.seen]))
@@ -188,14 +192,6 @@ class PageSearch:
             if (words := _shared(text, key, is_cut)) and are_whole(words, written, sought)
         ]
 
-    def _hits(self, matches: _Matches) -> list[_Hit]:
-        """The elements whose texts match, in document order, each with its shortest text that does."""
-        lengths: dict[int, int] = {}
-        for key, places in matches:
-            for place in places:
-                lengths[place] = min(lengths.get(place, len(key)), len(key))
-        return [_Hit(self.elements[place], lengths[place]) for place in sorted(lengths)]
-
     def _without_nested(self, hits: Sequence[_Hit]) -> list[_Hit]:
         """Keeps one of nested hits: that of the shortest text, then one with a type, then the innermost."""
         around = self._around(hits)
@@ -221,20 +217,10 @@ class PageSearch:
 
 
 def _fitting(hits: Sequence[_Hit], wanted: str) -> list[_Hit]:
-    """The hits whose type fits best, among those that fit at all."""
-    fits = [(_fit(hit.element.type, wanted), hit) for hit in hits]
-    best = min((fit for fit, _ in fits), default=_NO_FIT)
-    return [hit for fit, hit in fits if fit == best] if best < _NO_FIT else []
-
-
-_NO_FIT = 2
-
-
-def _fit(kind: str, wanted: str) -> int:
-    """0 is best. Without a type asked, every type is as good as the others."""
-    if kind and wanted in ("", kind):
-        return 0
-    return 1 if not kind or kind in LOOK_ALIKES[wanted] else _NO_FIT
+    """The hits whose type fits best, among those that fit at all. If no type is asked, every type fits."""
+    if best := [hit for hit in hits if hit.element.type and wanted in ("", hit.element.type)]:
+        return best
+    return [hit for hit in hits if not hit.element.type or hit.element.type in LOOK_ALIKES[wanted]]
 
 
 def _index(pairs: Iterable[tuple[int, str]]) -> dict[str, list[int]]:

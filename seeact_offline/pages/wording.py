@@ -102,14 +102,13 @@ def _are_alike(one: list[str], other: list[str]) -> bool:
     if not one or not other:
         return (one or other)[0] in ARTICLES
 
-    a, b = (_without_accents(_BETWEEN.sub("", " ".join(words))) for words in (one, other))
+    # accents of Latin, Greek and Cyrillic script go; marks of other scripts tell words apart
+    a, b = (
+        "".join(c for c in unicodedata.normalize("NFKD", joined) if not "\u0300" <= c <= "\u036f")
+        for joined in (_BETWEEN.sub("", " ".join(words)) for words in (one, other))
+    )
     if a == b or len(one) != len(other):
         return a == b
     if a[:1] != b[:1] or _CODE.fullmatch(a) or _CODE.fullmatch(b) or OSA.distance(a, b) > 1:
         return False
     return len(a) != len(b) or sorted(a) == sorted(b) or (len(a) >= 5 and a[-1] == b[-1])
-
-
-def _without_accents(word: str) -> str:
-    """Letters of Latin, Greek and Cyrillic script; marks of other scripts tell words apart."""
-    return "".join(c for c in unicodedata.normalize("NFKD", word) if not "\u0300" <= c <= "\u036f")

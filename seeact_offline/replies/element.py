@@ -107,8 +107,11 @@ def picked_letter(text: str, n_choices: int) -> int | None:
     words = _opened(text)
     intro = _INTRO.match(words)
     rest = words[intro.end() :] if intro else words
-    if (_NONE.match(words) or _NONE.match(rest)) and not _is_offered(rest, n_choices):
-        return n_choices
+    if _NONE.match(words) or _NONE.match(rest):
+        word = rest.rstrip("*_`~.\"')]} ")
+        # with many options, NA is one
+        if re.fullmatch("[A-Z]{1,3}", word) is None or letter_index(word) > n_choices:
+            return n_choices
     label = _LETTER.match(rest)
     if label is None:
         return None
@@ -120,12 +123,6 @@ def picked_letter(text: str, n_choices: int) -> int | None:
         # the letter and the words contradict each other, unless the letter is beyond all that were offered
         return n_choices if index > n_choices else None
     return index if index <= n_choices else None
-
-
-def _is_offered(rest: str, n_choices: int) -> bool:
-    """Tells whether the text is nothing but an offered letter (with many options, NA is one)."""
-    word = rest.rstrip("*_`~.\"')]} ")
-    return re.fullmatch("[A-Z]{1,3}", word) is not None and letter_index(word) <= n_choices
 
 
 def _ends_letter(label: str, tail: str, intro: str) -> bool:
@@ -142,16 +139,12 @@ def _ends_letter(label: str, tail: str, intro: str) -> bool:
     if after[0] in "&+@%$" or (label in ("I", "i") and after[0] == ","):
         return False
     if label in ("A", "I", "a", "i") and bare[0].isspace():
-        return _is_no_article(label, after)
+        # an article, as in `A "Search" button` or `a (blue) link`
+        if label.islower() or after[0] in ",/&+@#%$":
+            return False
+        quoted = _QUOTED.match(after)
+        return quoted is None or quoted[1] is None
     return _NOT_LABEL.match(bare) is None
-
-
-def _is_no_article(label: str, after: str) -> bool:
-    """False for `A "Search" button` or `a (blue) link`."""
-    if label.islower() or after[0] in ",/&+@#%$":
-        return False
-    quoted = _QUOTED.match(after)
-    return quoted is None or quoted[1] is None
 
 
 # --- marks -----------------------------------------------------------------------------------------------------------

@@ -80,19 +80,17 @@ def _labelled(plain: str) -> NextAction | None:
     for line in reversed(list(_ACTION_LINE.finditer(plain))):
         found = _OP.match(line["rest"])
         if found and _END.match(found["more"]):
-            return _with_value(found["op"].upper(), _value_after(plain, line.start("rest") + found.end("op")))
+            begin = line.start("rest") + found.end("op")
+            # the first VALUE line after the operation, else the last one before it
+            stated = _VALUE_LINE.search(plain, begin)
+            stated = stated or next(iter([*_VALUE_LINE.finditer(plain, 0, begin)][-1:]), None)
+            return _with_value(found["op"].upper(), "" if stated is None else _cleaned(stated["rest"]))
         if found:
             sentences = list(_sentences(line["rest"]))
             return _read(sentences[0], sentences)
         if _OTHER.match(line["rest"]) and line["rest"].isupper():
             return NextAction(failure="unknown_action")
     return None
-
-
-def _value_after(plain: str, position: int) -> str:
-    """The value on the first VALUE line after the position, else on the last one before it."""
-    found = _VALUE_LINE.search(plain, position) or next(iter([*_VALUE_LINE.finditer(plain, 0, position)][-1:]), None)
-    return "" if found is None else _cleaned(found["rest"])
 
 
 _NO_VALUE = re.compile(rf"{NO_VALUE}\b[^\w]*|[\W_]*", re.IGNORECASE)
@@ -272,16 +270,12 @@ def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
         if mark > after and not names_field:
             return _without_stop(quoted)
     for found in (_UNQUOTED.match(masked, after), _AS.match(masked, after)):
-        if found and _is_literal(found["value"], bare=not found.groupdict().get("the", "the")):
+        if found is None or _DESCRIBES.match(found["value"]):
+            continue
+        # `10203` or `New York`, but not `the departure date`
+        if not found.groupdict().get("the", "the") or re.search(r"[A-Z\d]", found["value"]):
             return found["value"].strip()
     return ""
-
-
-def _is_literal(text: str, bare: bool) -> bool:
-    """Tells whether unquoted words are the value itself: `10203` or `New York`, but not `the departure date`."""
-    if _DESCRIBES.match(text):
-        return False
-    return bare or re.search(r"[A-Z\d]", text) is not None
 
 
 def _without_stop(quoted: str) -> str:

@@ -14,13 +14,11 @@ import msgspec
 from seeact_offline.files.formats import FormatError
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.grounding.strategies import STRATEGIES
-from seeact_offline.pages.screenshots import group_crop
+from seeact_offline.pages.screenshots import group_crop, shown_box
 from seeact_offline.records import (
     CallRecord,
-    CropBox,
     InputError,
     Operation,
-    Picture,
     Prediction,
     RankedCandidate,
     Reply,
@@ -219,7 +217,7 @@ class _StepBuilder:
         self.images |= {name: one.image for name, one in zip(names, pictures, strict=True) if name is not None}  # type: ignore[union-attr]
         return {
             "labels": list(question.labels) or _letters(group),
-            "crop": _crop_of(next((picture for picture in pictures if picture is not None), None)),
+            "crop": shown_box(next((picture for picture in pictures if picture is not None), None)),
             "system": question.system or None,
             "examples": [{"role": one.role, "text": one.text} for one in question.examples],
             "prompts": list(question.turns[:n]),
@@ -282,10 +280,14 @@ def _reply(group: Reply, calls: Mapping[tuple[int, int], CallRecord]) -> dict[st
 
 def _not_known(entry: RunEntry, group: Reply, page: StepPage | None) -> dict[str, Any]:
     """A question that cannot be rebuilt: labels and crop as they follow from what was offered, and no text."""
-    strategy = STRATEGIES.get(entry.run.settings.get("grounding") or "")
+    strategy, crop = STRATEGIES.get(entry.run.settings.get("grounding") or ""), None
+    if page is not None and not entry.run.settings.get("no_image"):
+        offered = [page.candidates[node] for node in group.offered if node in page.candidates]
+        boxes = [one.box for one in offered if one.box is not None]
+        crop = list(group_crop(boxes, page.picture.size)) if boxes and page.picture is not None else None
     return {
         "labels": _letters(group) if strategy is not None and strategy.is_lettered else [],
-        "crop": None if page is None or entry.run.settings.get("no_image") else _crop_around(group, page),
+        "crop": crop,
         "system": None,
         "examples": [],
         "prompts": None,
@@ -295,16 +297,3 @@ def _not_known(entry: RunEntry, group: Reply, page: StepPage | None) -> dict[str
 
 def _letters(group: Reply) -> list[str]:
     return [letter(place) for place in range(len(group.offered))]
-
-
-def _crop_around(group: Reply, page: StepPage) -> list[int] | None:
-    found = [page.candidates[node] for node in group.offered if node in page.candidates]
-    boxes = [one.box for one in found if one.box is not None]
-    return list(group_crop(boxes, page.picture.size)) if boxes and page.picture is not None else None
-
-
-def _crop_of(picture: Picture | None) -> list[int] | None:
-    """Page pixels that the picture shows."""
-    # a marked picture says what it is a crop of
-    box: CropBox | None = getattr(getattr(picture, "crop", picture), "box", None)
-    return None if box is None else list(box)
