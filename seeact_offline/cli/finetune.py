@@ -46,17 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm")
     parser.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
     parser.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
-    _add_own(parser)
+    own = parser.add_argument_group("of blip2 alone")
+    own.add_argument("--side", type=options.positive_int, metavar="PIXELS", help="of pictures (default: as the base)")
+    own.add_argument("--language", metavar="DIR|HUB_ID", help="a fine-tuned T5 to start the language part from")
     _add_recipe(parser)
     _add_running(parser)
     _add_evaluation(parser)
     parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
-
-
-def _add_own(parser: argparse.ArgumentParser) -> None:
-    own = parser.add_argument_group("of blip2 alone")
-    own.add_argument("--side", type=options.positive_int, metavar="PIXELS", help="of pictures (default: as the base)")
-    own.add_argument("--language", metavar="DIR|HUB_ID", help="a fine-tuned T5 to start the language part from")
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,11 @@ def run(args: argparse.Namespace) -> int:
             if finding.faults:
                 findings.append(finding)
     if args.out is not None:
-        _write(findings, args.out)
+        try:
+            args.out.parent.mkdir(parents=True, exist_ok=True)
+            args.out.write_text("".join(map(finding_line, findings)), encoding="utf-8")
+        except OSError as error:
+            raise InputError("out", "a file that can be written", f"{args.out}: {error.strerror}") from None
     say(_table(findings, rows))
     flagged = len(findings)
     note(
@@ -56,11 +60,3 @@ def _table(findings: list[Finding], rows: dict[str, int]) -> str:
     clean = {split: n - sum(finding.split == split for finding in findings) for split, n in rows.items()}
     totals = [("rows", *map(str, rows.values()), ""), ("rows without a fault", *map(str, clean.values()), "")]
     return table(("fault", *rows, "meaning"), [*body, *totals])
-
-
-def _write(findings: list[Finding], path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(map(finding_line, findings)), encoding="utf-8")
-    except OSError as error:
-        raise InputError("out", "a file that can be written", f"{path}: {error.strerror}") from None

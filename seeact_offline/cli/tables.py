@@ -11,7 +11,7 @@ from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import TABLES, build_table, checking, figures
-from seeact_offline.tables.document import ENDINGS, Form, TableDocument
+from seeact_offline.tables.document import ENDINGS, Form
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +113,9 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
     inputs = [base / path for path in old.inputs]
     new = build_table(old.table, inputs, base, dataset=counted, by=old.by, stderr=old.stderr)
     found = checking.changes(old.text, printable(new.text(old.form)), old.form)
-    _note_new_results(old, new)
+    for run in new.provenance.runs if new.provenance else ():
+        if old.hashes.get(run["run"], run["results_sha256"]) != run["results_sha256"]:
+            note(f"{run['run']} has other results than when Table {old.table} was made")
     for text in found.missing:
         say(f"missing: {text}")
     for text in found.unknown:
@@ -125,12 +127,6 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
     counts += [f"{len(found.unknown)} not of these runs"] if found.unknown else []
     say(f"Table {old.table} ({old.form}): {', '.join(counts)}")
     return bool(found)
-
-
-def _note_new_results(old: checking.TableText, new: TableDocument) -> None:
-    for run in new.provenance.runs if new.provenance else ():
-        if old.hashes.get(run["run"], run["results_sha256"]) != run["results_sha256"]:
-            note(f"{run['run']} has other results than when Table {old.table} was made")
 
 
 # --- figures ---

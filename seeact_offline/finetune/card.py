@@ -102,14 +102,13 @@ def _reached(card: Card) -> list[str]:
         parts += ["## Tasks held out", table([header for header, _ in shown.values()], rows)]
         parts += ["![learning curve](learning_curve.png)"]
     if card.results:
-        parts += ["## Test splits", table(RESULTS, [_result(one) for one in card.results]), AVERAGES]
+        names = ("element_accuracy", "operation_f1", "step_success_rate", "ceiling")
+        splits = []
+        for one in card.results:
+            figures = [_headline(one, name) for name in names]
+            splits.append([cell(one["split"]), cell(one.get("protocol", "-")), str(one["n_steps"]), *figures])
+        parts += ["## Test splits", table(RESULTS, splits), AVERAGES]
     return parts
-
-
-def _result(one: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("element_accuracy", "operation_f1", "step_success_rate")
-    shown = [_headline(one, name) for name in (*names, "ceiling")]
-    return cell(one["split"]), cell(one.get("protocol", "-")), str(one["n_steps"]), *shown
 
 
 def _headline(results: Mapping[str, Any], name: str) -> str:

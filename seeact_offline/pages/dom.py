@@ -338,7 +338,10 @@ class _Pruned:
         page, out = self._page, _Pieces(style)
         numbers: dict[str, int] = {}
         spans: list[tuple[int, int, int]] = []
-        bereft = self._written_parent(without) if without is not None else None
+        # the written parent of what is left out
+        bereft = None if without is None else page._parents[without]
+        while bereft in self._spliced:
+            bereft = page._parents[bereft]
         skip_to = -1
         for node in self._order:
             if node == without:
@@ -354,12 +357,6 @@ class _Pruned:
             out.open(page, node, number, is_empty)
         out.close_before(len(page))
         return out.parts, [(node, begin, out.closed_at[node]) for node, begin, _ in spans]
-
-    def _written_parent(self, node: int) -> int:
-        parent = self._page._parents[node]
-        while parent in self._spliced:
-            parent = self._page._parents[parent]
-        return parent
 
 
 class _Open(NamedTuple):
@@ -471,7 +468,12 @@ def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
     if tag == TEXT:
         text = _escape(" ".join((element.text or "").split()[:MAX_WORDS]))
         return _Content(_text_tag(element), text, tail, is_bare=False)
-    attributes = _attributes(element)
+    if len(element.attrib) <= len(ATTRIBUTES):
+        attributes = {str(name): str(value) for name, value in element.items() if name != ID}
+    else:
+        # `items` would take a time that grows with the square of their number: of those not read, only the names
+        names = [str(name) for name in element.attrib if name != ID]
+        attributes = {name: element.get(name, "") if name in ATTRIBUTES else "" for name in names}
     return _Content(_attribute_words(attributes), _between(element.text), tail, not attributes)
 
 
@@ -487,14 +489,6 @@ def _text_tag(element: etree._Element) -> str:
     written = "".join(f" {name.rpartition('}')[2]}= {_escape_value(value)} " for name, value in named)
     tag = _mend(f"<{TEXT}{written}>").replace(" >", ">")
     return "" if tag == f"<{TEXT}>" else tag
-
-
-def _attributes(element: etree._Element) -> dict[str, str]:
-    """All attributes but the id. Where there are many, only the names of those that are not read."""
-    if len(element.attrib) <= len(ATTRIBUTES):
-        return {str(name): str(value) for name, value in element.items() if name != ID}
-    # `items` would take a time that grows with the square of their number
-    return {str(name): element.get(name, "") if name in ATTRIBUTES else "" for name in element.attrib if name != ID}
 
 
 def _attribute_words(attributes: dict[str, str]) -> str:

@@ -83,7 +83,14 @@ class Site:
         if folder == "img":
             return self._steps.picture(name, state.keys.get(rest.partition("-")[0]))
         key = state.keys.get(rest.removesuffix(".json"))
-        return self._step_file(key) if folder == "step" and rest.endswith(".json") and key is not None else None
+        if folder != "step" or not rest.endswith(".json") or key is None:
+            return None
+        step = self._steps.step(key).json
+        runs = [
+            None if run is None else {**run, **self._note(one.run, key)}
+            for one, run in zip(self._state.entries, step["runs"], strict=True)
+        ]
+        return json_file({**step, "runs": runs})
 
     def post(self, name: str, body: Mapping[str, Any]) -> Response:
         """Saves a person's cause of loss of a step of a run."""
@@ -105,14 +112,6 @@ class Site:
         """Releases the file of causes."""
         if self._causes is not None:
             self._causes.close()
-
-    def _step_file(self, key: StepKey) -> File:
-        step = self._steps.step(key).json
-        runs = [
-            None if run is None else {**run, **self._note(one.run, key)}
-            for one, run in zip(self._state.entries, step["runs"], strict=True)
-        ]
-        return json_file({**step, "runs": runs})
 
     def _note(self, run: RunSnapshot, key: StepKey) -> dict[str, Any]:
         """A person's cause of loss of this run: from the file of causes, else from the scores."""

@@ -71,14 +71,16 @@ def build_page(rng: random.Random, n_nodes: int, spread: float, repeat_ids: floa
     return "".join(parts), ids
 
 
+def assert_described(page: Page, html: str, group: list[str], style: str) -> None:
+    described = page.describe_group(group, style)
+    assert (described.html, [tuple(c) for c in described.choices]) == reference.describe_group(html, group, style)
+
+
 def assert_equal_descriptions(html: str, ids: list[str], rng: random.Random) -> None:
     page = Page(html)
     group = rng.sample(ids, min(len(ids), rng.choice([1, 2, 5, 17])))
     for style in ("brackets", "parentheses"):
-        html_text, choices = reference.describe_group(html, group, style)
-        described = page.describe_group(group, style)
-        assert described.html == html_text
-        assert [tuple(choice) for choice in described.choices] == choices
+        assert_described(page, html, group, style)
     for one in group[:3]:
         assert page.ranker_text(one) == reference.ranker_text(html, one)
 
@@ -130,10 +132,7 @@ def test_any_text_and_attribute_equals_the_slow_description(text: str, label: st
         f'<text backend_node_id="3">{escape(text)}</text></a> <b backend_node_id="4"/></html>'
     )
     for style in ("brackets", "parentheses"):
-        described = Page(html).describe_group(["2", "4"], style)
-        assert (described.html, [tuple(c) for c in described.choices]) == reference.describe_group(
-            html, ["2", "4"], style
-        )
+        assert_described(Page(html), html, ["2", "4"], style)
 
 
 def test_ranker_texts_equal_the_golden_file(shared_step, real_page: Page) -> None:
@@ -226,10 +225,7 @@ def test_a_node_of_many_attributes_equals_the_slow_description() -> None:
     """Beyond those that MindAct reads, values are not looked up: it took 49 s for 100,000 of them."""
     others = " ".join(f'data-{i}="x{i}"' for i in range(MAX_NODE_ATTRIBUTES - 4))
     html = f'<html backend_node_id="1"><i backend_node_id="2" {others} title="Go"/><b backend_node_id="3" {others}><a backend_node_id="4"/></b></html>'
-    described = Page(html).describe_group(["2", "4"])
-    assert (described.html, [tuple(c) for c in described.choices]) == reference.describe_group(
-        html, ["2", "4"], "brackets"
-    )
+    assert_described(Page(html), html, ["2", "4"], "brackets")
 
 
 def test_candidates_of_a_very_wide_page_are_described_one_like_the_other() -> None:
