@@ -145,7 +145,7 @@ def test_the_viewer_loads_no_code_that_a_run_names(cli: Cli, sample: Sample, tmp
     [
         ("nowhere", "expected one of choice, annotation, attributes, pixel, mindact, oracle, nth, or FILE.py:NAME"),
         ("nowhere.py:STRATEGY", "expected FILE.py:NAME with a readable file"),
-        ("{file}:_open", "expected a Strategy in {file}:_open, got a function"),
+        ("{file}:_open", "expected a Strategy or an Agent in {file}:_open, got a function"),
     ],
 )
 def test_a_grounding_that_is_none_is_refused(

@@ -239,4 +239,5 @@ def test_no_other_model_is_told_the_truth() -> None:
             pass
 
     asyncio.run(call_model(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
-    assert {field.name for field in dataclasses.fields(seen[0])} == {"messages", "key", "group", "turn", "offered"}
+    known = {"messages", "key", "group", "turn", "offered", "for_grounder"}
+    assert {field.name for field in dataclasses.fields(seen[0])} == known
