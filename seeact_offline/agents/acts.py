@@ -141,7 +141,8 @@ def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame) -> Answer:
         extent = frame.extent(shown.sent)
     except ValueError as error:
         return Answer(failure="point_outside", detail=str(error))
-    if frame.reads_fractions and all(0 <= number <= 1 for number in point):
+    # whole numbers are pixels, 0 and 1 too
+    if frame.reads_fractions and all(0 <= number <= 1 for number in point) and any(number % 1 for number in point):
         point = point[0] * extent[0], point[1] * extent[1]
     if frame.clamps and all(map(isfinite, point)):
         point = min(max(point[0], 0), extent[0]), min(max(point[1], 0), extent[1])
