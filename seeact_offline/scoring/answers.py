@@ -52,7 +52,8 @@ class Answers:
     def scored(self, protocol: Protocol) -> StepCredits:
         """Every step under the protocol. A step that did not run earns nothing, and may be left out all the same."""
         cases = tuple((name, getattr(protocol, name)) for name in CASES)
-        rules = (protocol.element, _of_operation(protocol), cases, protocol.success)
+        averaged = (protocol.episode, protocol.entries_of_f1)
+        rules = (protocol.element, _of_operation(protocol), cases, averaged, protocol.success)
         return self._once(rules, lambda: self._score(protocol))
 
     @cached_property
@@ -77,6 +78,11 @@ class Answers:
                 earned = case(Credit(element[i], f1[i])) if counted[i] else None
                 counted[i] = earned is not None
                 element[i], f1[i] = (False, 0.0) if earned is None else (earned.element, earned.operation_f1)
+        for i, is_kept in enumerate(self._once(protocol.episode, lambda: protocol.episode(self.truths))):
+            counted[i] = counted[i] and is_kept
+            element[i] = counted[i] and element[i]
+            entries = protocol.entries_of_f1(self.truths[i], Credit(element[i], f1[i]))
+            f1[i] = sum(entries) / len(entries) if counted[i] else 0.0
         success = [
             right and protocol.success(prediction, truth, f)
             for (prediction, truth), right, f in zip(self._steps, element, f1, strict=True)

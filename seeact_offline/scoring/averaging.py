@@ -18,22 +18,28 @@ class Averages(NamedTuple):
     macro: float
     """Mean of the groups' means; 0 without any."""
     micro: float
-    """Mean over steps."""
+    """Mean over steps, or over their entries."""
 
 
 class Averaging:
     """Averages figures of the same steps. Values are one a step, in the order of `truths`."""
 
     def __init__(
-        self, truths: Sequence[Truth], group: Callable[[Truth], str | None], length: Callable[[Truth], int]
+        self,
+        truths: Sequence[Truth],
+        group: Callable[[Truth], str | None],
+        length: Callable[[Truth], int],
+        n_entries: Callable[[Truth], int] = lambda truth: 1,
     ) -> None:
         """`group`: in which a step is averaged, None for none. `length`: actions that a task has, from its last row; each one
-        without a row counts 0 and belongs to the group of that row."""
+        without a row counts 0 and belongs to the group of that row. `n_entries`: how often a step enters the averages."""
         lasts = aggregate.by_task([truth.key for truth in truths], truths)
         self.missing = {task: max(0, length(rows[-1]) - len(rows)) for task, rows in lasts.items()}
         """Task -> its actions without a row, where `length` counts them."""
-        padded = [*truths, *(rows[-1] for task, rows in lasts.items() for _ in range(self.missing[task]))]
-        self._n_missing = len(padded) - len(truths)
+        self._n_entries = [n_entries(truth) for truth in truths]
+        entries = [truth for truth, n in zip(truths, self._n_entries, strict=True) for _ in range(n)]
+        padded = [*entries, *(rows[-1] for task, rows in lasts.items() for _ in range(self.missing[task]))]
+        self._n_missing = len(padded) - len(entries)
         self._tasks, self._n_tasks = _numbered([truth.key.annotation_id for truth in padded])
         self._by_task = np.argsort(self._tasks, kind="stable")
         self._names = list(lasts)
@@ -80,7 +86,8 @@ class Averaging:
         return means
 
     def _with_missing(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
-        return np.concatenate([np.asarray(values, dtype=float), np.zeros(self._n_missing)])
+        entries = np.repeat(np.asarray(values, dtype=float), self._n_entries)
+        return np.concatenate([entries, np.zeros(self._n_missing)])
 
 
 def _numbered(names: Sequence[str | None]) -> tuple[np.ndarray, int]:

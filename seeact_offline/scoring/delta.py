@@ -16,7 +16,7 @@ from seeact_offline.records import Prediction, Truth
 from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.rules import RULES, GroupRule, LengthRule, Protocol, sentence
+from seeact_offline.scoring.rules import RULES, Protocol, one_entry, sentence
 
 
 def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols: Sequence[Protocol]) -> dict[str, Any]:
@@ -41,13 +41,13 @@ class _Figures:
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self._averagings: dict[tuple[GroupRule, LengthRule, bytes], Averaging] = {}
+        self._averagings: dict[tuple[object, ...], Averaging] = {}
 
     def of(self, protocol: Protocol) -> dict[str, Any]:
         """An entry of `protocols` in `delta`."""
         scored = self.scored(protocol)
-        over_all = self._averaging(protocol.groups, protocol.length, scored)
-        over_f1 = self._averaging(protocol.groups_of_f1, protocol.length, scored)
+        one_each = replace(protocol, groups_of_f1=protocol.groups, entries_of_f1=one_entry)
+        over_all, over_f1 = self._averaging(one_each, scored), self._averaging(protocol, scored)
         earned = {
             "element_accuracy": (scored.element, over_all, protocol.headline),
             "operation_f1": (scored.operation_f1, over_f1, protocol.headline_of_f1),
@@ -67,11 +67,12 @@ class _Figures:
     def scored(self, protocol: Protocol) -> StepCredits:
         return self._answers.scored(protocol)
 
-    def _averaging(self, group: GroupRule, length: LengthRule, scored: StepCredits) -> Averaging:
-        key = (group, length, scored.counted.tobytes())
+    def _averaging(self, protocol: Protocol, scored: StepCredits) -> Averaging:
+        """The averaging of Operation F1."""
+        key = (protocol.groups_of_f1, protocol.length, protocol.entries_of_f1, scored.counted.tobytes())
         if key not in self._averagings:
             counted = [t for t, counts in zip(self._answers.truths, scored.counted.tolist(), strict=True) if counts]
-            self._averagings[key] = Averaging(counted, group, length)
+            self._averagings[key] = protocol.averaging_of_f1(counted)
         return self._averagings[key]
 
 
@@ -120,7 +121,8 @@ def _figures_table(found: Mapping[str, Any]) -> Table:
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
         rows=rows,
-        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps."],
+        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps.",
+               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for its text."],
     )  # fmt: skip
 
 

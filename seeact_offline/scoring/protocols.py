@@ -40,6 +40,8 @@ SEEACT = Protocol(
     no_box=scored_as_answered,
     no_positive=scored_as_answered,
     quoted_value=scored_as_answered,
+    episode=rules.all_count,
+    entries_of_f1=rules.one_entry,
     success=rules.same_tokens,
     length=rules.rows_of_the_task,
     groups=rules.by_task,
@@ -114,8 +116,21 @@ INSPECT_EVALS = replace(
     headline_of_f1=rules.micro,
     unknowns={"element": rules.order_of_positives_unknown},
 )
+SCREENSUITE = replace(
+    SEEACT,
+    name="screensuite",
+    element=rules.point_in_first_box,
+    text=rules.value_in_lower_case,
+    f1=rules.same_typed_text,
+    no_box=rules.left_out,
+    no_positive=rules.left_out,
+    episode=rules.until_a_bad_page,
+    entries_of_f1=rules.click_then_text,
+    headline=rules.micro,
+    headline_of_f1=rules.micro,
+)
 PROTOCOLS: dict[str, Protocol] = {
-    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, SYNAPSE, INSPECT_EVALS)
+    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
 }
 
 
@@ -169,5 +184,7 @@ def _without_element(protocol: Protocol) -> Protocol:
         positive_not_ranked=scored_as_answered,
         no_box=scored_as_answered,
         no_positive=scored_as_answered,
+        episode=rules.all_count,
+        entries_of_f1=rules.one_entry,
         unknowns={name: one for name, one in protocol.unknowns.items() if name != "element"},
     )

@@ -50,6 +50,8 @@ METHODS = {
 """Methods for intervals, in words."""
 AVERAGES = {"macro": "mean over tasks of the task's mean", "micro": "mean over steps"}
 AVERAGED = {
+    "episode": "Tasks",
+    "entries_of_f1": "Operation F1",
     "length": "Tasks",
     "groups": "Element Accuracy and Step SR",
     "groups_of_f1": "Operation F1",

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from seeact_offline.pages.kinship import clicks
-from seeact_offline.records import OPERATIONS, Kinship, Operation, Prediction, Truth
+from seeact_offline.records import OPERATIONS, Box, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Credit:
     """0 to 1."""
 
 
+NOTHING = Credit(element=False, operation_f1=0.0)
 ElementRule = Callable[[Prediction, Truth], bool]
 """True if the predicted element is right."""
 OperationRule = Callable[[Operation], Operation]
@@ -45,6 +46,10 @@ SuccessRule = Callable[[Prediction, Truth, float], bool]
 """True if a step whose element is right succeeds, given its Operation F1."""
 CaseRule = Callable[[Credit], Credit | None]
 """The credit of a step in a special case, given that of its answer; None leaves the step out of every figure."""
+EpisodeRule = Callable[[Sequence[Truth]], Sequence[bool]]
+"""True for each step that counts, given all steps in data set order."""
+EntriesRule = Callable[[Truth, Credit], tuple[float, ...]]
+"""The values of a step that Operation F1 averages, given its credit; their number depends on the truth alone."""
 GroupRule = Callable[[Truth], str | None]
 """The group in which a step is averaged: a figure is the mean of the groups' means. None: no group."""
 LengthRule = Callable[[Truth], int]
@@ -79,6 +84,9 @@ class Protocol:
     no_box: CaseRule
     no_positive: CaseRule
     quoted_value: CaseRule
+    episode: EpisodeRule
+    entries_of_f1: EntriesRule
+    """The Operation F1 of a step is their mean."""
     success: SuccessRule
     length: LengthRule
     groups: GroupRule
@@ -107,7 +115,11 @@ class Protocol:
         """Averages Operation F1 of these steps."""
         from seeact_offline.scoring.averaging import Averaging
 
-        return Averaging(truths, self.groups_of_f1, self.length)
+        return Averaging(truths, self.groups_of_f1, self.length, self.n_entries)
+
+    def n_entries(self, truth: Truth) -> int:
+        """How often a step enters the average of Operation F1."""
+        return len(self.entries_of_f1(truth, NOTHING))
 
 
 def described(protocol: Protocol) -> dict[str, str]:
@@ -160,7 +172,7 @@ def scored_as_answered(answer: Credit) -> Credit:
 
 def scores_nothing(answer: Credit) -> Credit:
     """Gives the step 0 on every metric, whatever was answered."""
-    return Credit(element=False, operation_f1=0.0)
+    return NOTHING
 
 
 def scores_no_operation(answer: Credit) -> Credit:
@@ -231,6 +243,13 @@ def point_in_target_box(prediction: Prediction, truth: Truth) -> bool:
     return prediction.point is None and _clicks(
         prediction, truth, prediction.element_id == truth.target, "clicks_target"
     )
+
+
+def point_in_first_box(prediction: Prediction, truth: Truth) -> bool:
+    """Takes a point in the first positive's box for right, and an element by its middle."""
+    if prediction.point is not None:
+        return bool(truth.boxes) and truth.boxes[0].contains(*prediction.point)
+    return _clicks(prediction, truth, prediction.element_id == truth.target, "clicks_target")
 
 
 def _clicks(prediction: Prediction, truth: Truth, is_own: bool, kinship: Kinship) -> bool:
@@ -325,6 +344,11 @@ def op_as_number(operation: Operation) -> str:
     return f"{NUMBERS.get(operation.op, operation.op)} {operation.value.lower()}"
 
 
+def value_in_lower_case(operation: Operation) -> str:
+    """Compares the value in lower case."""
+    return operation.value.lower()
+
+
 def of_words(said: Operation, wanted: Operation, text: TextRule) -> float:
     """Compares the sets of words."""
     return metrics.operation_f1(text(said), text(wanted))
@@ -335,6 +359,47 @@ def by_right_operation(said: Operation, wanted: Operation, text: TextRule) -> fl
     if wanted.op not in ("TYPE", "SELECT"):
         return float(said.op == wanted.op)
     return of_words(said, wanted, text) if said.op in ("TYPE", "SELECT") and said.value.strip() else 0.0
+
+
+def same_typed_text(said: Operation, wanted: Operation, text: TextRule) -> float:
+    """Compares the text of a TYPE as a whole, and takes any operation for right where CLICK or SELECT is."""
+    return float(wanted.op != "TYPE" or (said.op == "TYPE" and text(said) == text(wanted)))
+
+
+# --- the steps and values that are averaged ---
+
+
+def all_count(truths: Sequence[Truth]) -> list[bool]:
+    """Counts every step of a task."""
+    return [True] * len(truths)
+
+
+def until_a_bad_page(truths: Sequence[Truth]) -> list[bool]:
+    """Ends a task at its first step without a picture or with a box that leaves the page; the rest is left out."""
+    counts = [True] * len(truths)
+    ended: set[str] = set()
+    # rows of a task need not stand in its order; an index that is not known leaves them as they are
+    for i in sorted(range(len(truths)), key=lambda i: truths[i].index or 0):
+        truth = truths[i]
+        if truth.picture_size is None or (truth.boxes and _leaves_page(truth.boxes[0], truth.picture_size)):
+            ended.add(truth.key.annotation_id)
+        counts[i] = truth.key.annotation_id not in ended
+    return counts
+
+
+def _leaves_page(box: Box, page: tuple[int, int]) -> bool:
+    return box.x < 0 or box.y < 0 or box.right > page[0] or box.bottom > page[1]
+
+
+def one_entry(truth: Truth, credit: Credit) -> tuple[float, ...]:
+    """Averages the Operation F1 of each step."""
+    return (credit.operation_f1,)
+
+
+def click_then_text(truth: Truth, credit: Credit) -> tuple[float, ...]:
+    """Averages the click in place of Operation F1, and for a TYPE also the mean of click and text."""
+    click = float(credit.element)
+    return (click, (click + credit.operation_f1) / 2) if truth.operation.op == "TYPE" else (click,)
 
 
 # --- when the step succeeds ---

@@ -13,7 +13,7 @@ import msgspec
 from seeact_offline.records import MergeRule, Operation, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.answers import Answers
-from seeact_offline.scoring.rules import Protocol
+from seeact_offline.scoring.rules import Protocol, one_entry
 from seeact_offline.scoring.waterfall import LEFT_OUT, first_loss
 
 
@@ -82,7 +82,7 @@ def summarise_answers(
     averaging = protocol.averaging(right)
     average = partial(averaging.metric, seed=seed)
     summary = aggregate.summarise(counted, predictions, top_k, average, averaging.missing)
-    if protocol.groups_of_f1 is not protocol.groups:
+    if protocol.groups_of_f1 is not protocol.groups or protocol.entries_of_f1 is not one_entry:
         known = [score.operation_f1 or 0.0 for score in counted]
         summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(known, seed))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))

@@ -158,6 +158,49 @@ def inspect_evals(said: Prediction, right: Truth) -> Earned:
     return element, f1, element and f1 == 1
 
 
+def screensuite(said: Prediction, right: Truth) -> Earned:
+    if not right.positives or not right.boxes or right.picture_size is None:
+        return None
+    values = entries(said, right)
+    click = values[0] == 1
+    return click, sum(values, Fraction(0)) / len(values), all(value == 1 for value in values)
+
+
+def entries(said: Prediction, right: Truth) -> list[Fraction]:
+    """What a step adds to screensuite's average: its click, and for a TYPE the mean of click and text."""
+    box = right.boxes[0]
+    if not said.ran:
+        click = 0
+    elif said.point is not None:
+        x, y = said.point
+        click = int(box.x <= x <= box.x + box.w and box.y <= y <= box.y + box.h)
+    else:
+        named = said.element_id
+        click = int(named is not None and (named == right.target or named in right.kin.get("clicks_target", ())))
+    if right.operation.op != "TYPE":
+        return [Fraction(click)]
+    typed = int(said.ran and said.op == "TYPE" and said.value.lower() == right.operation.value.lower())
+    return [Fraction(click), Fraction(click + typed, 2)]
+
+
+def before_a_bad_page(said: list[Prediction], right: list[Truth]) -> tuple[list[Prediction], list[Truth]]:
+    """The steps of each task up to the first whose picture is missing or whose box is not all on it."""
+    bad = []
+    for one in right:
+        if one.picture_size is None:
+            bad.append(one)
+        elif one.boxes:
+            box, (width, height) = one.boxes[0], one.picture_size
+            if min(box.x, box.y) < 0 or box.x + box.w > width or box.y + box.h > height:
+                bad.append(one)
+    kept = []
+    for p, one in zip(said, right, strict=True):
+        task = [other.index for other in bad if other.key.annotation_id == one.key.annotation_id]
+        if all(one.index < index for index in task):
+            kept.append((p, one))
+    return [p for p, _ in kept], [one for _, one in kept]
+
+
 SCORES = {
     "seeact": seeact,
     "mindact": mindact,
@@ -166,6 +209,7 @@ SCORES = {
     "showui": showui,
     "synapse": synapse,
     "inspect-evals": inspect_evals,
+    "screensuite": screensuite,
 }
 
 
@@ -186,7 +230,10 @@ def headlines(name: str, said: list[Prediction], right: list[Truth]) -> tuple[Fr
         kinds.pop(None, None)
         if name in ("seeclick", "showui") and column == 1:
             figures.append(mean([mean(values) for values in kinds.values()]))
-        elif name in ("inspect-evals", "seeclick", "showui"):
+        elif name == "screensuite" and column == 1:
+            answers = {p.key: p for p in said}
+            figures.append(mean([value for one, _ in kept for value in entries(answers[one.key], one)]))
+        elif name in ("inspect-evals", "seeclick", "showui", "screensuite"):
             # ShowUI's macro average is over episodes of one step
             figures.append(mean([value for values in tasks.values() for value in values]))
         else:
@@ -202,6 +249,8 @@ def offline(name: str, said: list[Prediction], right: list[Truth], allowed: int)
 
 def earnings(name: str, said: list[Prediction], right: list[Truth]) -> list[tuple[Truth, tuple[bool, Fraction, bool]]]:
     """The steps that are not left out, with what each earns."""
+    if name == "screensuite":
+        said, right = before_a_bad_page(said, right)
     earned = [(one, SCORES[name](p, one)) for p, one in zip(said, right, strict=True)]
     return [(one, scores) for one, scores in earned if scores is not None]
 

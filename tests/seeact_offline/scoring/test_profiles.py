@@ -19,6 +19,7 @@ from tests.reference import profiles as reference
 PICTURE = (1000, 2000)
 BOX = Box(100, 200, 50, 20)
 OTHER = Box(500, 600, 10, 10)
+OFF_PAGE = Box(100, 200, 901, 20)
 FIGURES = ("element_accuracy", "operation_f1", "step_success_rate")
 
 
@@ -209,6 +210,31 @@ INSPECT_EVALS = [
     # a right value of white space is the word None
     (said(value="None"), right(value=" "), (1, 1, 1)),
 ]
+SCREENSUITE = [
+    (said(), right(), (1, 1, 1)),
+    # edges of the target's box count, a pixel beside it does not: the text alone is half of the second entry
+    (said(None, value="new YORK", point=(150.0, 220.0)), right(), (1, 1, 1)),
+    (said("1", point=(150.1, 220.0)), right(), (0, 1 / 4, 0)),
+    # the second positive's box does not count, an element clicks its middle
+    (said(None, point=(505.0, 605.0)), right(), (0, 1 / 4, 0)),
+    (said("8"), right(), (1, 1, 1)),
+    # another text, or another operation: entries 1 and 1/2
+    (said(value="York"), right(), (1, 3 / 4, 0)),
+    (said(op="CLICK", value="New York"), right(), (1, 3 / 4, 0)),
+    # of a CLICK and a SELECT the click alone counts
+    (said(op="TYPE", value="x"), right("CLICK", ""), (1, 1, 1)),
+    (said(op="CLICK", value=""), right("SELECT", "Price"), (1, 1, 1)),
+    (said("7", "SELECT", "Price"), right("SELECT", "Price"), (0, 0, 0)),
+    (said(None, "", "", ran=False, failure="timeout"), right(), (0, 0, 0)),
+    # no picture, a box that leaves the page, no box, no positive
+    (said(), right(picture_size=None), LEFT_OUT),
+    (said(), right(boxes=(Box(990, 200, 11, 20), OTHER)), LEFT_OUT),
+    (said(), right(boxes=(Box(100, -1, 50, 20), OTHER)), LEFT_OUT),
+    (said(), right(boxes=()), LEFT_OUT),
+    (said(), right(**NO_POSITIVE), LEFT_OUT),
+    # a box may touch the edge, and the second positive's may leave the page
+    (said(), right(boxes=(Box(990, 1990, 10, 10), Box(990, 0, 20, 20))), (1, 1, 1)),
+]
 EXAMPLES = {
     "seeact": SEEACT,
     "mindact": MINDACT,
@@ -217,6 +243,7 @@ EXAMPLES = {
     "showui": SHOWUI,
     "synapse": SYNAPSE,
     "inspect-evals": INSPECT_EVALS,
+    "screensuite": SCREENSUITE,
 }
 
 
@@ -265,6 +292,8 @@ AVERAGES = {
     "synapse": [1 / 3, 1 / 3, 1 / 3],
     # over steps
     "inspect-evals": [1 / 2, 1 / 2, 1 / 2],
+    # two of four clicks; with a second entry for each TYPE four of six
+    "screensuite": [1 / 2, 4 / 6, 1 / 2],
 }
 
 
@@ -323,6 +352,19 @@ def test_of_showui_macro_and_micro_are_one() -> None:
     figure = summarise(predictions, truths, PROTOCOLS["showui"], 50, 0)[1].step_success_rate
     assert (figure.macro, figure.micro) == (1 / 2, 1 / 2)
     assert figure.ci95 == figure.micro_ci95
+
+
+def test_a_bad_page_ends_its_task_in_the_tasks_own_order() -> None:
+    pages = [right(index=2), right(index=0), right(index=1, picture_size=None), right(task="u", index=0)]
+    scores, summary = summarise([said()] * 4, pages, PROTOCOLS["screensuite"], 50, 0)
+    assert [score.outcome for score in scores] == ["left_out", "success", "left_out", "success"]
+    assert (summary.n_steps, summary.n_tasks) == (2, 2)
+
+
+def test_a_step_without_an_element_does_not_end_its_task() -> None:
+    pages = [right(index=0, **NO_POSITIVE), right(index=1, boxes=()), right(index=2)]
+    scores = summarise([said()] * 3, pages, PROTOCOLS["screensuite"], 50, 0)[0]
+    assert [score.outcome for score in scores] == ["left_out", "left_out", "success"]
 
 
 # --- what a run does not keep ---
@@ -386,7 +428,8 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
             original_op=draw.choice(["", op, "HOVER", "ENTER"] if op == "CLICK" else ["", op]),
             positives=frozenset(positives),
             positives_in_order=draw.choice([(), positives]),
-            boxes=(BOX, OTHER)[: draw.choice([0, 1, 2, 2])] if positives else (),
+            boxes=(draw.choice([BOX, BOX, BOX, OFF_PAGE]), OTHER)[: draw.choice([0, 1, 2, 2])] if positives else (),
+            index=i,
             target=positives[0] if positives else None,
             picture_size=draw.choice([PICTURE, PICTURE, None]),
             n_actions=draw.randint(0, 5),
@@ -415,7 +458,8 @@ def test_a_profile_equals_the_slow_one(name: str) -> None:
         steps = some_steps(seed)
         predictions, truths = [p for p, _ in steps], [t for _, t in steps]
         for prediction, truth in steps:
-            slow = reference.SCORES[name](prediction, truth)
+            earnings = reference.earnings(name, [prediction], [truth])
+            slow = earnings[0][1] if earnings else None
             assert_same(earned(name, prediction, truth), LEFT_OUT if slow is None else tuple(map(float, slow)))
         slow_figures = [float(figure) for figure in reference.headlines(name, predictions, truths)]
         assert headlines(name, predictions, truths) == pytest.approx(slow_figures, abs=1e-12), seed

@@ -95,6 +95,8 @@ def test_every_rule_says_in_a_sentence_what_it_does() -> None:
         "no_box": "Scores the step by its answer all the same",
         "no_positive": "Gives the step 0 on every metric, whatever was answered",
         "quoted_value": "Scores the step by its answer all the same",
+        "episode": "Counts every step of a task",
+        "entries_of_f1": "Averages the Operation F1 of each step",
         "success": "Needs the right element and an Operation F1 of 1",
         "length": "Counts the rows that a task has",
         "groups": "Averages each task's steps, then the tasks",
