@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,10 @@ def run(sample: Sample, tmp_path: Path) -> Path:
 
 def test_it_serves_until_it_is_interrupted(run: Path, repo: Path) -> None:
     words = [sys.executable, str(repo / "scripts" / "view.py"), str(run), "--no-browser"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # a suite that runs in the background may ignore the signal, and so would what it starts
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": listening}
+    with subprocess.Popen(words, **pipes) as process:
         assert process.stdout is not None
         link = process.stdout.readline().strip()
         address, token = link.removeprefix("http://").split("/#token=")
