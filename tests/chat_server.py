@@ -251,7 +251,7 @@ def _completion(answer: Answer, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _response(answer: Answer, body: dict[str, Any]) -> dict[str, Any]:
-    part = {"type": "output_text", "text": answer.text, "annotations": []}
+    part: dict[str, Any] = {"type": "output_text", "text": answer.text, "annotations": []}
     if answer.refusal is not None:
         part = {"type": "refusal", "refusal": answer.refusal}
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -278,4 +278,4 @@ def _response(answer: Answer, body: dict[str, Any]) -> dict[str, Any]:
 
 def _images(messages: list[dict[str, Any]], kind: str) -> int:
     contents = [message["content"] for message in messages if isinstance(message["content"], list)]
-    return IMAGE_TOKENS * sum(part["type"] == kind for content in contents for part in content)
+    return IMAGE_TOKENS * sum(bool(part["type"] == kind) for content in contents for part in content)
