@@ -546,6 +546,18 @@ class GroundingReply:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """The picture that an agent was shown: which part of the page, and in which sizes."""
+
+    part: tuple[int, int, int, int]
+    """Left, top, right and bottom in pixels of the page."""
+    sent: tuple[int, int]
+    """Width and height in pixels."""
+    resized: tuple[int, int]
+    """Width and height to which the model's own rule scales it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """One group's conversation: what was offered, what came back, what it means."""
 
@@ -563,6 +575,8 @@ class Reply:
     """One sentence for people, empty without a failure."""
     is_final_round: bool = False
     """This group holds the picks of the others."""
+    shown: ShownPicture | None = None
+    """For agents with a language of their own; None for other groundings."""
 
 
 @dataclass(frozen=True, slots=True)

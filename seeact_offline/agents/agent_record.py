@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
 from seeact_offline.agents.acts import Act, Answer, Fold, Unreadable, answer_of
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
+from seeact_offline.records import ShownPicture
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
@@ -71,6 +73,12 @@ class Agent:
     def answer(self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None) -> Answer:
         """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page."""
         return answer_of(acts, shown, self.frame, self.fold, last_click)
+
+    def picture(self, shown: Shown) -> ShownPicture | None:
+        """The sizes of a picture that this agent is shown; None for one that its rule refuses."""
+        with suppress(ValueError):
+            return ShownPicture(shown.part, shown.sent, self.frame.resize.apply(shown.sent))
+        return None
 
     def write(self, op: str, value: str, place: Point | str | None, shown: Shown) -> str:
         """A reply with this answer, in the agent's language. `place`: in pixels of the page, or a label."""

@@ -106,28 +106,31 @@ class AgentGrounding:
             views = await in_thread(views_of, self._agent, prepared)
             target = await in_thread(self._target, prepared, views)
             last = self._last_view(prepared, views)
+            agent = self._agent
             for index in range(last + 1):
+                shown = views[index]
                 question = self._question(prepared, views, index, target)
                 talk = await session.converse(question)
                 if talk.failure is not None:
                     answer = Answer(failure=talk.failure, detail=talk.detail)
                 else:
-                    answer = self._read(talk.texts[-1], views[index], step=prepared.step)
+                    answer = self._read(talk.texts[-1], shown, step=prepared.step)
                 if answer.failure != "scrolled" or index == last:
                     break
-                session.replies.append(_reply(question, talk.texts, replace(answer, failure=None)))
+                session.replies.append(_reply(question, talk.texts, replace(answer, failure=None), agent, shown))
             if self._needs_grounder(prepared, views, index, answer):
-                session.replies.append(_reply(question, talk.texts, answer))
-                question = self._grounder_question(prepared, views[index], index + len(views), answer, target)
+                session.replies.append(_reply(question, talk.texts, answer, agent, shown))
+                agent, shown = self._grounder, self._for_grounder(shown)
+                question = self._grounder_question(prepared, shown, index + len(views), answer, target)
                 talk = await session.converse(question)
                 found = Answer(failure=talk.failure, detail=talk.detail)
                 if talk.failure is None:
-                    found = self._read(talk.texts[-1], views[index], grounder=True)
+                    found = self._read(talk.texts[-1], shown, grounder=True)
                 answer = replace(answer, place=found.place, failure=found.failure, detail=found.detail)
         except StepError as error:
             return session.failed(error)
         element, answer = await in_thread(landed, prepared.step, prepared.page, answer)
-        session.replies.append(replace(_reply(question, talk.texts, answer), element_id=element))
+        session.replies.append(replace(_reply(question, talk.texts, answer, agent, shown), element_id=element))
         notes = nonzero_notes(
             point_off_elements=int(answer.place is not None and element is None),
             acts_without_place=int(answer.failure is None and answer.place is None),
@@ -323,8 +326,9 @@ def _sized(pack: PromptPack, shown: Shown) -> PromptPack:
     return replace(pack, values={**pack.values, "width": str(shown.sent[0]), "height": str(shown.sent[1])})
 
 
-def _reply(question: Question, texts: Sequence[str], answer: Answer) -> Reply:
-    return build_reply(question, texts, GroundingReply(None, answer.op, answer.value, answer.failure), answer.detail)
+def _reply(question: Question, texts: Sequence[str], answer: Answer, agent: Agent, shown: Shown) -> Reply:
+    read = GroundingReply(None, answer.op, answer.value, answer.failure)
+    return replace(build_reply(question, texts, read, answer.detail), shown=agent.picture(shown))
 
 
 def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:

@@ -34,6 +34,7 @@ from seeact_offline.records import (
     Operation,
     Prediction,
     Reply,
+    ShownPicture,
     Stage,
     StepKey,
     Truth,
@@ -336,10 +337,15 @@ def prediction_line(prediction: Prediction) -> str:
         "ran": prediction.ran,
         "usage": prediction.usage.named,
         "ranked": prediction.ranked,
-        "groups": [asdict(group) for group in prediction.groups],
+        "groups": [_group_row(group) for group in prediction.groups],
         **{name: value for name, value in optional.items() if value is not None},
     }
     return _line(row)
+
+
+def _group_row(group: Reply) -> dict[str, Any]:
+    row = asdict(group)
+    return row if group.shown is not None else {name: value for name, value in row.items() if name != "shown"}
 
 
 def read_prediction(text: str) -> Prediction:
@@ -485,6 +491,7 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
     failure: str | None = None
     detail: str = ""
     is_final_round: bool = False
+    shown: ShownPicture | None = None
 
 
 class _PredictionLine(KeyLine, frozen=True):

@@ -54,7 +54,8 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
             found = agent.answer(agent.read(reply, shown, strict), shown)
         except Unreadable as error:
             found = AgentAnswer(failure=Unreadable.name, detail=str(error))
-        said = Reply(0, (), (reply,), None, found.op, found.value, found.failure, found.detail)
+        picture = agent.picture(shown)
+        said = Reply(0, (), (reply,), None, found.op, found.value, found.failure, found.detail, shown=picture)
         place = found.place if truth.picture_size else None
         return Prediction(
             truth.key,

@@ -11,7 +11,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.agents import AGENTS
-from seeact_offline.records import Completion, InputError
+from seeact_offline.records import Completion, InputError, ShownPicture
 from seeact_offline.runs.watch import Watch
 from tests.tiny_models import save_llava
 
@@ -129,6 +129,19 @@ def test_pictures_are_sent_at_the_size_of_the_rule(tmp_path: Path) -> None:
     assert picture.size == picture.image().size
     assert all(side % 28 == 0 for side in picture.size)
     assert picture.size[0] * picture.size[1] <= 1_003_520
+
+
+def test_a_run_keeps_the_part_and_both_sizes_of_each_picture(tmp_path: Path) -> None:
+    model, run = asked(tmp_path, "uitars-1.5", "Action: click(start_box='(1,1)')", max_pixels=500_000)
+    picture, first = model.requests[0].messages[-1].picture, run.predictions()[0].groups[0]
+    page = picture.box
+    assert first.shown == ShownPicture((0, 0, page.x1, page.y1), picture.size, picture.size)
+    model, run = asked(
+        tmp_path / "blocks", "uground-blind", *[SCROLL["uground-blind"]] * 2, "ACTION: STOP\nELEMENT: None\nVALUE: None"
+    )
+    shown = [group.shown for group in run.predictions()[0].groups]
+    assert [one.part[1] for one in shown] == [0, 800, 1600]
+    assert [one.sent for one in shown] == [(1280, 1000)] * 3
 
 
 def test_a_servers_limit_scales_pictures_and_places_alike(tmp_path: Path) -> None:
