@@ -7,6 +7,7 @@ two rules concern the same steps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +17,16 @@ from seeact_offline.records import Prediction, Truth
 from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.rules import RULES, Protocol, one_entry, sentence
+from seeact_offline.scoring.rules import RULES, Protocol, one_entry, point_in_any_box, sentence
 
 
 def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols: Sequence[Protocol]) -> dict[str, Any]:
     """`protocols`: name -> `figures` (metric -> `macro`, `micro`, the `headline`, and which of them it `quotes`) and steps
     `left_out`. `paths`, one from the first protocol to each other: `from`, `to`, the `difference` of each headline, and `rules`,
     those that differ: the `rule`, what it says `from` and `to`, how many `steps` it moves, and how it `moves` each headline.
+    `no_offset`, where pictures of a part of the page were shown: steps with a point on such a picture (`of`), and how many of them
+    are `lost` or `won` if the point is read as a place on the page, as if the picture began at its corner. A hit is a point in the
+    box of a positive.
 
     Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether it counts.
     Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
@@ -33,7 +37,20 @@ def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols:
         "n_steps": len(truths),
         "protocols": {protocol.name: figures.of(protocol) for protocol in protocols},
         "paths": [_path(first, other, figures) for other in others],
+        **_no_offset(predictions, truths),
     }
+
+
+def _no_offset(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> dict[str, Any]:
+    of, moves = 0, Counter[int]()
+    for prediction, truth in zip(predictions, truths, strict=True):
+        shown = prediction.groups[-1].shown if prediction.groups else None
+        if prediction.point is None or shown is None or shown.part == (0, 0, *(truth.picture_size or ())):
+            continue
+        at = prediction.point[0] - shown.part[0], prediction.point[1] - shown.part[1]
+        before, after = (point_in_any_box(replace(prediction, point=one), truth) for one in (prediction.point, at))
+        of, moves = of + 1, moves + Counter([after - before])
+    return {"no_offset": {"of": of, "lost": moves[-1], "won": moves[1]}} if of else {}
 
 
 class _Figures:
@@ -117,12 +134,16 @@ def _figures_table(found: Mapping[str, Any]) -> Table:
         figures = [one["figures"][metric] for metric in METRICS]
         cells = ["-" if figure is None else f"{100 * figure['headline']:.2f} {figure['quotes']}" for figure in figures]
         rows.append([name, *cells, one["left_out"] or None])
+    notes = []
+    if one := found.get("no_offset"):
+        shown = f"no_offset: on {one['of']} steps the picture was a part of the page"
+        notes = [f"{shown}; its places read as places on the page: {one['lost']} hits lost, {one['won']} won."]
     return Table(
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
         rows=rows,
         notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps.",
-               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for its text."],
+               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for its text.", *notes],
     )  # fmt: skip
 
 

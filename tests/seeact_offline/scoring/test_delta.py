@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seeact_offline.records import Operation, Prediction, StepKey, Truth
+from seeact_offline.records import Box, Operation, Prediction, Reply, ShownPicture, StepKey, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.metrics import METRICS
@@ -44,6 +44,25 @@ PREDICTIONS = [
 def path(*protocols: rules.Protocol) -> dict:
     (only,) = delta(PREDICTIONS, TRUTHS, protocols)["paths"]
     return only
+
+
+def test_places_on_a_part_of_the_page_are_also_read_without_its_corner() -> None:
+    def pointing(step: int, top: int, y: float) -> Prediction:
+        shown = ShownPicture((0, top, 1280, top + 1000), (1280, 1000), (1280, 1000))
+        group = Reply(0, (), ("",), "1", "CLICK", "", shown=shown)
+        return Prediction(key("a", step), (group,), "1", "CLICK", "", point=(5.0, y))
+
+    truths = [
+        replace(TRUTHS[0], key=key("a", step), boxes=(Box(0, 1000, 10, 10),), picture_size=(1280, 5000))
+        for step in range(5)
+    ]
+    # lost, won, the same in the first block, no hit either way, no point
+    predictions = [pointing(0, 800, 1005), pointing(1, 800, 1805), pointing(2, 0, 1005), pointing(3, 1600, 1700)]
+    predictions.append(replace(pointing(4, 800, 0), point=None))
+    found = delta(predictions, truths, [SEEACT, MINDACT])
+    assert found["no_offset"] == {"of": 4, "lost": 1, "won": 1}
+    assert "1 hits lost, 1 won." in delta_tables(found)[0].markdown()
+    assert "no_offset" not in delta(PREDICTIONS, TRUTHS, [SEEACT])
 
 
 def test_each_rule_moves_what_was_worked_out_by_hand() -> None:
