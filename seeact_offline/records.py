@@ -183,6 +183,10 @@ class Box(NamedTuple):
     def contains(self, x: float, y: float) -> bool:
         return self.x <= x <= self.right and self.y <= y <= self.bottom
 
+    def is_off(self, size: tuple[int, int]) -> bool:
+        """Tells whether it lies wholly outside a picture of this width and height."""
+        return self.right <= 0 or self.bottom <= 0 or self.x >= size[0] or self.y >= size[1]
+
 
 class CropBox(NamedTuple):
     """A rectangle cut from a picture: left, top, right, bottom in whole pixels (right and bottom exclusive)."""

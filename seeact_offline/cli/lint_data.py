@@ -1,4 +1,4 @@
-"""`lint-data`: lists the faults of a data set by name and split, and row by row."""
+"""`lint-data`: lists the faults of a data set by name and split, and row by row; shows how like real data it is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.stats import profile_table
 from seeact_offline.dataset import open_split
 from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
+from seeact_offline.dataset.profile import StepFigures, dataset_profile, step_figures
 from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted
@@ -24,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     dataset = args.dataset
-    rows: dict[str, int] = dict.fromkeys(options.splits_of(dataset, args.split), 0)
+    figures: dict[str, list[StepFigures]] = {name: [] for name in options.splits_of(dataset, args.split)}
     findings: list[Finding] = []
-    for name in rows:
-        for finding in _findings(dataset, name, args.limit):
-            rows[name] += 1
+    for name, of_split in figures.items():
+        for finding, of_step in _lint(dataset, name, args.limit):
+            of_split.append(of_step)
             if finding.faults:
                 findings.append(finding)
     if args.out is not None:
@@ -37,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
             args.out.write_text("".join(map(finding_line, findings)), encoding="utf-8")
         except OSError as error:
             raise InputError("out", "a file that can be written", f"{args.out}: {error.strerror}") from None
+    rows = {name: len(of_split) for name, of_split in figures.items()}
     say(_table(findings, rows))
+    say("\n" + profile_table({name: dataset_profile(of_split) for name, of_split in figures.items()}))
     flagged = len(findings)
     note(
         f"{flagged} of {counted(sum(rows.values()), 'row has', 'rows have')} a fault"
@@ -46,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.strict and flagged else 0
 
 
-def _findings(dataset: str, split: str, limit: int | None) -> Iterator[Finding]:
+def _lint(dataset: str, split: str, limit: int | None) -> Iterator[tuple[Finding, StepFigures]]:
     opened, duplicates = open_split(dataset, split, limit=limit), Duplicates()
     for steps in opened.steps_by_task():
         for step, faults in lint_task(steps, opened.row_positions):
             twin = duplicates.fault(step)
-            yield Finding(step.key, split, (*faults, twin) if twin else tuple(faults))
+            yield Finding(step.key, split, (*faults, twin) if twin else tuple(faults)), step_figures(step)
 
 
 def _table(findings: list[Finding], rows: dict[str, int]) -> str:

@@ -1,15 +1,17 @@
-"""`stats`: the SeeAct paper's Table 1 for any data set, beside the paper's own figures."""
+"""`stats`: the SeeAct paper's Table 1 for any data set, beside the paper's own figures, or its likeness to real data."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
+from seeact_offline.dataset.profile import REAL, DatasetProfile, dataset_profile, step_figures
 from seeact_offline.dataset.summary import (
     DatasetStats,
     dataset_stats,
@@ -39,7 +41,13 @@ WORDS_NOTE = "Words are runs of letters, up to three digits, and single marks: a
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
     options.each_split(parser)
-    parser.add_argument(
+    figures = parser.add_mutually_exclusive_group()
+    figures.add_argument(
+        "--profile",
+        action="store_true",
+        help="show how like real pages and tasks the data are, beside the real figures",
+    )
+    figures.add_argument(
         "--tokenizer",
         default="words",
         metavar="NAME",
@@ -50,13 +58,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     dataset, tokenizer = args.dataset, open_tokenizer(args.tokenizer)
-    found = []
-    for split in options.splits_of(dataset, args.split):
-        # a file that names no split goes by its own name
-        name = Path(dataset).stem if split == options.ALL else split
-        found.append(dataset_stats(load_steps(dataset, split, limit=args.limit), name, tokenizer.count))
+    # a file that names no split goes by its own name
+    steps = {
+        Path(dataset).stem if split == options.ALL else split: load_steps(dataset, split, limit=args.limit)
+        for split in options.splits_of(dataset, args.split)
+    }
+    if args.profile:
+        profiles = {name: dataset_profile(map(step_figures, rows)) for name, rows in steps.items()}
+        say(_profile_json(profiles) if args.json else profile_table(profiles))
+        return 0
+    found = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     say(_as_json(found, tokenizer) if args.json else _as_text(found, tokenizer))
     return 0
+
+
+def profile_table(profiles: Mapping[str, DatasetProfile]) -> str:
+    """A row a figure, a column a split, and the real figures beside."""
+    rows = []
+    for name, real in REAL.items():
+        values = [getattr(profile, name) for profile in profiles.values()]
+        scale, unit = (100, " %") if real.is_share else (1, "")
+        ends = dict.fromkeys(f"{end * scale:,.0f}" for end in (real.low, real.high))
+        remark = f" ({real.remark})" if real.remark else ""
+        shown = [_average(v) if v is None or not real.is_share else f"{markdown.percent(v)} %" for v in values]
+        rows.append([real.title, *shown, "-".join(ends) + unit + remark])
+    return markdown.table(("figure", *map(markdown.cell, profiles), "real (paper, published rows)"), rows)
+
+
+def _profile_json(profiles: Mapping[str, DatasetProfile]) -> str:
+    splits = {name: dataclasses.asdict(profile) for name, profile in profiles.items()}
+    ranges = {name: [real.low, real.high] for name, real in REAL.items()}
+    return json.dumps({"splits": splits, "real": ranges}, indent=2)
 
 
 def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:

@@ -192,7 +192,7 @@ def _box_faults(candidates: Sequence[Candidate], size: tuple[int, int] | None) -
     width, height = size
     off, beyond = [], []
     for candidate, box in boxed:
-        if box.right <= 0 or box.bottom <= 0 or box.x >= width or box.y >= height:
+        if box.is_off(size):
             off.append(candidate)
         elif box.x < -EDGE or box.y < -EDGE or box.right > width + EDGE or box.bottom > height + EDGE:
             beyond.append(candidate)

@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pytest
 
 from seeact_offline.dataset import SPLITS, load_steps, open_split
 from seeact_offline.dataset.lint import Duplicates, lint_task
+from seeact_offline.dataset.profile import dataset_profile, step_figures
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.sample_building import ORIGIN, site_names
@@ -22,6 +24,21 @@ from seeact_offline.sample import DATA, ROOT, SITES
 
 MOST_BYTES = 12_000_000
 TESTS = ("cross_task", "cross_website", "cross_domain")
+PROFILE = {
+    "elements_a_page": (200, 230),
+    "page_height": (2150, 2550),
+    "boxes_off_page": (0, 0),
+    "tasks_of_1_to_4_actions": (0, 0.15),
+    "tasks_of_10_or_more_actions": (0, 0),
+    "select": (0.08, 0.15),
+    "several_positives": (0.11, 0.27),
+    "no_positive": (0.04, 0.08),
+    "link_targets": (0.02, 0.08),
+    "targets_below_1000_px": (0, 0.03),
+    "task_words": (14, 19),
+    "targets_sharing_a_word": (0.41, 0.47),
+}
+"""Least and most of each figure over the test splits."""
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +103,13 @@ def test_about_one_row_in_twenty_has_no_positive(splits) -> None:
     for steps in splits.values():
         share = sum(not step.truth.positives for step in steps) / len(steps)
         assert 0.02 <= share <= 0.09
+
+
+@pytest.mark.parametrize("split", TESTS)
+def test_profile_is_within_its_bounds(splits, split: str) -> None:
+    profile = asdict(dataset_profile(map(step_figures, splits[split])))
+    assert profile.keys() == PROFILE.keys()
+    assert {name: profile[name] for name, (low, high) in PROFILE.items() if not low <= profile[name] <= high} == {}
 
 
 def test_all_operations_occur_in_every_split(splits) -> None:

@@ -39,6 +39,13 @@ def test_findings_are_counted_by_split_and_written_row_by_row(cli: Cli, faulty: 
     assert [fault["name"] for fault in finding["faults"]] == ["no_screenshot"]
 
 
+def test_profile_follows_the_findings(cli: Cli, faulty: Sample) -> None:
+    data = ("--dataset", faulty.dataset, "--split", "cross_task")
+    findings, _, profile = cli("lint-data", *data).out.partition("\n\n")
+    assert "| no_screenshot" in findings
+    assert profile == cli("stats", "--profile", *data).out
+
+
 def test_strict_exits_with_one_when_a_row_has_a_fault(cli: Cli, faulty: Sample) -> None:
     assert cli("lint-data", "--dataset", faulty.dataset, "--split", "cross_task", "--strict").status == 1
 

@@ -57,6 +57,23 @@ def test_json_names_the_tokenizer_and_the_papers_figures(cli: Cli, sample: Sampl
     assert shown["splits"]["cross_task"]["paper"]["avg_visual_tokens"] == 4172
 
 
+def test_profile_shows_each_split_beside_the_real_figures(cli: Cli, sample: Sample) -> None:
+    outcome = cli("stats", "--profile", "--dataset", sample.dataset)
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in outcome.out.splitlines()]
+    assert (outcome.status, outcome.err) == (0, "")
+    assert lines[0] == ["figure", "cross_task", "real (paper, published rows)"]
+    real = {name: figure for name, _, figure in lines[2:]}
+    assert len(real) == 12
+    assert real["median page height, px"] == "4,000-8,000 (one page: 7,412)"
+    assert (real["boxes off page"], real["SELECT"]) == ("28 % (one page)", "2-7 %")
+
+
+def test_profile_as_json_has_every_figure_and_its_real_range(cli: Cli, sample: Sample) -> None:
+    shown = json.loads(cli("stats", "--profile", "--json", "--dataset", sample.dataset).out)
+    assert list(shown["splits"]["cross_task"]) == list(shown["real"])
+    assert shown["real"]["select"] == [0.02, 0.07]
+
+
 def test_faulty_rows_are_said_and_not_fatal(cli: Cli, tmp_path: Path) -> None:
     rows = [{**row, "screenshot": None} for row in synthetic_rows(1, 2, 3, seed=1)]
     write_parquet(rows, tmp_path / "train-00000-of-00001.parquet")
