@@ -53,12 +53,6 @@ _INIT = """
   // its packets to other machines need no host to be resolved
   delete window.RTCPeerConnection;
   delete window.webkitRTCPeerConnection;
-  const listeners = new WeakSet(), add = EventTarget.prototype.addEventListener;
-  Object.defineProperty(window, '__recorderListeners', {value: listeners});
-  EventTarget.prototype.addEventListener = function (kind, ...rest) {
-    if (['click', 'mousedown', 'mouseup', 'pointerdown'].includes(kind) && this instanceof Element) listeners.add(this);
-    return add.call(this, kind, ...rest);
-  };
   let state = 1;
   Math.random = () => (state = (state * 48271) % 2147483647) / 2147483647;
 })();

@@ -183,7 +183,8 @@ def _is_dropped(copy: Node, node: Node, page: Box) -> bool:
 
 
 def _on_page(box: Box, page: Box) -> bool:
-    return box.right > page.x and box.x < page.right and box.bottom > page.y and box.y < page.bottom
+    """A box beside the picture counts, as in the data set: a carousel's next cards, a menu that slides in."""
+    return box.bottom > page.y and box.y < page.bottom
 
 
 def _box_around(children: list[Node]) -> Box | None:
