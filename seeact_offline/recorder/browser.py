@@ -219,7 +219,7 @@ class Recorder:
         tree = snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
         target = _find(page, action)
         target.scroll_into_view_if_needed()
-        hit = [] if action.frame else _equally_hit(target, session)
+        hit = [] if action.frame else _same_box(target, session)
         return _PageState(picture, tree, hit, _action_text(target, session, hit, action))
 
     def _record(self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...]) -> StepRecord:
@@ -323,8 +323,8 @@ def _settle(page: Page) -> None:
     page.evaluate(_REST)
 
 
-def _equally_hit(target: Locator, session: CDPSession) -> list[int]:
-    """Backend node ids of the target and of all other elements that a click hits just as well."""
+def _same_box(target: Locator, session: CDPSession) -> list[int]:
+    """Backend node ids of the target and of all other elements with its box."""
     target.evaluate("(el) => { window.__recorderTarget = el; }")
     handle = session.send("Runtime.evaluate", {"expression": "window.__recorderTarget"})["result"]["objectId"]
     array = session.send("Runtime.callFunctionOn", {"functionDeclaration": _POSITIVES, "objectId": handle})

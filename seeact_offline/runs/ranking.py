@@ -47,6 +47,7 @@ from seeact_offline.records import InputError, ScoreFileError, Step, StepError, 
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
+from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
@@ -167,8 +168,14 @@ def live_scores(config: EvalConfig) -> Scores:
 
 
 def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) -> KeptScores:
-    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError."""
+    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError.
+
+    The scores of the sample's test steps come with it.
+    """
     origin = replace(_origin(config, split, engine), limit=None)
+    shipped = _shipped(split, origin.ranker_digest, origin.text_version)
+    if shipped is not None:
+        return KeptScores(shipped, scores_digest(engine.digest))
     path = _cache_file(split, origin.ranker_digest, origin.text_version)
     lock = FileLock(path.with_suffix(".lock"))
     try:
@@ -193,9 +200,11 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
 def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
-    path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
+    if not version.isdecimal():
+        return None
+    path, shipped = _cache_file(split, ranker, int(version)), _shipped(split, ranker, int(version))
     try:
-        return None if path is None or not path.exists() else ParquetScores(path)
+        return shipped or (ParquetScores(path) if path.exists() else None)
     except ScoreFileError:
         return None
 
@@ -340,6 +349,17 @@ def _read_scores(path: Path, split: Split, watch: Watch) -> FileScores:
 def _cache_file(split: Split, ranker_digest: str, text_version: int) -> Path:
     name = hashlib.sha256(repr((split.content_digest, ranker_digest, text_version)).encode()).hexdigest()[:32]
     return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
+
+
+def _shipped(split: Split, ranker_digest: str, text_version: int) -> FileScores | None:
+    """The scores that come with the sample; None for other data, another ranker, or steps without them."""
+    if split.dataset != "sample" or not SCORES.exists():
+        return None
+    scores = ParquetScores(SCORES)
+    made = scores.origin
+    if made is None or (made.ranker_digest, made.text_version) != (ranker_digest, text_version):
+        return None
+    return scores if scores.keys.issuperset(map(str, split.keys)) else None
 
 
 def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: Watch) -> FileScores:

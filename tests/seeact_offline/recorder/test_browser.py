@@ -128,8 +128,11 @@ def test_a_box_sits_on_its_element_in_the_picture(steps) -> None:
     assert {picture.getpixel(outside) for outside in [(99, 900), (300, 959), (100, 960)]} == {(255, 255, 255)}
 
 
-def test_the_right_elements_are_those_that_a_click_hits_equally(steps) -> None:
-    assert targets(steps[2]) == ["a", "b", "span"]
+def test_the_right_elements_are_the_one_acted_on_and_those_of_the_same_box(recorder, steps, tmp_path) -> None:
+    assert targets(steps[2]) == ["span"]
+    same = "<div role=listitem><a href='#x' style='display: block'><b style='display: block'>Whole</b></a></div>"
+    (step,) = recorder.record(load_script(write_script(tmp_path, [{"op": "CLICK", "selector": "a"}], same))[0])
+    assert [e.tag for e in step.elements if e.is_positive] == ["div", "a", "b"]
     # of two look-alikes the one that was clicked; nothing of a frame or a canvas
     assert targets(steps[6]).count("button") == 1
     assert (targets(steps[4]), targets(steps[5])) == ([], [])

@@ -54,7 +54,7 @@ def hidden() -> Node:
     [
         ([el("script", "x"), el("style", "y"), el("p", "gone", box=None), el("p", "stays")], 'p("stays")'),
         ([hidden()], 'p("seen")'),
-        ([el("a", "skip", box=Box(-999, 0, 50, 20)), el("a", "here")], 'a("here")'),
+        ([el("a", "skip", box=Box(0, -999, 50, 20)), el("a", "next", box=Box(1400, 0, 50, 20))], 'a("next")'),
         ([el("div", el("div", el("button", "Go")))], 'button("Go")'),
         ([el("div", el("a", "1"), el("a", "2"))], 'div(a("1"),a("2"))'),
         ([el("div", el("a", "1"), aria_label="Menu")], 'div(a("1"))'),
@@ -62,7 +62,7 @@ def hidden() -> Node:
         ([el("iframe", clickable=True), el("canvas", clickable=True), el("canvas", title="Map")], "canvas"),
     ],
     ids=[
-        "scripts, styles and what has no layout go", "what is not visible gives its place to what is", "off the page",
+        "scripts, styles and what has no layout go", "what is not visible gives its place to what is", "above the page goes, beside it stays",
         "wrappers of one go", "a wrapper of two stays", "a wrapper with a salient attribute stays",
         "a bare element that listens to clicks stays", "frames and canvases without a word go",
     ],
@@ -141,11 +141,9 @@ TREES = st.recursive(
 
 @settings(max_examples=100)
 @given(st.lists(TREES, max_size=4))
-def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page(body: list[Node]) -> None:
+def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page_or_beside_it(body: list[Node]) -> None:
     root = clean(Node(next(_ids), "html", box=PAGE, children=body), PAGE)
     elements = [node for node in root.walk() if node.tag]
     assert Page(cleaned_html(root)).ids == {str(node.backend_node_id) for node in elements}
     assert all(node.box is not None and node.box.w > 0 and node.box.h > 0 for node in elements)
-    assert all(
-        node.box.x < 1280 and node.box.y < 2000 and node.box.right > 0 and node.box.bottom > 0 for node in elements
-    )
+    assert all(node.box.y < 2000 and node.box.bottom > 0 for node in elements)
