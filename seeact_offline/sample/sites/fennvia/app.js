@@ -19,9 +19,9 @@ const NAV = [['Tickets', [['Plan a journey', 'home'], ['Season tickets', 'season
   ['Railcards', [['All railcards', 'cards'], ['Renew a railcard', 'cards'], ['Lost railcard', 'help']]],
   ['Help', [['Delay compensation', 'delay'], ['Refunds', 'delay'], ['Assisted travel', 'help'], ['Lost property', 'help'], ['Contact', 'help']]]];
 const S = {view: 'home', menu: '', tab: 'journey', trip: 'return', from: '', to: '', date: '', time: 'Any time', open: '', adults: 1, kids: 0, card: 'No railcard',
-  direct: false, quiet: false, cafe: false, ops: {}, sort: 'Departure', calls: -1, fare: '', coach: 'C', seat: '', bikes: 0, meal: 'No meal', lounge: false,
+  direct: false, quiet: false, cafe: false, sockets: false, ramp: false, wifi: false, ops: {}, sort: 'Departure', calls: -1, fare: '', coach: 'C', seat: '', bikes: 0, meal: 'No meal', lounge: false,
   boardAt: 'Aldervane Central', boardQ: '', boardTab: 'dep', track: -1, plat: 'All platforms', sFrom: '', sTo: '', sDur: 'Weekly', sDone: false, basket: [],
-  cardPick: 2, years: 1, cardMail: '', cardName: '', cref: '', cdate: '', clen: 'Choose length', cwhy: '', cdone: false, cookie: false, mail: '', assist: {}, pax: {}};
+  cardPick: 2, years: 1, cardMail: '', cardName: '', cref: '', cdate: '', clen: 'Choose length', cwhy: '', cdone: false, cookie: false, line: -1, texts: false, pax: {}};
 const icons = {search: '<circle cx="8" cy="8" r="6"/><path d="M12 12l5 5"/>', basket: '<path d="M2 6h14l-2 10H4z"/><path d="M6 6l3-5 3 5"/>', user: '<circle cx="9" cy="5" r="4"/><path d="M1 17c1-9 15-9 16 0"/>',
   swap: '<path d="M2 6h13l-4-4M16 12H3l4 4"/>', close: '<path d="M3 3l12 12M15 3L3 15"/>', calendar: '<path d="M2 4h14v12H2zM2 8h14M6 1v4M12 1v4"/>', down: '<path d="M3 6l6 6 6-6"/>'};
 const ico = n => `<svg class="icon icon-${n}" viewBox="0 0 18 18">${icons[n]}</svg>`;
@@ -39,21 +39,12 @@ function field(key, label, ph, type = 'text') {
   return `<div class="c-field"><label for="${key}">${label}</label><input class="c-input" id="${key}" name="${key}" type="${type}" placeholder="${ph}" data-bind="${key}" value="${esc(S[key])}"></div>`;
 }
 function header() {
-  const items = NAV.map(([name, sub]) => `<li class="c-nav__item"><button class="c-nav__btn" aria-haspopup="true" aria-expanded="${S.menu === name}" data-do="menu" data-v="${name}">${name}</button>
+  const items = NAV.map(([name, sub]) => `<li class="c-nav__item"><a href="#home" class="c-nav__btn" aria-haspopup="true" aria-expanded="${S.menu === name}" data-do="menu" data-v="${name}">${name}</a>
     <ul class="c-menu${S.menu === name ? '' : ' u-hidden'}">${sub.map(([t, v]) => `<li><a href="#${v}" data-do="go" data-v="${v}">${t}</a></li>`).join('')}</ul></li>`).join('');
-  return `<div class="c-util"><div class="l-wrap"><a href="#home">Service status</a><a href="#home">Business</a><a href="#home">Groups</a><a href="#help">Accessibility</a>
-    <select aria-label="Language" name="lang"><option>English</option><option>Cymric</option><option>Français</option></select></div></div>
-    <header class="c-head"><div class="l-wrap"><a class="c-logo" href="#home" data-do="go" data-v="home"><b></b>fennvia</a><ul class="c-nav">${items}</ul>
+  return `<header class="c-head"><div class="l-wrap"><a class="c-logo" href="#home" data-do="go" data-v="home"><b></b>fennvia</a><ul class="c-nav">${items}</ul>
     <form class="c-search" role="search"><input type="search" name="q" placeholder="Search"><button type="button" class="c-iconbtn">${ico('search')}</button></form>
     <button class="c-iconbtn" data-do="go" data-v="basket">${ico('basket')}${S.basket.length ? `<span class="c-count">${S.basket.length}</span>` : ''}</button>
     <button class="c-iconbtn" aria-label="Your account">${ico('user')}</button></div></header>`;
-}
-const FOOT = {'Plan & buy': ['Cheap tickets', 'Season tickets', 'Railcards', 'Group travel', 'Gift vouchers'], 'On the day': ['Live departures', 'Station guides', 'Bikes on trains', 'Food on board', 'Wi-Fi'],
-  'Help': ['Refunds', 'Delay compensation', 'Lost property', 'Assisted travel', 'Contact'], 'Fennvia': ['About', 'Careers', 'Press', 'Performance', 'Suppliers']};
-function footer() {
-  return `<footer class="c-foot"><div class="l-wrap"><div class="c-foot__cols">${Object.entries(FOOT).map(([h, l]) => `<nav><h4>${h}</h4><ul>${l.map(t => `<li><a href="#home">${t}</a></li>`).join('')}</ul></nav>`).join('')}
-    <div><h4>Offers by email</h4><input type="email" name="mail" placeholder="Email address" data-bind="mail" value="${esc(S.mail)}"><button class="c-btn">Sign up</button></div></div>
-    <div class="c-foot__legal"><span>© Fennvia Rail 2026</span><a href="#home">Privacy</a><a href="#home">Cookies</a><a href="#home">Conditions of travel</a></div></div></footer>`;
 }
 function calendar() {
   if (S.open !== 'date') return '';
@@ -91,26 +82,23 @@ function seasonForm() {
   return `<div class="c-row">${station('sFrom', 'Between', 'Station')}${station('sTo', 'And', 'Station')}</div><div class="c-row"><div class="c-field"><label for="sDur">Valid for</label>
     ${select('sDur', ['Weekly', 'Monthly', 'Quarterly', 'Annual'])}</div><button class="c-btn" data-do="calc">Calculate</button></div>`;
 }
-function routes(n = 4) {
-  const list = [['Harrow Quay', 'Stennick', 18], ['Tavin', 'Port Merrow', 12], ['Dunnage', 'Merle Cross', 9], ['Brackmoor', 'Tavin', 15], ['Pelham Sands', 'Harrow Quay', 21], ['Orrin Bridge', 'Dunnage', 8], ['Stennick', 'Wick Lanes', 14], ['Port Merrow', 'Brackmoor', 17]].slice(0, n);
+function routes() {
+  const list = [['Harrow Quay', 'Stennick', 18], ['Tavin', 'Port Merrow', 12], ['Dunnage', 'Merle Cross', 9], ['Brackmoor', 'Tavin', 15], ['Pelham Sands', 'Harrow Quay', 21], ['Orrin Bridge', 'Dunnage', 8], ['Stennick', 'Wick Lanes', 14], ['Port Merrow', 'Brackmoor', 17]];
   const col = ['#bcd4f2', '#cfe8d4', '#f5d9c2', '#e0d4ef'];
   return `<section class="l-sec"><div class="l-wrap"><h2>Popular journeys</h2><div class="l-grid4">${list.map(([a, b, p], i) => `<article class="c-card"><svg class="c-card__pic" viewBox="0 0 270 110" preserveAspectRatio="none"><rect width="270" height="110" fill="${col[i % 4]}"/><path d="M0 110V80l${70 + i * 9}-38 70 50 60-30 70 34v14z" fill="#7d97b8"/></svg>
-    <div class="c-card__body"><h3>${a}</h3><span class="u-muted">to ${b}</span><div class="c-card__foot"><b>from £${p}</b><button class="c-btn c-btn--sm" data-do="go" data-v="results">Book</button></div></div></article>`).join('')}</div></div></section>`;
-}
-function faq() {
-  const qs = ['When do tickets go on sale?', 'Can I change my train?', 'How do I show an e-ticket?', 'Can I bring a bicycle?', 'What if my train is late?'];
-  return `<section class="l-sec c-faq"><div class="l-wrap"><h2>Questions</h2>${qs.map(q => `<details><summary>${q}</summary><p>Tickets open twelve weeks ahead. Changes are free up to 18:00 the day before.</p></details>`).join('')}</div></section>`;
+    <div class="c-card__body"><h3>${a}</h3><span class="u-muted">to ${b}</span><div class="c-card__foot"><b>from £${p}</b><a class="c-btn c-btn--sm" href="#results" data-do="go" data-v="results">Book</a></div></div></article>`).join('')}</div></div></section>`;
 }
 function status() {
   const lines = [['Coast main line', 'Good service', ''], ['Moor line', 'Minor delays', '--late'], ['Harrow loop', 'Good service', ''], ['Tavin branch', 'Buses replace trains', '--off'], ['Stennick express', 'Good service', '']];
+  const why = ['no changes.', 'slow running past Brackmoor after a failed point.', 'no changes.', 'a bridge is being repainted until 20 March.', 'no changes.'];
   return `<section class="l-sec l-sec--tint"><div class="l-wrap"><h2>Service today, 12 March</h2><table class="c-table"><thead><tr><th>Line</th><th>Status</th><th>Next update</th><th></th></tr></thead><tbody>${lines.map(([a, b, c], i) =>
-    `<tr><td>${a}</td><td><span class="c-tag${c ? ' c-tag' + c : ''}">${b}</span></td><td>${13 + i % 2}:${20 + i * 5}</td><td><button class="c-link">Details</button></td></tr>`).join('')}</tbody></table></div></section>`;
+    `<tr><td>${a}</td><td><span class="c-tag${c ? ' c-tag' + c : ''}">${b}</span></td><td>${13 + i % 2}:${20 + i * 5}</td><td><button class="c-link" data-do="line" data-v="${i}">Details</button></td></tr>${S.line === i ? `<tr><td colspan="4">${a}: ${why[i]}</td></tr>` : ''}`).join('')}</tbody></table></div></section>`;
 }
 const crumbs = (...t) => `<nav class="c-crumbs" aria-label="Breadcrumb"><a href="#home" data-do="go" data-v="home">Home</a>${t.map(x => `<span>/</span><span>${x}</span>`).join('')}</nav>`;
-const home = () => `<section class="c-hero"><div class="l-wrap"><h1>Where to next?</h1>${planner()}</div></section>${routes(8)}<p></p>${status()}${faq()}`;
+const home = () => `<section class="c-hero"><div class="l-wrap"><h1>Where to next?</h1>${planner()}</div></section>${routes()}<p></p>${status()}`;
 
 function fares() {
-  const cells = Array.from({length: 28}, (_, i) => `<td>${(i + 15) > 31 ? (i - 16) + ' Apr' : (i + 15) + ' Mar'}<b>£${24 + (i * 7) % 23}</b></td>`);
+  const cells = Array.from({length: 28}, (_, i) => i > 16 ? [i - 16, 'April'] : [i + 15, 'March']).map(([day, month], i) => `<td data-do="date" data-v="${day} ${month} 2026">${day} ${month.slice(0, 3)}<b>£${24 + (i * 7) % 23}</b></td>`);
   const rows = [0, 1, 2, 3].map(r => `<tr>${cells.slice(r * 7, r * 7 + 7).join('')}</tr>`).join('');
   return `<section class="l-sec"><h2>Lowest fares by day</h2><table class="c-fares"><tbody>${rows}</tbody></table></section>`;
 }
@@ -118,7 +106,7 @@ function trainRow(t, i) {
   const [dep, arr, dur, ch, op, std, fst] = t;
   const fare = (cls, name, p) => `<button class="c-fare" data-do="fare" data-v="${i}:${cls}" aria-pressed="${S.fare === i + ':' + cls}"><small>${name}</small>${money(p)}</button>`;
   return `<article class="c-train"><div class="c-train__main"><span class="c-train__time">${dep} – ${arr}</span><div class="u-muted">${dur}, ${ch ? ch + ' change' + (ch > 1 ? 's' : '') : 'direct'} · ${op}</div>
-    <button class="c-link" data-do="calls" data-v="${i}">Calling points</button></div>${fare('s', 'Standard', std)}${fare('f', 'First', fst)}${S.calls === i ? `<ul class="c-calls"><li>${dep} ${S.from || 'Harrow Quay'}</li><li>Orrin Bridge</li><li>Merle Cross</li><li>${arr} ${S.to || 'Stennick'}</li></ul>` : ''}</article>`;
+    <a href="#results" class="c-link" data-do="calls" data-v="${i}">Calling points</a></div>${fare('s', 'Standard', std)}${fare('f', 'First', fst)}${S.calls === i ? `<ul class="c-calls"><li>${dep} ${S.from || 'Harrow Quay'}</li><li>Orrin Bridge</li><li>Merle Cross</li><li>${arr} ${S.to || 'Stennick'}</li></ul>` : ''}</article>`;
 }
 function shownTrains() {
   const list = TRAINS.map((t, i) => [t, i]).filter(([t]) => (!S.direct || t[3] === 0) && (!Object.values(S.ops).some(Boolean) || S.ops[t[4]]));
@@ -131,11 +119,11 @@ function results() {
   const list = shownTrains();
   return `<div class="l-wrap">${crumbs('Tickets', 'Choose a train')}<h1>${S.from || 'Harrow Quay'} to ${S.to || 'Stennick'}</h1>
     <div class="c-bar"><b>${S.date || '13 March 2026'}</b><button class="c-link">Earlier</button><button class="c-link">Later</button><span>${list.length} trains</span><label for="sort">Sort by</label>${select('sort', ['Departure', 'Lowest price', 'First class price', 'Duration'])}<button class="c-link" data-do="go" data-v="home">Edit</button></div>
-    <div class="l-side"><aside><div class="c-filter"><h3>Trains</h3>${check('direct', 'Direct only')}${check('quiet', 'Quiet coach')}${check('cafe', 'With café')}</div>
+    <div class="l-side"><aside><div class="c-filter"><h3>Trains</h3>${check('direct', 'Direct only')}${check('quiet', 'Quiet coach')}${check('cafe', 'With café')}${check('sockets', 'Power sockets')}${check('ramp', 'Step-free')}${check('wifi', 'Wi-Fi')}</div>
     <div class="c-filter"><h3>Operator</h3>${['Fennvia', 'Coastline', 'Moorlink'].map(o => `<label><input type="checkbox" name="op" value="${o}" data-op="${o}"${S.ops[o] ? ' checked' : ''}> ${o}</label>`).join('')}</div>
     <div class="c-filter"><h3>Railcard</h3>${select('card', ['No railcard', ...CARDS.map(c => c[0])])}</div>
     <div class="c-sum"><h3>Your choice</h3><dl><dt>${pick ? pick[0] + ', ' + (S.fare.endsWith('f') ? 'First' : 'Standard') : 'No train yet'}</dt><dd>${money(price)}</dd></dl><button class="c-btn" data-do="go" data-v="seat"${pick ? '' : ' disabled'}>Continue</button></div></aside>
-    <div>${list.map(([t, i]) => trainRow(t, i)).join('')}${fares()}</div></div></div>${faq()}`;
+    <div>${list.map(([t, i]) => trainRow(t, i)).join('')}${fares()}</div></div></div>`;
 }
 function summary(next, label) {
   const pick = TRAINS[+(S.fare || '5:f').split(':')[0]];
@@ -143,60 +131,60 @@ function summary(next, label) {
   const price = pick[first ? 6 : 5];
   const extra = S.bikes * 4 + (S.lounge ? 15 : 0) + (S.meal === 'No meal' ? 0 : 12.5);
   return `<aside class="c-sum"><h3>${S.from || 'Harrow Quay'} to ${S.to || 'Stennick'}</h3><p>${S.date || '13 March 2026'}, ${pick[0]} – ${pick[1]}</p><dl><dt>${first ? 'First' : 'Standard'} × ${S.adults}</dt><dd>${money(price * S.adults)}</dd>
-    <dt>Seat</dt><dd>${S.seat || 'Any'}</dd><dt>Extras</dt><dd>${money(extra)}</dd><dt>Total</dt><dd>${money(price * S.adults + extra)}</dd></dl><button class="c-btn" data-do="go" data-v="${next}">${label}</button></aside>`;
+    <dt>Seat</dt><dd>${S.seat || 'Any'}</dd><dt>Extras</dt><dd>${money(extra)}</dd><dt>Total</dt><dd>${money(price * S.adults + extra)}</dd></dl><a class="c-btn" href="#${next}" data-do="${next}" data-v="Train at ${pick[0]}, seat ${S.seat || 'any'}|${price * S.adults + extra}">${label}</a></aside>`;
 }
 const steps = n => `<ol class="c-steps">${['Train', 'Seat & extras', 'Travellers', 'Pay'].map((t, i) => `<li${i === n ? ' class="is-on"' : ''}>${t}</li>`).join('')}</ol>`;
 function seat() {
   const ex = (t, d, c) => `<div class="c-extra"><div class="c-extra__t"><b>${t}</b><div class="u-muted">${d}</div></div>${c}</div>`;
   return `<div class="l-wrap">${crumbs('Tickets', 'Seat & extras')}${steps(1)}<h1>Seat and extras</h1><div class="l-aside"><div><div class="c-panel"><h2>Choose your seat</h2><div class="c-coach">${['A', 'B', 'C', 'D'].map(c =>
     `<button data-do="coach" data-v="${c}" aria-pressed="${S.coach === c}">Coach ${c}</button>`).join('')}</div><canvas class="seatplan" width="720" height="230"></canvas><p class="u-muted">Blue: taken. White: free. ${S.seat ? 'You chose ' + S.seat + '.' : ''}</p></div>
-    <div class="c-panel"><h2>Extras</h2>${ex('Bicycle space', '£4 each', `<div class="c-step"><div><button data-do="less" data-v="bikes" aria-label="Fewer">−</button><b>${S.bikes}</b><button data-do="more" data-v="bikes" aria-label="More">+</button></div></div>`)}
-    ${ex('Meal at your seat', 'Served after departure, £12.50', `<div style="width:200px">${select('meal', ['No meal', 'Breakfast', 'Vegetarian lunch', 'Chicken lunch', 'Cheese board'])}</div>`)}
-    ${ex('Lounge', 'From two hours before, £15', check('lounge', 'Add'))}${ex('Extra luggage', 'Over two bags, £6', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}${ex('Travel insurance', 'One trip, £5', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}${ex('Carbon contribution', '£1', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}</div></div>
-    ${summary('pax', 'Continue')}</div></div>${routes()}${faq()}`;
+    <div class="c-panel"><h2>Extras</h2>${ex('Meal at your seat', 'Served after departure, £12.50', `<div style="width:200px">${select('meal', ['No meal', 'Breakfast', 'Vegetarian lunch', 'Chicken lunch', 'Cheese board'])}</div>`)}
+    ${ex('Extra luggage', 'Over two bags, £6', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}${ex('Travel insurance', 'One trip, £5', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}${ex('Carbon contribution', '£1', '<button class="c-btn c-btn--ghost c-btn--sm">Add</button>')}${ex('Lounge', 'From two hours before, £15', check('lounge', 'Add'))}
+    ${ex('Bicycle space', '£4 each', `<div class="c-step"><div><button data-do="less" data-v="bikes" aria-label="Fewer">−</button><b>${S.bikes}</b><button data-do="more" data-v="bikes" aria-label="More">+</button></div></div>`)}</div></div>
+    ${summary('pax', 'Continue')}</div></div>`;
 }
 function pax() {
   const t = (k, l, ph, ty) => `<div class="c-field"><label>${l}</label><input class="c-input" type="${ty || 'text'}" name="${k}" placeholder="${ph}" data-pax="${k}" value="${esc(S.pax[k] || '')}"></div>`;
   return `<div class="l-wrap">${crumbs('Tickets', 'Travellers')}${steps(2)}<h1>Who is travelling?</h1><div class="l-aside"><div class="c-panel"><h2>Adult 1</h2><div class="c-row">${t('first', 'First name', '')}${t('last', 'Last name', '')}</div><div class="c-row">${t('email', 'Email', 'name@example.org', 'email')}${t('tel', 'Mobile', 'Optional', 'tel')}</div>
-    <h3>Get your ticket</h3><label class="c-radio"><input type="radio" name="deliver" checked> In the app</label><label class="c-radio"><input type="radio" name="deliver"> Station machine</label><label class="c-radio"><input type="radio" name="deliver"> Post</label></div>${summary('basket', 'Go to payment')}</div></div>${routes()}${faq()}`;
+    <h3>Get your ticket</h3><label class="c-radio"><input type="radio" name="deliver" checked> In the app</label><label class="c-radio"><input type="radio" name="deliver"> Station machine</label><label class="c-radio"><input type="radio" name="deliver"> Post</label></div>${summary('add', 'Go to payment')}</div></div>`;
 }
 function board() {
   const shown = BOARD.map((b, i) => [b, i]).filter(([b]) => b[1] !== S.boardAt && (S.plat === 'All platforms' || S.plat === 'Platform ' + b[2]));
   const cls = s => s === 'On time' ? '' : s === 'Cancelled' ? ' c-tag--off' : ' c-tag--late';
-  return `<div class="l-wrap">${crumbs('Times & tracking', 'Live departures')}<h1>Live departures: ${S.boardAt}</h1><div class="c-panel"><div class="c-row">${station('boardQ', 'Change station', 'Station or code')}<div class="c-field"><label for="plat">Platform</label>${select('plat', ['All platforms', 'Platform 1', 'Platform 2', 'Platform 4', 'Platform 7'])}</div><button class="c-btn" data-do="board">Show board</button></div></div>
+  return `<div class="l-wrap">${crumbs('Times & tracking', 'Live departures')}<h1>Live departures: ${S.boardAt}</h1><div class="c-panel"><div class="c-row">${station('boardQ', 'Change station', 'Station or code')}<div class="c-field"><label for="plat">Platform</label>${select('plat', ['All platforms', 'Platform 1', 'Platform 2', 'Platform 4', 'Platform 7'])}</div><button class="c-btn" data-do="board">Show board</button></div></div><p class="c-note">Times are live. A platform may change until five minutes before a train leaves.</p>
     <div class="c-tabs" role="tablist">${[['dep', 'Departures'], ['arr', 'Arrivals']].map(([v, t]) => `<button role="tab" class="c-tabs__tab" aria-selected="${S.boardTab === v}" data-do="btab" data-v="${v}">${t}</button>`).join('')}</div>
     <table class="c-table"><thead><tr><th><button>Time</button></th><th><button>${S.boardTab === 'dep' ? 'To' : 'From'}</button></th><th>Platform</th><th>Status</th><th>Operator</th><th></th></tr></thead><tbody>${shown.map(([b, i]) =>
-    `<tr><td><b>${b[0]}</b></td><td>${b[1]}</td><td>${b[2]}</td><td><span class="c-tag${cls(b[3])}">${b[3]}</span></td><td>${b[4]}</td><td><button class="c-btn c-btn--ghost c-btn--sm" data-do="track" data-v="${i}"${b[3] === 'Cancelled' ? ' disabled' : ''}>Track</button></td></tr>`).join('')}</tbody></table></div>${routes()}${faq()}
-    ${S.track >= 0 ? `<div class="c-modal" role="dialog" aria-modal="true"><button class="c-modal__x" data-do="track" data-v="-1">${ico('close')}</button><h2>${BOARD[S.track][0]} to ${BOARD[S.track][1]}</h2><p>Platform ${BOARD[S.track][2]}, ${BOARD[S.track][3].toLowerCase()}.</p><ul><li>Orrin Bridge</li><li>Merle Cross</li><li>${BOARD[S.track][1]}</li></ul><button class="c-btn">Text me changes</button></div>` : ''}`;
+    `<tr><td><b>${b[0]}</b></td><td>${b[1]}</td><td>${b[2]}</td><td><span class="c-tag${cls(b[3])}">${b[3]}</span></td><td>${b[4]}</td><td>${b[3] === 'Cancelled' ? '' : `<a href="#board" class="c-btn c-btn--ghost c-btn--sm" data-do="track" data-v="${i}">Track</a>`}</td></tr>`).join('')}</tbody></table></div>
+    ${S.track >= 0 ? `<div class="c-modal" role="dialog" aria-modal="true"><button class="c-modal__x" data-do="track" data-v="-1">${ico('close')}</button><h2>${BOARD[S.track][0]} to ${BOARD[S.track][1]}</h2><p>Platform ${BOARD[S.track][2]}, ${BOARD[S.track][3].toLowerCase()}.</p><ul><li>Orrin Bridge</li><li>Merle Cross</li><li>${BOARD[S.track][1]}</li></ul>${S.texts ? '<p class="c-ok">We will text you.</p>' : '<button class="c-btn" data-do="texts">Text me changes</button>'}</div>` : ''}`;
 }
 function season() {
   const days = {Weekly: 1, Monthly: 3.84, Quarterly: 11.5, Annual: 40}[S.sDur];
   const rows = [['Standard', 64.5], ['First', 98.2], ['Flexible, 8 days in 28', 51.3]];
   return `<div class="l-wrap">${crumbs('Tickets', 'Season tickets')}<h1>Season tickets</h1><div class="c-panel">${seasonForm()}</div>${S.sDone ? `<h2>${S.sDur} ticket, ${S.sFrom} – ${S.sTo}</h2><table class="c-table"><thead><tr><th>Ticket</th><th>Price</th><th>Per day</th><th></th></tr></thead><tbody>${rows.map(([n, p]) =>
-    `<tr><td>${n}</td><td><b>${money(p * days)}</b></td><td>${money(p / 5)}</td><td><button class="c-btn c-btn--sm" data-do="add" data-v="${S.sDur} season, ${n}: ${S.sFrom} – ${S.sTo}|${(p * days).toFixed(2)}">Add to basket</button></td></tr>`).join('')}</tbody></table>` : '<p class="c-note">Enter two stations to see prices.</p>'}</div>${routes()}<p></p>${status()}${faq()}`;
+    `<tr><td>${n}</td><td><b>${money(p * days)}</b></td><td>${money(p / 5)}</td><td><button class="c-btn c-btn--sm" data-do="add" data-v="${S.sDur} season, ${n}: ${S.sFrom} – ${S.sTo}|${(p * days).toFixed(2)}">Add to basket</button></td></tr>`).join('')}</tbody></table>` : '<p class="c-note">Enter two stations to see prices.</p>'}</div>`;
 }
 function cards() {
   return `<div class="l-wrap">${crumbs('Railcards')}<h1>Railcards</h1><p class="c-note">A railcard takes a third off most fares.</p><div class="l-grid3">${CARDS.map(([n, d, p, c], i) => `<article class="c-card"><svg class="c-card__pic" viewBox="0 0 360 110" preserveAspectRatio="xMidYMid slice"><rect width="360" height="110" fill="${c}"/><rect x="130" y="25" width="100" height="60" rx="6" fill="#0b2447"/></svg><div class="c-card__body"><h3>${n}</h3><span class="u-muted">${d}</span>
-    <div class="c-card__foot"><b>£${p} a year</b><button class="c-btn c-btn--sm" data-do="buycard" data-v="${i}">Buy</button></div><button class="c-link">Who can have it</button></div></article>`).join('')}</div></div>${routes()}${faq()}`;
+    <div class="c-card__foot"><b>£${p} a year</b><button class="c-btn c-btn--sm" data-do="buycard" data-v="${i}">Buy</button></div><button class="c-link">Who can have it</button></div></article>`).join('')}</div></div>`;
 }
 function cardbuy() {
   const [n, , p] = CARDS[S.cardPick];
   return `<div class="l-wrap">${crumbs('Railcards', n)}<h1>${n} railcard</h1><div class="l-aside"><div class="c-panel"><h3>How long?</h3><div class="c-dur">${[1, 3].map(y => `<button data-do="years" data-v="${y}" aria-pressed="${S.years === y}"><b>${y} year${y > 1 ? 's' : ''}</b><br>£${y === 1 ? p : p * 2 + 10}</button>`).join('')}</div><p></p>
     <div class="c-row">${field('cardName', 'Name on the card', 'First and last name')}</div><div class="c-row">${field('cardMail', 'Email', 'name@example.org', 'email')}</div>
     <label class="c-radio"><input type="radio" name="form" checked> Digital card</label><label class="c-radio"><input type="radio" name="form"> Plastic card (+£2)</label></div>
-    <aside class="c-sum"><h3>Summary</h3><dl><dt>${n}, ${S.years} year${S.years > 1 ? 's' : ''}</dt><dd>£${S.years === 1 ? p : p * 2 + 10}</dd></dl><button class="c-btn" data-do="add" data-v="${n} railcard, ${S.years} year${S.years > 1 ? 's' : ''}|${S.years === 1 ? p : p * 2 + 10}">Add to basket</button></aside></div></div>${routes()}<p></p>${status()}${faq()}`;
+    <aside class="c-sum"><h3>Summary</h3><dl><dt>${n}, ${S.years} year${S.years > 1 ? 's' : ''}</dt><dd>£${S.years === 1 ? p : p * 2 + 10}</dd></dl><button class="c-btn" data-do="add" data-v="${n} railcard, ${S.years} year${S.years > 1 ? 's' : ''}|${S.years === 1 ? p : p * 2 + 10}">Add to basket</button></aside></div></div>`;
 }
 function delay() {
   const why = ['Signal fault', 'Train fault', 'Weather', 'I was not told'];
   return `<div class="l-wrap">${crumbs('Help', 'Delay compensation')}<h1>Delay compensation</h1><p class="c-note">Claim within 28 days of travel.</p><div class="l-aside"><div class="c-panel">${S.cdone ? `<p class="c-ok">Claim received for ${esc(S.cref)}. We answer within 10 days.</p>` : ''}<div class="c-row">${field('cref', 'Booking reference', 'e.g. FN00000')}${field('cdate', 'Date of travel', 'dd/mm/yyyy')}</div>
     <div class="c-row"><div class="c-field"><label>How late did you arrive?</label>${select('clen', ['Choose length', '15 to 29 minutes', '30 to 59 minutes', '60 to 119 minutes', '2 hours or more'])}</div></div><h3>What did staff say?</h3>${why.map(w => `<label class="c-radio"><input type="radio" name="cwhy" value="${w}" data-bind="cwhy"${S.cwhy === w ? ' checked' : ''}> ${w}</label>`).join('')}<p></p>
-    <button class="c-btn" data-do="claim">Send claim</button></div><aside class="c-sum"><h3>What you get back</h3><dl><dt>15 to 29 min</dt><dd>25 %</dd><dt>30 to 59 min</dt><dd>50 %</dd><dt>60 min or more</dt><dd>100 %</dd></dl></aside></div></div>${routes()}<p></p>${status()}${faq()}`;
+    <button class="c-btn" data-do="claim">Send claim</button></div><aside class="c-sum"><h3>What you get back</h3><dl><dt>15 to 29 min</dt><dd>25 %</dd><dt>30 to 59 min</dt><dd>50 %</dd><dt>60 min or more</dt><dd>100 %</dd></dl></aside></div></div>`;
 }
-const help = () => `<div class="l-wrap">${crumbs('Help')}<h1>How can we help?</h1><div class="l-grid3">${['Assisted travel', 'Lost property', 'Contact', 'Refunds', 'Railcards', 'Groups'].map(t => `<article class="c-card"><div class="c-card__body"><h3>${t}</h3><p class="u-muted">Open every day, 06:00 to 22:00</p><button class="c-btn c-btn--ghost c-btn--sm">Start</button></div></article>`).join('')}</div></div>${routes()}<p></p>${status()}${faq()}`;
+const help = () => `<div class="l-wrap">${crumbs('Help')}<h1>How can we help?</h1><div class="l-grid3">${['Assisted travel', 'Lost property', 'Contact', 'Refunds', 'Railcards', 'Groups'].map(t => `<article class="c-card"><div class="c-card__body"><h3>${t}</h3><p class="u-muted">Open every day, 06:00 to 22:00</p><button class="c-btn c-btn--ghost c-btn--sm">Start</button></div></article>`).join('')}</div></div>`;
 function basket() {
   const sum = S.basket.reduce((a, b) => a + b[1], 0);
   return `<div class="l-wrap">${crumbs('Basket')}<h1>Your basket</h1><div class="l-aside"><div class="c-panel">${S.basket.length ? `<table class="c-table"><thead><tr><th>Item</th><th>Price</th><th></th></tr></thead><tbody>${S.basket.map((b, i) =>
-    `<tr><td>${esc(b[0])}</td><td>${money(b[1])}</td><td><button class="c-iconbtn" data-do="drop" data-v="${i}">${ico('close')}</button></td></tr>`).join('')}</tbody></table>` : '<p>Nothing here yet.</p>'}</div><aside class="c-sum"><dl><dt>Total</dt><dd>${money(sum)}</dd></dl><button class="c-btn"${sum ? '' : ' disabled'}>Check out</button></aside></div></div>${routes()}<p></p>${status()}${faq()}`;
+    `<tr><td>${esc(b[0])}</td><td>${money(b[1])}</td><td><button class="c-iconbtn" data-do="drop" data-v="${i}">${ico('close')}</button></td></tr>`).join('')}</tbody></table>` : '<p>Nothing here yet.</p>'}</div><aside class="c-sum"><dl><dt>Total</dt><dd>${money(sum)}</dd></dl><button class="c-btn"${sum ? '' : ' disabled'}>Check out</button></aside></div></div>`;
 }
 const VIEWS = {home, results, seat, pax, board, season, cards, cardbuy, delay, help, basket};
 const CONSENT = `<style>body{margin:0;font:15px Arial,sans-serif;background:#14233b;color:#fff;padding:24px 70px}button{font:inherit;padding:11px 20px;margin-right:12px;border:0}.a{background:#ffc629}</style>
@@ -225,7 +213,7 @@ function drawSeats() {
   c.onclick = e => { const id = seatAt(e.offsetX, e.offsetY); if (id) { S.seat = S.coach + ' ' + id; render(); } };
 }
 function render() {
-  document.getElementById('app').innerHTML = header() + '<main>' + VIEWS[S.view]() + '</main>' + footer();
+  document.getElementById('app').innerHTML = header() + '<main>' + VIEWS[S.view]() + '</main>';
   drawSeats();
   cookie();
 }
@@ -234,12 +222,12 @@ const ACT = {
   menu: v => { S.menu = S.menu === v ? '' : v; }, go, tab: v => { S.tab = v; S.open = ''; }, open: v => { S.open = S.open === v ? '' : v; }, date: v => { S.date = v; S.open = ''; },
   swap: () => { [S.from, S.to] = [S.to, S.from]; }, less: k => { S[k] = Math.max(k === 'adults' ? 1 : 0, S[k] - 1); }, more: k => { S[k] += 1; },
   calls: v => { S.calls = S.calls === +v ? -1 : +v; }, fare: v => { S.fare = v; }, coach: v => { S.coach = v; S.seat = ''; }, board: () => { if (S.boardQ) S.boardAt = S.boardQ; S.view = 'board'; },
-  btab: v => { S.boardTab = v; }, track: v => { S.track = +v; }, calc: () => { S.sDone = Boolean(S.sFrom && S.sTo); go('season'); }, add: v => { const [n, p] = v.split('|'); S.basket.push([n, +p]); go('basket'); },
+  btab: v => { S.boardTab = v; }, track: v => { S.track = +v; S.texts = false; }, texts: () => { S.texts = true; }, line: v => { S.line = +v; }, calc: () => { S.sDone = Boolean(S.sFrom && S.sTo); go('season'); }, pax: () => go('pax'), add: v => { const [n, p] = v.split('|'); S.basket.push([n, +p]); go('basket'); },
   buycard: v => { S.cardPick = +v; go('cardbuy'); }, years: v => { S.years = +v; }, claim: () => { S.cdone = true; }, drop: v => { S.basket.splice(+v, 1); },
   pick: v => { const [k, name] = v.split('|'); S[k] = name; if (k === 'boardQ' && S.view === 'board') S.boardAt = name; }};
 document.addEventListener('click', e => {
   const el = e.target.closest('[data-do]');
-  if (e.target.closest('a')) e.preventDefault();
+  if (e.target.closest('#app a')) e.preventDefault();
   if (!el || el.disabled) return;
   ACT[el.dataset.do](el.dataset.v);
   render();
