@@ -37,7 +37,11 @@ def read_plan_strictly(text: str) -> list[Act]:
     """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them."""
     matches = [pattern.search(text) for pattern in _STRICT]
     action, element, value = (match.group(1).strip() if match else "" for match in matches)
-    return [_plan(action, element, value)]
+    # the scorer ignores the case, and the loop that scrolls does not
+    if action.upper() != "SCROLL DOWN":
+        action = action.upper()
+    act = _plan(action, element, value)
+    return [replace(act, place=None if element in ("", "None") else element)]
 
 
 def _plan(action: str, element: str, value: str) -> Act:
