@@ -23,7 +23,7 @@ OSATLAS_VERBS: Mapping[str, Kind] = {
     "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
-    r"^[\s>*-]*\**([A-Z][A-Z_ ]*?)\**\s*(?:<point>\s*\[\[(.*?)\]\]\s*</point>|\[\[(.*?)\]\]|\[(.*)\])?\s*\**\s*$"
+    rf"^[\s>*-]*({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*(.*?)[\s*]*$"
 )
 _CLICK = re.compile(r"click\((.*?)\)")
 _TYPE = re.compile(r"type\(([^)]+)\)")
@@ -42,13 +42,12 @@ HOLO = Resize("smart", 28, 3_136, 1_003_520)
 def read_osatlas(text: str) -> list[Act]:
     """The lines behind the last `actions:`, or all lines where it is missing."""
     acts = []
-    for line in re.split(r"(?i)actions?\s*:", text)[-1].splitlines():
-        match = _OSATLAS.match(line)
-        kind = OSATLAS_VERBS.get(match.group(1).strip().replace(" ", "_")) if match else None
-        if match and kind:
-            _, first, second, said = match.groups()
-            place = place_in(first or second) if first or second else None
-            acts.append(Act(kind, place, said if kind in ("type", "select", "press", "stop") else None))
+    for line in re.split(r"(?i)actions?\s*:", text.replace("<|im_end|>", ""))[-1].splitlines():
+        if match := _OSATLAS.match(line):
+            verb, rest = match.groups()
+            kind = OSATLAS_VERBS[verb.replace(" ", "_")]
+            said = rest.removeprefix("[").removesuffix("]") if kind in ("type", "select", "press", "stop") else None
+            acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
     if not acts:
         raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
     return acts
@@ -81,7 +80,7 @@ def read_screensuite(text: str) -> list[Act]:
     """The calls `click` and `type`, in any case."""
     acts = []
     for call in calls_in(text):
-        if call.verb == "click":
+        if call.verb.endswith("click"):
             given = call.named.get("point") or ", ".join([*call.positional, *call.named.values()])
             acts.append(Act("click", place_in(given)))
         elif call.verb in ("type", "write"):
