@@ -134,7 +134,9 @@ def read_holo_strictly(text: str) -> list[Act]:
             element = action.get("element")
             return [Act(act.kind, element if isinstance(element, str) else None, act.text)]
     found = next((match for pattern in _TWO_NUMBERS if (match := pattern.search(text))), None)
-    return [Act("click", (float(found.group(1)), float(found.group(2))))] if found else read_holo(text)
+    if found:
+        return [Act("click", (float(found.group(1)), float(found.group(2))))]
+    return [act for act in read_holo(text) if act.kind != "click" or isinstance(act.place, str)]
 
 
 def _holo_act(value: Mapping[str, Any]) -> Act | None:

@@ -364,7 +364,57 @@ def screensuite(text: str) -> Acts | None:
     return acts or None
 
 
+def uground(text: str) -> Acts | None:
+    """The words between the three marks, each looked for from the start of the reply."""
+
+    def between(mark: str, end: str | None) -> str:
+        at = text.find(mark)
+        until = len(text) if end is None else text.find(end, at + len(mark))
+        return text[at + len(mark) : until].strip() if at >= 0 and until >= 0 else ""
+
+    action, element, value = between("ACTION:", "ELEMENT:"), between("ELEMENT:", "VALUE:"), between("VALUE:", None)
+    if not (action or element or value):
+        return None
+    kind = {"CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover"}.get(action.upper(), "other")
+    if action == "SCROLL DOWN":
+        kind = "scroll"
+    said = value if kind in ("type", "select") and value and value.lower() != "none" else None
+    return [(kind, element if element not in ("", "None") else None, said)]
+
+
+def uground_grounder(text: str) -> Acts | None:
+    """Python's own reading of the whole reply, if it is two numbers."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x, y = ast.literal_eval(text.strip())
+        return [("click", (float(x + 0), float(y + 0)), None)]
+    except Exception:
+        return None
+
+
+def holo(text: str) -> Acts | None:
+    """A localizer's place: behind `Click(`, else the first line with two numbers, else two numbers with a comma between."""
+    number = r"\d+(?:\.\d+)?"
+    for pattern in (
+        rf"Click\(({number}),\s*({number})\)",
+        None,
+        rf"(?i)x:\s*({number}).*?y:\s*({number})",
+        rf"({number})\s*,\s*({number})",
+    ):
+        if pattern is None:
+            for line in text.split("\n"):
+                found = re.findall(number, line)
+                # a decimal number alone is two
+                found = found[0].split(".") if len(found) == 1 else found
+                if len(found) > 1:
+                    return [("click", (float(found[0]), float(found[1])), None)]
+        elif match := re.search(pattern, text):
+            return [("click", (float(match[1]), float(match[2])), None)]
+    return None
+
+
 READERS = {
     "seeclick": seeclick, "showui": showui, "qwen2.5-vl": qwen, "qwen3-vl": qwen, "uitars": uitars, "uitars-1.5": uitars,
-    "aguvis": aguvis, "opencua": opencua, "osatlas": osatlas, "screensuite": screensuite,
+    "holo1": holo, "uground": uground, "uground-grounder": uground_grounder, "aguvis": aguvis, "opencua": opencua, "osatlas": osatlas, "screensuite": screensuite,
 }  # fmt: skip

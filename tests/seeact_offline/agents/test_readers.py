@@ -95,7 +95,7 @@ BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
         ("holo1", '{"action": {"action": "write_element", "content": "a", "element": "box", "x": 1, "y": 2}}', (("type", (1.0, 2.0), "a"),), (("type", "box", "a"),)),
         ("holo1.5", '{"action": "click_absolute", "x": 500, "y": 250}', (("click", (500.0, 250.0), None),), None),
         ("uground", "ACTION: TYPE\nELEMENT: the box\nVALUE: New York", (("type", "the box", "New York"),), None),
-        ("uground", "**ACTION:** CLICK\n**ELEMENT:** the box\n**VALUE:** None", (("click", "the box", None),), NOTHING),
+        ("uground", "**ACTION:** CLICK\n**ELEMENT:** the box\n**VALUE:** None", (("click", "the box", None),), (("other", "** the box\n**", None),)),
         ("uground-grounder", "The place is (12, 34).", (("click", (12.0, 34.0), None),), NOTHING),
         ("uground-grounder", "(12, 34)", (("click", (12.0, 34.0), None),), None),
         ("anthropic", '[{"type": "tool_use", "input": {"action": "left_click", "coordinate": [1, 2]}}]', (("click", (1.0, 2.0), None),), None),

@@ -72,6 +72,18 @@ FORMS = {
         "actions:\nTYPE [{text}]", "actions:\n{word} {text}", "Actions:\n{word} [[{x},{y}]]", "actions:\n{word} <point>[[{x}]]</point>\n{word} 1 2",
         "actions:\nCLICK <point>[[1,2]]</point>\nactions:\nTYPE [{text}]", "actions:\n{word}",
     ],
+    "holo1": [
+        "Click({x}, {y})", "Step {x}: Click({x},{_}{y})", "click {x} and {y}", "The place is ({x},{_}{y}).", "x: {x}, y: {y}", "{x}\n{y}", "{x},\n{y}", "{text}",
+        "Point({x}, {y})", "<{x}, {y}> of 3",
+    ],
+    "uground": [
+        "{text}\nACTION: {plan}\nELEMENT: {text}\nVALUE: {text}", "ACTION:{plan}{_}ELEMENT: the {text} box{_}VALUE: None", "**ACTION:** {plan}\n**ELEMENT:** {text}\n**VALUE:** {text}",
+        "ACTION: {plan}\nVALUE: {text}\nELEMENT: {text}", "action: {plan}\nelement: a\nvalue: b", "VALUE: {text}\nmore", "ACTION: {plan}\nELEMENT: None\nVALUE: none",
+        "ACTION: CLICK\nELEMENT: a\nVALUE: b\nACTION: {plan}\nELEMENT: {text}\nVALUE: {text}",
+    ],
+    "uground-grounder": [
+        "({x}, {y})", "{_}({x},{_}{y}){_}", "[{x}, {y}]", "{x}, {y}", "({x}, {y}).", "({x}, {y}, {x}, {y})", "('{x}', '{y}')", "(({x}, {y}))", "{x}",
+    ],
     "screensuite": [
         "Click({x}, {y})", 'click({x},{_}{y}); type("{text}")', "click(point='<point>{x} {y}</point>')", "click(element {x} at {y})", "type({text})", 'type("")',
         "click()", "click({x}{_}", "double_click({x}, {y}) type('{text}')", "click(1, 2) click({x}, {y})",
@@ -85,6 +97,7 @@ WORDS = {
     "tool": ["left_click", "type", "mouse_move", "key", "triple_click", "terminate", "answer", "wait", "Left_Click", "jump"],
     "call": ["click", "left_double", "right_single", "select", "scroll", "Click", "tap", "drag"],
     "python": ["click", "doubleClick", "rightClick", "moveTo", "dragTo", "tripleClick", "middleClick"],
+    "plan": ["CLICK", "TYPE", "SELECT", "SCROLL DOWN", "scroll down", "click", "HOVER", "DRAG", "", "TYPE text"],
     "word": ["CLICK", "TYPE", "LONG_PRESS", "SCROLL", "COMPLETE", "ENTER", "click", "**CLICK**"],
 }  # fmt: skip
 
