@@ -1,4 +1,5 @@
-"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), without running any of it.
+"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), or of a GUI agent's, without running
+any of it.
 
 The wording is spread over two modules: named texts in `prompts.py`, and the texts inside two functions of
 `format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How those
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -67,6 +69,82 @@ def import_prompts(checkout: Path, out: Path) -> list[Path]:
     digests = "".join(f"{source.file} sha256 {source.digest}\n" for source in (prompts, frames))
     files["ORIGIN.txt"] = f"Imported; the wording is its authors'.\n{digests}"
     files["pack.json"] = json.dumps(MANIFEST, indent=2) + "\n"
+    return _write(Path(out), files)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPrompt:
+    """The prompt of a GUI agent, as texts that its repository gives names to."""
+
+    file: str
+    """Python source inside the checkout."""
+    turn1: str
+    """Turn 1, with `[NAME]` where a text of that name goes."""
+    system: str = ""
+    """The name of the system text; empty for none."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """What the repository fills in -> our placeholder, in the order in which they stand in turn 1."""
+    beside: tuple[str, ...] = ()
+    """Other agents that it asks, whose turn 1 is taken from our own pack."""
+
+
+_UGROUND = PublishedPrompt(
+    "offline_evaluation/Multimodal-Mind2Web/gpt_plan.py",
+    "Task: {{task}}\n\nPrevious Actions:\n{{history}}\n[question_description]\n\n[action_format]\n\n[element_format]\n\n[value_format]",
+    system="system_prompt",
+    beside=("uground-grounder",),
+)
+PUBLISHED = {
+    "aguvis": PublishedPrompt(
+        "src/aguvis/constants.py", "[user_instruction]", "grounding_system_message",
+        (("{overall_goal}", "{{task}}"), ("{previous_actions}", "{{history_lines|None}}")),
+    ),
+    "seeclick": PublishedPrompt(
+        "agent_tasks/mind2web_test.py", "[prompt_origin]", fields=(("{}", "{{task}}"), ("{}", "{{history_lines}}"))
+    ),
+    "showui": PublishedPrompt("data/template/mind2web.py", "[_MIND2WEB_SYSTEM]Task: {{task}}\n{{history}}"),
+    "uground": _UGROUND,
+    "uground-blind": _UGROUND,
+}  # fmt: skip
+"""GUI agents whose prompts are constants of their repositories.
+
+Sources: xlang-ai/aguvis 178c418, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
+"""
+
+
+def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
+    """Writes the published prompt of a GUI agent as a pack. Returns the paths written.
+
+    Raises PromptError, before anything is written, for an agent that is not in PUBLISHED, and as `import_prompts`.
+    """
+    if agent not in PUBLISHED:
+        wanted = f"an agent whose prompt is a constant of its repository ({', '.join(PUBLISHED)})"
+        raise PromptError(
+            "from", wanted, f"{agent}, whose prompt is put together by code, lies in data or is not released"
+        )
+    published = PUBLISHED[agent]
+    source = _read_source(Path(checkout), published.file)
+    texts = dict(_named_texts(source))
+
+    def text(name: str) -> str:
+        return _storable(texts.get(name), f"{name} of {published.file}")
+
+    turn1 = re.sub(r"\[(\w+)\]", lambda name: text(name[1]), published.turn1)
+    for field, placeholder in published.fields:
+        if field not in turn1:
+            raise PromptError("checkout", f"{field} in the prompt of {published.file}", "none")
+        turn1 = turn1.replace(field, placeholder, 1)
+    files = {f"{agent}.turn1.txt": f"{turn1}\n"}
+    if published.system:
+        files[f"{agent}.system.txt"] = f"{text(published.system)}\n"
+    if published.beside:
+        from .prompting import shipped_packs
+
+        ours = shipped_packs()["seeact"]
+        files |= {
+            f"{name}.turn1.txt": ours.joinpath(f"{name}.turn1.txt").read_text("utf-8") for name in published.beside
+        }
+    files["ORIGIN.txt"] = f"Imported; the wording is its authors'.\n{source.file} sha256 {source.digest}\n"
     return _write(Path(out), files)
 
 

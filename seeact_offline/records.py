@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
+T = TypeVar("T")
 OPERATIONS = ("CLICK", "TYPE", "SELECT")
 
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
@@ -157,7 +158,7 @@ class ReplyError(StepError):
 
 ROW_FAILURES = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
-    "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
+    "bad_recording", "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
     "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
     "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
 })  # fmt: skip
@@ -306,6 +307,13 @@ def _short(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
+class Recorded(Protocol):
+    """The columns of a row that only our recorder writes, as stored. `dataset.recorded` has their types."""
+
+    def read(self, kind: type[T]) -> T | None:
+        """The column of this type, such as `Check`, parsed; None where the row lacks it. Raises RowError `bad_recording`."""
+
+
 class Screenshot(Protocol):
     """A page's picture, as stored. Opening it is the business of `screenshots`."""
 
@@ -347,6 +355,8 @@ class Step:
     """The split it was read from; empty where it was read from none."""
     earlier: tuple[Step, ...] = field(default=(), compare=False)
     """Steps of the task before this one, oldest first; empty unless a grounding shows them."""
+    recorded: Recorded | None = field(default=None, compare=False, repr=False)
+    """The recorder's own columns; None for a row without them. Partly the answer."""
 
     def __repr__(self) -> str:
         """One line: the pages and texts of a step fill many."""

@@ -6,6 +6,7 @@ generation settings raises the end of the text with every token.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,23 @@ CHAT = (
     "{% else %}{% for part in message.content %}{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"
     "{% endfor %}{% endif %}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+QWEN_TOKENS = ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
+QWEN_CHAT = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}"
+    "{% else %}{% for part in message.content %}{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
+    "{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+QWEN_PICTURES = {
+    "min_pixels": 3_136,
+    "max_pixels": 12_845_056,
+    "patch_size": 14,
+    "temporal_patch_size": 2,
+    "merge_size": 2,
+    "image_processor_type": "Qwen2VLImageProcessor",
+    "processor_class": "Qwen2_5_VLProcessor",
+}
+"""The `preprocessor_config.json` of Qwen2.5-VL, without means and deviations of colours."""
 ENDS_SOON = {"min_new_tokens": 3, "exponential_decay_length_penalty": (4, 1.5)}
 PICTURE_SIDE = 32
 PATCH = 8
@@ -56,6 +74,44 @@ def save_llava(folder: Path, seed: int = 0, context: int = 100_000) -> Path:
         chat_template=CHAT,
     )
     return _saved(LlavaForConditionalGeneration, config, processor, folder, seed)
+
+
+def save_qwen2_5_vl(folder: Path, seed: int = 0, says: str | None = None) -> Path:
+    """Qwen2.5-VL: looks at pictures of any size, a token each 28 x 28 pixels. Made without torchvision; its processor needs it.
+
+    `says`: its reply to everything; None: nonsense.
+    """
+    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+    tokenizer = _tokenizer(QWEN_TOKENS)
+    tokenizer.chat_template, tokenizer.eos_token = QWEN_CHAT, "<|im_end|>"
+    if says is not None:
+        # one token, so that it is soon said
+        tokenizer.add_tokens([says])
+    start, end, image, video = tokenizer.convert_tokens_to_ids(list(QWEN_TOKENS[2:]))
+    places = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6}
+    config = Qwen2_5_VLConfig(
+        vision_config={
+            "depth": 2,
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_heads": 2,
+            "out_hidden_size": 32,
+            "fullatt_block_indexes": [1],
+        },
+        text_config={**_text(tokenizer, 100_000), "num_key_value_heads": 2, "rope_parameters": places},
+        vision_start_token_id=start,
+        vision_end_token_id=end,
+        image_token_id=image,
+        video_token_id=video,
+    )
+    generation: dict[str, Any] = ENDS_SOON
+    if says is not None:
+        token, end_of_text = tokenizer.convert_tokens_to_ids(says), tokenizer.eos_token_id
+        generation = {"sequence_bias": [[[token], 1000.0], [[token, end_of_text], 2000.0]]}
+    _saved(Qwen2_5_VLForConditionalGeneration, config, tokenizer, folder, seed, generation)
+    (folder / "preprocessor_config.json").write_text(json.dumps(QWEN_PICTURES))
+    return folder
 
 
 def save_llama(folder: Path, seed: int = 0, context: int = 100_000, chat: str | None = CHAT) -> Path:
@@ -128,7 +184,8 @@ def _text(tokenizer: Any, context: int) -> dict[str, Any]:
     return {**SHAPE, **special, "vocab_size": len(tokenizer), "max_position_embeddings": context}
 
 
-def _tokenizer() -> Any:
+def _tokenizer(more: tuple[str, ...] = ()) -> Any:
+    """`more`: special tokens besides SPECIAL."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -139,7 +196,7 @@ def _tokenizer() -> Any:
     core.train_from_iterator(
         TEXTS,
         trainers.BpeTrainer(
-            vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
+            vocab_size=400, special_tokens=[*SPECIAL, *more], initial_alphabet=alphabet, show_progress=False
         ),
     )
     return PreTrainedTokenizerFast(
@@ -147,11 +204,13 @@ def _tokenizer() -> Any:
         pad_token="<pad>",
         bos_token="<s>",
         eos_token="</s>",
-        extra_special_tokens=[token for token in SPECIAL if token.startswith(("<|", "<i"))],
+        extra_special_tokens=[token for token in (*SPECIAL, *more) if token.startswith(("<|", "<i"))],
     )
 
 
-def _saved(kind: Any, config: Any, processor: Any, folder: Path, seed: int) -> Path:
+def _saved(
+    kind: Any, config: Any, processor: Any, folder: Path, seed: int, generation: dict[str, Any] = ENDS_SOON
+) -> Path:
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -161,7 +220,7 @@ def _saved(kind: Any, config: Any, processor: Any, folder: Path, seed: int) -> P
         for weights in model.parameters():
             if weights.dim() > 1:
                 weights.data.normal_(0.0, 0.3)
-    for name, value in ENDS_SOON.items():
+    for name, value in generation.items():
         setattr(model.generation_config, name, value)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)

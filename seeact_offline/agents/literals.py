@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ ACTIONS: Mapping[str, Kind] = {
 STRICT_ACTIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 """The actions of ShowUI on Mind2Web; another one keeps its place."""
 _SHOWUI = re.compile(
-    r"'action':\s*'(.*?)',\s*'value':\s*(None|'(.*?)'),\s*'position':\s*(None|\[(\d*\.?\d+),\s*(\d*\.?\d+)\])"
+    r"'action':\s*'(.*?)',\s*'value':\s*(None|'(.*?)'),\s*'position':\s*(None|\[([0-9.]+),\s*([0-9.]+)\])"
 )
 
 
@@ -43,7 +44,21 @@ def read_seeclick_strictly(text: str) -> list[Act]:
     if not isinstance(value, dict) or "action_type" not in value:
         raise Unreadable("expected a dictionary with action_type")
     act = _seeclick_act(value)
-    return [act if isinstance(value.get("value"), str | None) else replace(act, text=None)]
+    said = act.text if isinstance(value.get("value"), str) else None
+    return [replace(act, place=_first_two(value.get("click_point")), text=said)]
+
+
+def _first_two(point: Any) -> tuple[float, float] | None:
+    """The first two of a list of numbers, which the released code looks at; None for a text."""
+    if (
+        not isinstance(point, list | tuple)
+        or len(point) < 2
+        or not all(isinstance(one, int | float) for one in point[:2])
+    ):
+        return None
+    with suppress(OverflowError):
+        return float(point[0]), float(point[1])
+    return None
 
 
 def _seeclick_act(value: Mapping[str, Any]) -> Act:
@@ -70,7 +85,11 @@ def read_showui_strictly(text: str) -> list[Act]:
         raise Unreadable("expected {'action': ..., 'value': ..., 'position': [x, y]}")
     action, _, value, _, x, y = match.groups()
     kind: Kind = ACTIONS[action] if action in STRICT_ACTIONS else "other"
-    return [Act(kind, None if x is None else (float(x), float(y)), None if kind == "click" else value)]
+    try:
+        place = None if x is None else (float(x), float(y))
+    except ValueError:
+        raise Unreadable(f"expected two numbers, got {x}, {y}") from None
+    return [Act(kind, place, None if kind == "click" else value)]
 
 
 def _first_with(text: str, key: str) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import calls_in, escape, json_in, place_in, place_of
 from seeact_offline.agents.qwen import VERBS as TOOL_VERBS
@@ -22,43 +23,49 @@ OSATLAS_VERBS: Mapping[str, Kind] = {
     "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
-    r"^[\s>*-]*\**([A-Z][A-Z_ ]*?)\**\s*(?:<point>\s*\[\[(.*?)\]\]\s*</point>|\[\[(.*?)\]\]|\[(.*)\])?\s*\**\s*$"
+    rf"^[\s>*-]*({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*(.*?)[\s*]*$"
 )
-_STRICT_POINT = re.compile(r"<point>\[\[(\d+),\s*(\d+)\]\]</point>")
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
-_CLICK = re.compile(r"click\((.*?)\)", re.DOTALL)
-_TYPE = re.compile(r"type\((.*?)\)", re.DOTALL)
-_QUOTED = re.compile(r"['\"](.*?)['\"]", re.DOTALL)
+_CLICK = re.compile(r"click\((.*?)\)")
+_TYPE = re.compile(r"type\(([^)]+)\)")
+_QUOTED = re.compile(r"['\"](.+?)['\"]")
+_TWO_NUMBERS = tuple(
+    re.compile(pattern.replace("N", r"(\d+(?:\.\d+)?)"), flags)
+    for pattern, flags in (
+        (r"Click\(N,\s*N\)", 0), (r"(?<!\d)N(?!\d).*?(?<!\d)N(?!\d)", 0), (r"\(N,\s*N\)", 0),
+        (r"x:\s*N.*?y:\s*N", re.IGNORECASE), (r"N\s*,\s*N", 0),
+    )
+)  # fmt: skip
+"""Places in a localizer's reply, in the order in which they are looked for."""
 HOLO = Resize("smart", 28, 3_136, 1_003_520)
 
 
 def read_osatlas(text: str) -> list[Act]:
     """The lines behind the last `actions:`, or all lines where it is missing."""
     acts = []
-    for line in re.split(r"(?i)actions?\s*:", text)[-1].splitlines():
-        match = _OSATLAS.match(line)
-        kind = OSATLAS_VERBS.get(match.group(1).strip().replace(" ", "_")) if match else None
-        if match and kind:
-            _, first, second, said = match.groups()
-            place = place_in(first or second) if first or second else None
-            acts.append(Act(kind, place, said if kind in ("type", "select", "press", "stop") else None))
+    for line in re.split(r"(?i)actions?\s*:", text.replace("<|im_end|>", ""))[-1].splitlines():
+        if match := _OSATLAS.match(line):
+            verb, rest = match.groups()
+            kind = OSATLAS_VERBS[verb.replace(" ", "_")]
+            said = rest.removeprefix("[").removesuffix("]") if kind in ("type", "select", "press", "stop") else None
+            acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
     if not acts:
         raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
     return acts
 
 
 def read_osatlas_strictly(text: str) -> list[Act]:
-    """The first line behind `actions:` and a line feed, as the released scorer reads it."""
+    """What stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of digits, as the
+    released scorer reads it."""
     _, found, rest = text.partition("actions:\n")
-    line = rest.split("\n")[0].strip()
-    word = line.split(" ")[0]
-    kind = OSATLAS_VERBS.get(word)
+    # the scorer strips letters of the end token, too
+    said = rest.partition("actions:\n")[0].strip("<|imend_>").strip()
+    kind = OSATLAS_VERBS.get(said.split(" ")[0])
     if not found or kind is None:
         raise Unreadable("expected actions: and an action on the next line")
-    point = _STRICT_POINT.search(line)
-    said = re.search(r"\[(.*?)\]", line) if kind in ("type", "select") else None
-    place = (float(point.group(1)), float(point.group(2))) if point else None
-    return [Act(kind, place, said.group(1) if said else None)]
+    numbers = [float(number) for number in re.findall(r"\d+", said)] if kind in CLICKS else []
+    value = re.search(r"\[(.*?)\]", said) if kind in ("type", "select") else None
+    place = (numbers[0], numbers[1]) if len(numbers) > 1 else None
+    return [Act(kind, place, value.group(1) if value else None)]
 
 
 def write_osatlas(op: str, value: str, place: Point | str | None) -> str:
@@ -73,7 +80,7 @@ def read_screensuite(text: str) -> list[Act]:
     """The calls `click` and `type`, in any case."""
     acts = []
     for call in calls_in(text):
-        if call.verb == "click":
+        if call.verb.endswith("click"):
             given = call.named.get("point") or ", ".join([*call.positional, *call.named.values()])
             acts.append(Act("click", place_in(given)))
         elif call.verb in ("type", "write"):
@@ -84,14 +91,16 @@ def read_screensuite(text: str) -> list[Act]:
 
 
 def read_screensuite_strictly(text: str) -> list[Act]:
-    """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs."""
+    """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs. A click
+    whose numbers cannot be read is none."""
     text, acts = text.lower(), []
     if click := _CLICK.search(text):
-        numbers = [float(found) for found in _DIGITS.findall(click.group(1))][:2]
-        acts.append(Act("click", (numbers[0], numbers[1]) if len(numbers) == 2 else None))
+        with suppress(ValueError):
+            x, y = map(float, re.findall(r"[\d.]+", click.group(1))[:2])
+            acts.append(Act("click", (x, y)))
     if typed := _TYPE.search(text):
         quoted = _QUOTED.search(typed.group(1))
-        acts.append(Act("type", None, quoted.group(1) if quoted else typed.group(1)))
+        acts.append(Act("type", None, (quoted or typed).group(1).strip()))
     if not acts:
         raise Unreadable("expected click(x, y)")
     return acts
@@ -119,14 +128,15 @@ def read_holo(text: str) -> list[Act]:
 def read_holo_strictly(text: str) -> list[Act]:
     """As the released loop: the navigator's own place is thrown away, its element is what the localizer is asked for. Of a
     localizer's reply the first two numbers count."""
-    act = read_holo(text)[0]
     for value in json_in(text):
         action = value.get("action") if isinstance(value, dict) else None
-        if isinstance(action, dict):
+        if isinstance(action, dict) and (act := _holo_act(value)) is not None:
             element = action.get("element")
             return [Act(act.kind, element if isinstance(element, str) else None, act.text)]
-    numbers = [float(found) for found in _DIGITS.findall(text)][:2]
-    return [Act("click", (numbers[0], numbers[1]))] if len(numbers) == 2 else [act]
+    found = next((match for pattern in _TWO_NUMBERS if (match := pattern.search(text))), None)
+    if found:
+        return [Act("click", (float(found.group(1)), float(found.group(2))))]
+    return [act for act in read_holo(text) if act.kind != "click" or isinstance(act.place, str)]
 
 
 def _holo_act(value: Mapping[str, Any]) -> Act | None:

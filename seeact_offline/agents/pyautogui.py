@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from seeact_offline.agents.acts import Act, Fold, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, escape, number, place_in
+from seeact_offline.agents.calls import Call, calls_in, escape, place_in, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -22,13 +22,17 @@ VERBS: Mapping[str, Kind] = {
 }  # fmt: skip
 MODULES = frozenset({"pyautogui", "computer", "browser", "mobile", "time"})
 _FENCE = re.compile(r"```(?:python|code)?\s*\n(.*?)(?:```|\Z)", re.DOTALL)
-_STRICT_POINT = re.compile(r"x\s*=\s*([0-9.]+)\s*,\s*y\s*=\s*([0-9.]+)")
-_STRICT_TIGHT_POINT = re.compile(r"x=([0-9.]+),\s*y=([0-9.]+)")
-_STRICT_TEXT = re.compile(r"message=['\"](.*?)['\"]")
-_STRICT_LOOSE_TEXT = re.compile(r"\((?:message=)?['\"](.*?)['\"]")
-_STRICT_WORDS = re.compile(r"(?:pyautogui|computer)\.(\w+)")
-STRICT_NOTHING = frozenset({"rightclick", "dragto"})
-"""Calls of which Aguvis' released reader makes nothing."""
+_POINT = re.compile(r"x=([\d.]+),\s*y=([\d.]+)")
+_LOOSE_POINT = re.compile(r"x\s*=\s*([\d.]+)\s*,\s*y\s*=\s*([\d.]+)")
+_MESSAGE = re.compile(r"message=['\"](.+?)['\"]")
+_WRITTEN = re.compile(r"pyautogui\.write\((['\"])(.*?)\1\)")
+_STATUS = re.compile(r"status=['\"](\w+)['\"]")
+_KEYS = re.compile(r"keys=\[(.*?)\]")
+_PRESSED = re.compile(r"pyautogui\.(?:hotkey|press)\((.*['\"][^'\"]+['\"].*)\)")
+_PAGES = re.compile(r"scroll\(page=([-\d.]+)\)")
+_CLICKS = re.compile(r"pyautogui\.scroll\(([-\d]+)\)")
+MIDDLE = (0.5, 0.5)
+"""Where AgentNetBench's Aguvis agent lets the pointer be while it scrolls."""
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
 
@@ -48,43 +52,82 @@ def _act(call: Call) -> Act | None:
         return None
     if kind in ("type", "press", "stop", "answer"):
         return Act(kind, None, call.text("message", "text", "status", "keys", "answer"))
-    x, y = number(call.text("x", at=0)), number(call.text("y", at=1))
-    place = (x, y) if x is not None and y is not None else place_in(call.text("x", "point") or "")
+    x, y = call.text("x", "point", at=0), call.text("y", at=1)
+    # one argument may hold both numbers
+    place = place_of([x, y]) if y else place_in(x or "")
     return Act(kind, place, call.text("value", "text", at=2) if kind == "select" else None)
 
 
 def read_first_line(text: str) -> list[Act]:
-    """The first line that begins with pyautogui or computer, as AgentNetBench's Aguvis agent reads it."""
-    lines = [line.strip() for line in text.splitlines()]
-    line = next((one for one in lines if one.startswith(("pyautogui", "computer."))), None)
-    if line is None:
+    """The first line that begins with pyautogui or computer, as AgentNetBench's Aguvis agent reads it: a word anywhere in the line
+    says what is done, and a call without a named place does nothing."""
+    lines = (line.strip() for line in text.split("\n"))
+    line = next((one for one in lines if one.startswith(("pyautogui", "computer."))), "")
+    if line.startswith("computer."):
+        return _ended(line)
+    if not line.startswith("pyautogui."):
         raise Unreadable("expected a line that begins with pyautogui or computer")
-    return [_strict_act(line, _STRICT_POINT, _STRICT_TEXT)]
+    acts = _pointed(line, _LOOSE_POINT, {"click": "click", "moveTo": "hover", "doubleClick": "double"})
+    if pages := _PAGES.search(line):
+        _floats(pages)
+        acts += [Act("hover", MIDDLE), Act("scroll")]
+    if message := _MESSAGE.search(line):
+        acts.append(Act("type", None, message.group(1)))
+    if keys := _KEYS.search(line):
+        acts.append(Act("press", None, keys.group(1)))
+    return acts
 
 
 def read_lines(text: str) -> list[Act]:
-    """All lines that begin with pyautogui or computer, else what follows the first such word of a line, as AgentNetBench's OpenCUA
+    """All lines that begin with pyautogui or computer, else in each line what follows the first such word, as AgentNetBench's OpenCUA
     agent reads them."""
-    words, lines = ("pyautogui.", "computer."), text.splitlines()
-    found = [line.strip() for line in lines if line.strip().startswith(words)]
+    lines = [line.strip() for line in text.split("\n")]
+    found = [line for line in lines if line.startswith(("pyautogui.", "computer."))]
     if not found:
-        starts = [min((line.find(word) for word in words if word in line), default=-1) for line in lines]
-        found = [line[start:] for line, start in zip(lines, starts, strict=True) if start >= 0]
-    if not found:
-        raise Unreadable("expected pyautogui or computer")
-    return [_strict_act(line, _STRICT_TIGHT_POINT, _STRICT_LOOSE_TEXT) for line in found]
+        words = [next((word for word in ("pyautogui.", "computer.") if word in line), None) for line in lines]
+        found = [word + line.split(word)[1].strip() for word, line in zip(words, lines, strict=True) if word]
+    return [act for line in found for act in _acts_of_line(line)]
 
 
-def _strict_act(line: str, point: re.Pattern[str], message: re.Pattern[str]) -> Act:
-    word = _STRICT_WORDS.match(line)
-    verb = word.group(1).lower() if word else ""
-    kind = VERBS.get(verb)
-    if kind is None or verb in STRICT_NOTHING:
-        raise Unreadable("expected an action of pyautogui")
-    numbers = [number(one) for one in found.groups()] if (found := point.search(line)) else []
-    place = (numbers[0], numbers[1]) if len(numbers) == 2 and None not in numbers else None
-    text = message.search(line)
-    return Act(kind, place, text.group(1) if text and kind == "type" else None)  # type: ignore[arg-type]
+def _acts_of_line(line: str) -> list[Act]:
+    if line.startswith("computer.triple_click"):
+        return _pointed(line, _POINT, {"": "double"})
+    if line.startswith("computer."):
+        return _ended(line)
+    # a small "click" beside another click is not looked at
+    seen = line.replace("click", "") if "doubleClick" in line or "rightClick" in line else line
+    verbs: Mapping[str, Kind] = {"click": "click", "moveTo": "hover", "doubleClick": "double", "rightClick": "right", "dragTo": "drag"}  # fmt: skip
+    acts = _pointed(seen, _POINT, verbs)
+    message = _MESSAGE.search(line)
+    if message or (message := _WRITTEN.search(line)):
+        acts.append(Act("type", None, message.group(message.re.groups)))
+    if keys := (_KEYS if "keys=" in line else _PRESSED).search(line):
+        acts.append(Act("press", None, keys.group(1)))
+    if clicks := _CLICKS.search(line):
+        _floats(clicks)
+        acts.append(Act("scroll"))
+    return acts
+
+
+def _pointed(line: str, point: re.Pattern[str], verbs: Mapping[str, Kind]) -> list[Act]:
+    """The first of these words that is in the line, at the line's first place; nothing without either."""
+    kind = next((kind for word, kind in verbs.items() if word in line), None)
+    if (match := point.search(line)) is None:
+        return []
+    x, y = _floats(match)
+    return [Act(kind, (x, y))] if kind else []
+
+
+def _floats(match: re.Match[str]) -> list[float]:
+    try:
+        return [float(one) for one in match.groups()]
+    except ValueError:
+        raise Unreadable(f"expected numbers, got {match.group()[:40]!r}") from None
+
+
+def _ended(line: str) -> list[Act]:
+    status = _STATUS.search(line) if line.startswith("computer.terminate") else None
+    return [Act("stop", None, status.group(1))] if status else []
 
 
 def write_aguvis(op: str, value: str, place: Point | str | None) -> str:

@@ -34,7 +34,6 @@ VERBS: Mapping[str, Kind] = {
 _INSIDE = ("arguments", "input", "args", "parameters")
 _PLACES = ("coordinate", "coordinates", "point", "position", "start_coordinate", "start_box", "box")
 _TEXTS = ("text", "content", "value", "answer", "option", "keys")
-_CALL = re.compile(r"<tool_call>\n(.*?)\n</tool_call>", re.DOTALL)
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
@@ -48,16 +47,19 @@ def read_tool_calls(text: str) -> list[Act]:
 
 
 def read_first_call(text: str) -> list[Act]:
-    """The first call between tags on lines of their own, which must be JSON, as the cookbook reads it."""
-    match = _CALL.search(text)
-    if match is None:
-        raise Unreadable("expected <tool_call> and </tool_call> on lines of their own")
+    """The first call between tags on lines of their own, which must be JSON, as the cookbook reads it. Its end may be missing."""
+    _, found, rest = text.partition("<tool_call>\n")
+    if not found:
+        raise Unreadable("expected <tool_call> on a line of its own")
     try:
-        act = _act(json.loads(match.group(1))["arguments"])
+        arguments = json.loads(rest.partition("<tool_call>\n")[0].partition("\n</tool_call>")[0])["arguments"]
+        kind = VERBS.get(arguments["action"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unreadable("expected JSON with arguments between the tags") from None
-    if act is None:
+        raise Unreadable("expected JSON with arguments and an action between the tags") from None
+    if kind is None:
         raise Unreadable("expected an action of computer_use")
+    act = _act({name: value for name, value in arguments.items() if name in ("action", "coordinate", "text", "keys")})
+    assert act is not None
     return [act]
 
 

@@ -34,10 +34,18 @@ def read_plan(text: str) -> list[Act]:
 
 
 def read_plan_strictly(text: str) -> list[Act]:
-    """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them."""
+    """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them. An action of another name
+    keeps its element."""
     matches = [pattern.search(text) for pattern in _STRICT]
     action, element, value = (match.group(1).strip() if match else "" for match in matches)
-    return [_plan(action, element, value)]
+    # the scorer ignores the case, and the loop that scrolls does not
+    if action.upper() != "SCROLL DOWN":
+        action = action.upper()
+    if not any((action, element, value)):
+        raise Unreadable("expected ACTION:, ELEMENT: and VALUE:")
+    kind = ACTIONS.get(action, "other")
+    said = value if kind in ("type", "select") and value.lower() != "none" else None
+    return [Act(kind, None if element in ("", "None") else element, said or None)]
 
 
 def _plan(action: str, element: str, value: str) -> Act:
@@ -58,10 +66,14 @@ def read_point(text: str) -> list[Act]:
 
 
 def read_point_strictly(text: str) -> list[Act]:
-    """The whole reply as a Python tuple of two numbers."""
+    """The whole reply as two numbers in Python."""
     value = loads(text.strip())
-    place = place_of(value) if isinstance(value, tuple) and len(value) == 2 else None
-    if place is None:
+    place = (
+        place_of(value)
+        if isinstance(value, list | tuple) and all(isinstance(one, int | float) for one in value)
+        else None
+    )
+    if place is None or len(place) != 2:
         raise Unreadable("expected (x, y) and nothing else")
     return [Act("click", place)]
 

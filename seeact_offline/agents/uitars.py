@@ -9,9 +9,9 @@ import ast
 import re
 from collections.abc import Mapping
 
-from seeact_offline.agents.acts import Act, Kind, Unreadable
+from seeact_offline.agents.acts import Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, escape, parse, place_in, place_of
+from seeact_offline.agents.calls import Call, calls_in, escape, parse, place_in
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -78,29 +78,30 @@ def _strict_act(part: str) -> Act:
     if not isinstance(call, ast.Call):
         raise Unreadable("expected one Python call with keyword arguments")
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    given = {word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)}
-    if len(given) < len(call.keywords) or not all(isinstance(value, str) for value in given.values()):
+    # of an argument that is given twice the last one counts
+    given = {word.arg: word.value.value if isinstance(word.value, ast.Constant) else None for word in call.keywords}
+    if None in given or not all(isinstance(value, str) for value in given.values()):
         raise Unreadable("expected arguments that are texts in quotes")
     arguments = {str(key): str(value).lstrip() for key, value in given.items() if value != ""}
     places = {key: _strict_place(value) for key, value in arguments.items() if "start_box" in key or "end_box" in key}
     kind = VERBS.get(name, "other")
     text = arguments.get("content", arguments.get("key"))
-    return Act(kind, next((place for key, place in places.items() if "start_box" in key), None), text)
+    return Act(kind, places.get("start_box"), text)
 
 
 def _closed(part: str) -> str:
     return part if part.strip().endswith(")") else part.strip() + ")"
 
 
-def _strict_place(text: str) -> tuple[float, float] | tuple[float, float, float, float]:
+def _strict_place(text: str) -> Place | None:
+    """Two or four numbers; None for another count, of which the parser makes no place."""
     try:
         numbers = [float(one) for one in text.replace("(", "").replace(")", "").split(",")]
     except ValueError:
         raise Unreadable("expected numbers in a box") from None
-    place = place_of(numbers)
-    if place is None:
-        raise Unreadable("expected two or four numbers in a box")
-    return place
+    if len(numbers) == 4:
+        return numbers[0], numbers[1], numbers[2], numbers[3]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def write_mind2web(op: str, value: str, place: Point | str | None) -> str:

@@ -19,6 +19,7 @@ import msgspec
 
 from ..files.named import read_regular
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, RowError, Step, StepKey
+from .recorded import RecordedColumns
 
 Row = Mapping[str, object]
 
@@ -156,6 +157,7 @@ def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html
         raw_html=as_text(row.get(RAW_HTML)) if raw_html else None,
         action_text=_action_text(row, place.index),
         n_actions=len(actions) if isinstance(actions, (list, tuple)) else 0,
+        recorded=RecordedColumns.of(row),
     )
     _check_texts(step, log)
     return replace(step, faults=log.faults())

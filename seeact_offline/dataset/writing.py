@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.dataset.recorded import RECORDED_COLUMNS
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Operation
 
@@ -61,6 +62,8 @@ class StepRecord:
     """The page's elements in document order."""
     screenshot: bytes | None
     """An encoded image file."""
+    recorded: Mapping[str, object] = field(default_factory=dict)
+    """The recorder's own columns: name -> content."""
 
 
 def to_row(step: StepRecord) -> dict[str, Any]:
@@ -82,6 +85,7 @@ def to_row(step: StepRecord) -> dict[str, Any]:
         "action_reprs": list(step.actions),
         "target_action_index": str(step.index),
         "target_action_reprs": step.actions[step.index],
+        **step.recorded,
     }
 
 
@@ -96,16 +100,19 @@ def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_onc
 
 
 def write_row_groups(groups: Iterable[Sequence[Mapping[str, Any]]], path: Path, **options: Any) -> int:
-    """Writes a parquet file of the hub's schema, whole or not at all; returns the number of rows. `options`: ParquetWriter's."""
+    """Writes a parquet file of the hub's schema and the first row's recorder columns, whole or not at all; returns the number of rows.
+    `options`: ParquetWriter's."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = hub_schema()
+    left = iter(groups)
+    first = next(left, [])
+    schema = hub_schema([name for name in RECORDED_COLUMNS if first and name in first[0]])
 
     def write(draft: Path) -> int:
         written = 0
         with pq.ParquetWriter(draft, schema, **options) as writer:
-            for group in groups:
+            for group in chain([first] if first else [], left):
                 writer.write_table(pa.Table.from_pylist([dict(row) for row in group], schema=schema))
                 written += len(group)
         return written
@@ -114,16 +121,18 @@ def write_row_groups(groups: Iterable[Sequence[Mapping[str, Any]]], path: Path, 
     return write_whole(path, write)
 
 
-def hub_schema() -> Any:
-    """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture."""
+def hub_schema(recorded: Sequence[str] = ()) -> Any:
+    """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture. `recorded`: columns of the recorder to
+    add."""
     import pyarrow as pa
 
+    names = (*COLUMNS, *recorded)
     texts, picture = pa.list_(pa.string()), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     types = {"pos_candidates": texts, "neg_candidates": texts, "action_reprs": texts, "screenshot": picture}
     text = {"dtype": "string", "_type": "Value"}
     notes = {texts: {"feature": text, "_type": "List"}, picture: {"_type": "Image"}}
-    features = {name: notes.get(types.get(name), text) for name in COLUMNS}
-    fields = [(name, types.get(name, pa.string())) for name in COLUMNS]
+    features = {name: notes.get(types.get(name), text) for name in names}
+    fields = [(name, types.get(name, pa.string())) for name in names]
     return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 

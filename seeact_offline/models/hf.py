@@ -24,6 +24,7 @@ from seeact_offline.models.hf_generation import (
     Prompt,
     Turn,
     check_packages,
+    check_processor,
     running_dtype,
 )
 from seeact_offline.models.provider import ModelOptions, Provider
@@ -38,11 +39,13 @@ class HFModel:
     """One model, loaded when it is first asked. Belongs to the event loop that asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, and for model_args."""
+        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, for model_args,
+        and for a package that is not installed."""
         self._name, self._options = name, options
         self._loading = loading(options)
         check_packages(self._loading)
         self._folder = find_folder(name)
+        check_processor(name, self._folder)
         self._generator: Generator | None = None
         self._stop = threading.Event()
         self._batches: Batches[Prompt, Answer] = Batches(self._answer, self._batch_size)

@@ -445,6 +445,16 @@ def check_packages(loading: LoadingOptions) -> None:
             raise _needs(package, "load_in_4bit")
 
 
+def check_processor(name: str, folder: Path) -> None:
+    """Raises ModelSpecError where the processor of a model that sees pictures cannot be loaded without torchvision.
+
+    Only loading tells which processors need it, so nothing is loaded where it is installed.
+    """
+    if find_spec("torchvision") is None and "vision_config" in hf_folder.settings(folder, name):
+        with _quiet():
+            _load_processor(name, folder, "image-text")
+
+
 def _needs(package: str, option: str) -> ModelSpecError:
     wanted = f"the package {package} for {option}, from seeact-offline[quantised]"
     return ModelSpecError("model_args", wanted, "an installation without it")
@@ -456,7 +466,13 @@ def _load_processor(name: str, folder: Path, kind: str) -> Any:
 
     loader = AutoProcessor if kind == "image-text" else AutoTokenizer
     with _in_one_sentence(f"the {'processor' if kind == 'image-text' else 'tokenizer'} of hf/{name} to load"):
-        processor = loader.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
+        try:
+            processor = loader.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
+        except (ImportError, ValueError) as error:
+            if "torchvision" not in str(error).lower() or find_spec("torchvision") is not None:
+                raise
+            got = "an installation without it: pip install torchvision, of the build that torch is of"
+            raise ModelSpecError("model", f"the package torchvision for the processor of hf/{name}", got) from None
     if kind == "image-text" and getattr(processor, "image_processor", None) is None:
         raise ModelSpecError("model", f"a processor of pictures in hf/{name}", type(processor).__name__)
     return processor

@@ -12,12 +12,16 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
+
+from seeact_offline.dataset.recorded import RECORDED_COLUMNS, Check, Condition
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
@@ -60,6 +64,8 @@ _INIT = """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
 """The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
+_VALUES = """(elements) => elements.map(
+  (el) => el.tagName === 'SELECT' ? (el.selectedOptions[0]?.label ?? '') : String(el.value ?? ''))"""
 _REST = """() => Promise.race([
   document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r())))),
   new Promise(r => setTimeout(r, 5000)),
@@ -88,6 +94,8 @@ class RecordOptions:
     """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
+    columns: tuple[str, ...] = RECORDED_COLUMNS
+    """The optional columns to write."""
 
 
 class Recorder:
@@ -175,6 +183,7 @@ class Recorder:
         from playwright.sync_api import Error
 
         states: list[_PageState] = []
+        after: tuple[bool, ...] | None = None
         number, viewport = 0, {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
         context: BrowserContext | None = None
         try:
@@ -188,9 +197,12 @@ class Recorder:
             page.goto(start)
             for number in range(len(task.actions)):
                 action = task.actions[number]
-                states.append(self._state(page, session, action))
+                states.append(self._state(page, session, action, task.check))
                 _act(_find(page, action), action)
                 deadline.restart()
+            if task.check:
+                _settle(page)
+                after = _check_end(page, task.check)
         except (Error, StepError) as error:
             reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
             if deadline.passed:
@@ -209,20 +221,28 @@ class Recorder:
                 node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
             one.hit[:] = [ids.get(node, -1) for node in one.hit]
         actions = tuple(one.action_text for one in states)
-        return [self._record(task, i, one, actions) for i, one in enumerate(states)]
+        last = len(states) - 1
+        checks = [Check(task.check, one.checked, after if i == last else None) for i, one in enumerate(states)]
+        recorded = [{"check": msgspec.json.encode(check).decode() if task.check else None} for check in checks]
+        return [self._record(task, i, one, actions, recorded[i]) for i, one in enumerate(states)]
 
-    def _state(self, page: Page, session: CDPSession, action: Action) -> _PageState:
+    def _state(self, page: Page, session: CDPSession, action: Action, check: tuple[Condition, ...]) -> _PageState:
         """The page before the action, and the elements that the action hits."""
         _settle(page)
         page.evaluate("() => scrollTo(0, 0)")
         picture = page.screenshot(full_page=True, animations="disabled", caret="hide", type="png")
         tree = snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
+        before = tuple(_holds(page, condition)[0] for condition in check)
+        if check and all(before):
+            raise StepError("check_failed", "expected a check that does not hold before this action, got one that does")
         target = _find(page, action)
         target.scroll_into_view_if_needed()
         hit = [] if action.frame else _same_box(target, session)
-        return _PageState(picture, tree, hit, _action_text(target, session, hit, action))
+        return _PageState(picture, tree, hit, _action_text(target, session, hit, action), before)
 
-    def _record(self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...]) -> StepRecord:
+    def _record(
+        self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...], recorded: Mapping[str, object]
+    ) -> StepRecord:
         encoded, size = _encode(state.picture, self._options)
         page = clean(state.tree, Box(0, 0, *size))
         return StepRecord(
@@ -239,6 +259,7 @@ class Recorder:
             cleaned_html=cleaned_html(page),
             elements=tuple(_elements(page, state.hit)),
             screenshot=encoded,
+            recorded={name: recorded[name] for name in self._options.columns},
         )
 
 
@@ -280,6 +301,8 @@ class _PageState:
     hit: list[int]
     """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
     action_text: str
+    checked: tuple[bool, ...]
+    """The conditions of the task's check that hold."""
 
 
 def find_chromium(path: str | None = None) -> str:
@@ -310,6 +333,32 @@ def _act(target: Locator, action: Action) -> None:
         "ENTER": lambda: target.press("Enter"),
     }
     done[action.operation.original_op]()
+
+
+def _holds(page: Page, condition: Condition) -> tuple[bool, object]:
+    """Whether a condition holds on the page, and what was found."""
+    if condition.selector is None:
+        address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
+        return str(condition.url) in address, address
+    found = page.locator(condition.selector).filter(visible=True)
+    if condition.visible is not None:
+        n = found.count()
+        return bool(n) == condition.visible, f"{n} visible elements"
+    if condition.value is not None:
+        values = found.evaluate_all(_VALUES)
+        return condition.value in values, values
+    texts = [" ".join(text.split()) for text in found.all_inner_texts()]
+    wanted = " ".join(str(condition.text).split())
+    return any(wanted in text for text in texts), texts
+
+
+def _check_end(page: Page, check: tuple[Condition, ...]) -> tuple[bool, ...]:
+    """Checks the page after the last action. Raises StepError naming the first condition that does not hold."""
+    for condition in check:
+        holds, found = _holds(page, condition)
+        if not holds:
+            raise StepError("check_failed", f"expected {condition} after it, got {str(found)[:100] or 'nothing'}")
+    return (True,) * len(check)
 
 
 def _settle(page: Page) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.dataset.recorded import Condition
+from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.files.named import read_settings
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.records import OPERATIONS, InputError, Operation
@@ -44,6 +46,8 @@ class TaskScript:
     served: Path | None
     """Folder that is served over HTTP while recording; `start` is then a path below it."""
     actions: tuple[Action, ...]
+    check: tuple[Condition, ...] = ()
+    """Conditions that hold on the page after the last action, and not on an earlier one; empty for none."""
 
     def action_uid(self, index: int) -> str:
         return str(uuid.uuid5(NAMESPACE, f"{self.annotation_id}/{index}"))
@@ -84,7 +88,20 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
         start=start,
         served=served,
         actions=tuple(_action(_mapping(step, path, n), f"step {n} of {where}") for n, step in enumerate(steps)),
+        check=_check(fields["check"], where) if "check" in fields else (),
     )
+
+
+def _check(conditions: object, where: str) -> tuple[Condition, ...]:
+    if not isinstance(conditions, list) or not conditions:
+        raise InputError("script", f"a list of conditions under 'check' in {where}", f"{conditions!r:.60}")
+    read = []
+    for n, condition in enumerate(conditions):
+        try:
+            read.append(typed(condition, Condition))
+        except FormatError as error:
+            raise InputError("script", error.expected, f"{error.got} in condition {n} of {where}") from None
+    return tuple(read)
 
 
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeact_offline as so
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, import_prompts
+from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, PUBLISHED, import_agent_prompts, import_prompts
 from seeact_offline.prompting import only_with
 from seeact_offline.records import PromptError
 
@@ -414,3 +415,73 @@ def test_an_imported_pack_renders_the_published_prompts_to_the_byte(
     task, history = task_line.split(": ", 1)[1], actions.split("\n")[1:]
     rendered = [pack.render_system(), pack.render_turn1(task, history), pack.render_turn2(choices[group])]
     assert rendered == recorded[group]
+
+
+# --- GUI agents ---
+
+# Invented wording under the names of the authors' modules.
+AGENT_SOURCES = {
+    "aguvis": '''
+import json
+grounding_system_message = "You test."
+agent_system_message = f"Functions: {json.dumps({})}"
+user_instruction = """Go on.
+
+Goal: {overall_goal}
+Before:
+{previous_actions}
+"""
+''',
+    "seeclick": "import torch\nprompt_origin = 'Do {}. Done: {}'\nfor step in []:\n    prompt = prompt_origin.format(1, 2)\n",
+    "showui": "_MIND2WEB_SYSTEM = \"\"\"Say {'action': 'A', 'position': [x,y]}\n\"\"\"\n_MIND2WEB_USER = '{system} {task}'\n",
+    "uground": "system_prompt = '''You plan.'''\nquestion_description = '\\nWhat?'\naction_format = 'ACTION: {A, B}.'\n"
+    "element_format = 'ELEMENT: it.'\nvalue_format = 'VALUE: ' \\\n    'x.'\nif __name__ == '__main__':\n    query = ''\n",
+}
+AGENT_SOURCES["uground-blind"] = AGENT_SOURCES["uground"]
+RENDERED = {
+    "aguvis": ("You test.", "Go on.\n\nGoal: Buy\nBefore:\n[a] b -> CLICK\n"),
+    "seeclick": ("", "Do Buy. Done: [a] b -> CLICK"),
+    "showui": ("", "Say {'action': 'A', 'position': [x,y]}\nTask: Buy\n[a] b -> CLICK\n"),
+    "uground": ("You plan.", "Task: Buy\n\nPrevious Actions:\n[a] b -> CLICK\n\n\nWhat?\n\nACTION: {A, B}.\n\nELEMENT: it.\n\nVALUE: x."),
+}  # fmt: skip
+RENDERED["uground-blind"] = RENDERED["uground"]
+
+
+def agent_checkout(folder: Path, agent: str, source: str | None = None) -> Path:
+    file = folder / PUBLISHED[agent].file
+    file.parent.mkdir(parents=True)
+    file.write_text(AGENT_SOURCES[agent] if source is None else source)
+    return folder
+
+
+@pytest.mark.parametrize("agent", PUBLISHED)
+def test_the_published_prompt_of_an_agent_becomes_a_pack(agent: str, tmp_path: Path) -> None:
+    import_agent_prompts(agent, agent_checkout(tmp_path / "checkout", agent), tmp_path / "out")
+    pack = open_pack(tmp_path / "out", agent)
+    assert (pack.system, pack.render_turn1("Buy", ["[a] b -> CLICK"])) == RENDERED[agent]
+    run = so.evaluate(
+        agent=agent,
+        model="builtin/oracle",
+        prompts=tmp_path / "out",
+        split="cross_website",
+        limit=1,
+        out=tmp_path / "run",
+    )
+    assert run.results["n_steps"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "source", "message"),
+    [
+        ("uitars", None, "an agent whose prompt is a constant of its repository (aguvis, seeclick"),
+        ("aguvis", "grounding_system_message = 'a'", "a text in user_instruction of src/aguvis/constants.py"),
+        ("aguvis", AGENT_SOURCES["aguvis"].replace("{overall_goal}", "{goal}"), "{overall_goal} in the prompt of"),
+        ("seeclick", "prompt_origin = 'Do {}.'", "{} in the prompt of agent_tasks/mind2web_test.py"),
+        ("showui", "_MIND2WEB_SYSTEM = str(1)", "a text in _MIND2WEB_SYSTEM"),
+    ],
+)
+def test_another_agent_or_source_is_refused(agent: str, source: str | None, message: str, tmp_path: Path) -> None:
+    checkout = tmp_path if source is None else agent_checkout(tmp_path / "checkout", agent, source)
+    with pytest.raises(PromptError, match=re.escape(message)):
+        import_agent_prompts(agent, checkout, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -255,7 +255,7 @@ def test_typing_without_a_place_goes_where_the_step_before_clicked(tmp_path: Pat
 
 
 def test_a_local_model_is_asked_and_each_reply_is_read_or_named(tmp_path: Path) -> None:
-    """A tiny LLaVA: the processor of Qwen2.5-VL cannot be made without torchvision."""
+    """A tiny LLaVA; Qwen2.5-VL itself, which needs torchvision, is asked in `models/test_transformers_serve.py`."""
     run = so.evaluate(
         agent="qwen2.5-vl", model=f"hf/{save_llava(tmp_path / 'llava')}", split="cross_website", limit=1, max_tokens=20,
         out=tmp_path / "run",

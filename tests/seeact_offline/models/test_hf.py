@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.evaluate import evaluate
-from tests.tiny_models import CHAT, save_llama, save_llava, save_t5
+from tests.tiny_models import CHAT, save_llama, save_llava, save_qwen2_5_vl, save_t5
 
 KINDS = ("llava", "llama", "t5")
 OPTIONS = ModelOptions(max_tokens=40)
@@ -643,6 +644,18 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str, bool]] = {
 }
 
 
+@pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
+def test_a_processor_that_needs_torchvision_says_so_before_anything_is_ranked(tmp_path: Path) -> None:
+    folder = save_qwen2_5_vl(tmp_path / "qwen")
+    refused = refusal(lambda: evaluate(model=f"hf/{folder}", split="cross_website", limit=1, out=tmp_path / "run"))
+    assert str(refused) == (
+        f"model: expected the package torchvision for the processor of hf/{folder}, got an installation without it: "
+        "pip install torchvision, of the build that torch is of"
+    )
+    # a run claims its folder before it ranks
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
 @pytest.mark.parametrize(("spoil", "complaint", "at_once"), SPOILT.values(), ids=SPOILT.keys())
 def test_a_folder_that_cannot_be_loaded_is_refused(
     copied: Path, spoil: Callable[[Path], object], complaint: str, at_once: bool
@@ -681,7 +694,7 @@ def test_a_hub_id_without_a_network_is_one_sentence(network: dict[str, str], tmp
 def test_torch_is_loaded_for_the_first_question_and_not_before(folders: dict[str, Path]) -> None:
     code = (
         "import sys; from seeact_offline.models import ModelOptions, open_model;"
-        f"open_model('hf/{folders['llava']}', ModelOptions()); print('torch' in sys.modules or 'transformers' in sys.modules)"
+        f"open_model('hf/{folders['llama']}', ModelOptions()); print('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""The same tiny vision-language model over HTTP, behind `transformers serve`, and in this process through `hf/`."""
+"""The same tiny vision-language models over HTTP, behind `transformers serve`, and in this process through `hf/`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.run import Run
-from tests.tiny_models import save_llava
+from tests.tiny_models import save_llava, save_qwen2_5_vl
 
 COMMAND = Path(sys.executable).with_name("transformers")
 MISSING = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
@@ -32,18 +33,12 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_llava(tmp_path_factory.mktemp("models") / "tiny-llava")
-
-
-@pytest.fixture(scope="module")
-def base_url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of a server that has the model loaded."""
+@contextmanager
+def serving(folder: Path, log: Path) -> Iterator[str]:
+    """The base URL of a server that has the model loaded."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("serve") / "log.txt"
     where = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     with (
@@ -80,8 +75,10 @@ def said(run: Run) -> dict[Any, list[tuple[str, ...]]]:
     return {key: [group.replies for group in prediction.groups] for key, prediction in predictions.items()}
 
 
-def test_a_server_and_this_process_say_the_same(folder: Path, base_url: str, tmp_path: Path) -> None:
-    served = run(f"openai/{folder}", tmp_path / "served", base_url=base_url)
+def test_a_server_and_this_process_say_the_same(tmp_path: Path) -> None:
+    folder = save_llava(tmp_path / "tiny-llava")
+    with serving(folder, tmp_path / "log.txt") as base_url:
+        served = run(f"openai/{folder}", tmp_path / "served", base_url=base_url)
     local = run(f"hf/{folder}", tmp_path / "local")
     for finished in (served, local):
         assert finished.n_left == 0
@@ -92,3 +89,36 @@ def test_a_server_and_this_process_say_the_same(folder: Path, base_url: str, tmp
     assert [served.results["usage"][name] for name in counted] == [local.results["usage"][name] for name in counted]
     assert served.results["element_accuracy"] == local.results["element_accuracy"]
     assert local.results["usage"]["image_tokens"] == local.results["usage"]["calls"] * 16
+
+
+CLICK = '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [56, 280]}}\n</tool_call>'
+
+
+@pytest.mark.skipif(find_spec("torchvision") is None, reason="the processor of Qwen2.5-VL needs torchvision")
+@pytest.mark.parametrize(
+    ("says", "options"), [(CLICK, {"max_pixels": 500_000}), (None, {})], ids=["a click", "nonsense"]
+)
+def test_qwen_sees_pictures_at_the_size_of_its_rule_and_each_reply_is_read_or_named(
+    says: str | None, options: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = save_qwen2_5_vl(tmp_path / "tiny-qwen", says=says)
+    options = {"agent": "qwen2.5-vl", "split": "cross_website", "limit": 1, "max_tokens": 128, **options}
+    local = evaluate(model=f"hf/{folder}", out=tmp_path / "local", **options)
+    with serving(folder, tmp_path / "log.txt") as base_url:
+        served = evaluate(model=f"openai/{folder}", base_url=base_url, out=tmp_path / "served", **options)
+    for here, there in zip(local.predictions(), served.predictions(), strict=True):
+        shown = here.groups[0].shown
+        assert shown is not None
+        assert shown == there.groups[0].shown
+        width, height = shown.sent
+        assert shown.resized == shown.sent != shown.part[2:]
+        # a token is 28 x 28 pixels of what the model looks at: there are others where it resizes once more
+        assert here.usage.image_tokens == width // 28 * (height // 28)
+        assert there.usage.prompt_tokens == here.usage.prompt_tokens
+        assert there.usage.completion_tokens == here.usage.completion_tokens
+        for one in (here, there):
+            assert one.ran
+            if says is None:
+                assert one.failure in {"no_act", "point_outside", "truncated", "empty_reply"}
+            else:
+                assert one.point == pytest.approx((56 * shown.part[2] / width, 280 * shown.part[3] / height))

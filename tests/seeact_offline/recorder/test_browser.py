@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
+from seeact_offline.dataset.recorded import Check
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
 from seeact_offline.recorder import Recorder, RecordOptions, load_script
 from seeact_offline.recorder.browser import NAMES
@@ -164,6 +165,76 @@ def test_a_served_folder_is_recorded(recorder, tmp_path) -> None:
         "document.title = 'served'; window.addEventListener('load', () => document.body.prepend('From the server'))"
     )
     assert "From the server" in recorder.record(load_script(path)[0])[0].cleaned_html
+
+
+def record_checked(
+    recorder: Recorder, folder: Path, steps: list[dict[str, Any]], check: list[dict[str, Any]]
+) -> list[Step]:
+    task = {"task": "Try it", "split": "cross_website", "steps": steps, "check": check}
+    records = recorder.record(load_script(write_script(folder, [], tasks=[task]))[0])
+    write_hub_parquet(map(to_row, records), folder / "data" / "test_website-00000-of-00001.parquet")
+    return list(load_steps(folder, "cross_website"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"url": "index.html#x"},
+        {"selector": "a", "visible": True},
+        {"selector": "#blue", "visible": False},
+        {"selector": "h1", "text": "Zip  102"},
+        {"selector": "button", "text": "Schedule"},
+        {"selector": "input", "value": "10203"},
+        {"selector": "select", "value": "Large"},
+    ],
+)
+def test_each_kind_of_condition_can_hold(recorder, tmp_path, condition) -> None:
+    folder = tmp_path
+    steps = [{"op": "SELECT", "selector": "select", "value": "Large"}, *[STEPS[2], STEPS[0]]]
+    page = PAGE.replace('oninput="', "oninput=\"document.querySelector('#blue').style.display = 'none'; ")
+    task = {
+        "task": "Try it",
+        "split": "cross_website",
+        "steps": steps,
+        "check": [condition, {"selector": "h1", "text": "Zip"}],
+    }
+    records = recorder.record(load_script(write_script(folder, [], page, tasks=[task]))[0])
+    assert json.loads(str(records[-1].recorded["check"]))["after"] == [True, True]
+
+
+def test_a_check_is_written_with_what_holds_around_each_action(recorder, tmp_path) -> None:
+    check = [{"selector": "h1", "text": "Zip 1"}, {"selector": "select", "value": "Large"}]
+    steps = record_checked(recorder, tmp_path, STEPS[:2], check)
+    checks = [step.recorded.read(Check) for step in steps if step.recorded]
+    assert [(one.before, one.after) for one in checks if one] == [((False, False), None), ((True, False), (True, True))]
+    assert [json.loads(str(one)) for one in checks[0].conditions] == check
+
+
+def test_a_task_without_a_check_has_none(steps) -> None:
+    assert {step.recorded and step.recorded.read(Check) for step in steps} == {None}
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ([{"url": "#y"}], 'step 1 of task \'Try it\': expected {"url":"#y"} after it, got /index.html#x'),
+        ([{"selector": "h1", "text": "Zap"}], 'expected {.*"text":"Zap"} after it, got \\[\'Zip 10203\'\\]'),
+        ([{"selector": "h2", "visible": True}], "expected {.*} after it, got 0 visible elements"),
+        ([{"selector": "input", "value": "102"}], "expected {.*} after it, got \\['10203'\\]"),
+        (
+            [{"selector": "h1", "text": "Zip"}],
+            "step 1 of task 'Try it': expected a check that does not hold before this action",
+        ),
+        (
+            [{"selector": "h1", "visible": True}],
+            "step 0 of task 'Try it': expected a check that does not hold before this action",
+        ),
+    ],
+)
+def test_a_check_that_does_not_tell_the_finished_task_apart_is_named(recorder, tmp_path, check, message) -> None:
+    with pytest.raises(StepError, match=message) as error:
+        record_checked(recorder, tmp_path, [STEPS[0], STEPS[2]], check)
+    assert error.value.name == "record_failed"
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,20 @@ def with_step(folder: Path, **step: Any) -> Path:
     return script(folder, tasks=[{"task": "Do it", "steps": [step]}])
 
 
+def with_check(check: object) -> dict[str, Any]:
+    return {"tasks": [{"task": "Do it", "steps": [{"op": "CLICK", "selector": "p"}], "check": check}]}
+
+
 def test_a_task_has_its_site_start_and_actions(tmp_path) -> None:
     (task,) = load_script(script(tmp_path))
     assert (task.website, task.split, task.start) == ("site", "train", (tmp_path / "page.html").as_uri())
     assert (task.actions[0].operation, task.actions[0].selector) == (Operation("CLICK", "", "CLICK"), "p")
+
+
+def test_a_task_may_have_a_check_of_its_last_page(tmp_path) -> None:
+    check = [{"url": "#done"}, {"selector": "p", "text": "hi"}, {"selector": "p", "visible": False}]
+    (task,) = load_script(script(tmp_path, **with_check(check)))
+    assert [json.loads(str(condition)) for condition in task.check] == check
 
 
 def test_ids_depend_on_site_and_sentence_alone(tmp_path) -> None:
@@ -75,6 +85,22 @@ def test_a_task_starts_in_a_served_folder_at_a_url_or_in_a_file(tmp_path, start:
         ),
         ({"website": None}, "expected a text under 'website' in .*, got None"),
         ({"tasks": [{"task": "x", "steps": []}]}, "expected a list of steps in task 0 of .*, got \\[\\]$"),
+        (with_check("done"), "expected a list of conditions under 'check' in task 0 of .*, got 'done'$"),
+        (with_check([]), "expected a list of conditions under 'check' in task 0 of .*, got \\[\\]$"),
+        (with_check(["done"]), "expected an object, got 'done' in condition 0 of task 0 of "),
+        (
+            with_check([{"url": "#a"}, {"url": 1}]),
+            "expected url to be a text or null, got 1 in condition 1 of task 0 of ",
+        ),
+        (with_check([{"url": ""}]), "expected url to be .*, got '' in condition 0 of task 0 of "),
+        (with_check([{"path": "#a"}]), "expected no fields but url, selector, text, value, visible, got 'path' in "),
+        (
+            with_check([{"selector": "p"}]),
+            "expected either url, or selector and one of text, value and visible, got {'sel",
+        ),
+        (with_check([{"text": "a"}]), "expected either url, or selector and one of "),
+        (with_check([{"url": "#a", "selector": "p", "text": "a"}]), "expected either url, or selector and one of "),
+        (with_check([{"selector": "p", "text": "a", "value": "b"}]), "expected either url, or selector and one of "),
         ({"serve": "nowhere"}, "expected 'serve' to be a folder, got none at .*nowhere"),
     ],
 )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import seeact_offline as so
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, StepKey
+from seeact_offline.runs.batches import run_batch
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.groundings import without_ignored
 from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
 
 
@@ -34,6 +40,30 @@ def test_replies_score_as_if_the_agent_had_been_asked_here(agent: str, tmp_path:
     run = imported(tmp_path, rows, agent).run
     for metric in ("element_accuracy", "operation_f1", "step_success_rate"):
         assert run.results[metric] == asked.results[metric]
+
+
+def test_exported_requests_are_answered_elsewhere_and_scored_from_a_file(tmp_path: Path) -> None:
+    agent = "qwen2.5-vl"
+    first = {"agent": agent, "split": "cross_website", "limit": 12}
+    oracle = so.evaluate(model="builtin/oracle", out=tmp_path / "oracle", **first)
+    said = {prediction.key: prediction.groups[-1] for prediction in oracle.predictions()}
+    config = EvalConfig(
+        model="openai/m", base_url="http://localhost:9/v1", cache="off", out=tmp_path / "asked", **first
+    )
+    (file,) = run_batch(without_ignored(config), "export", tmp_path / "batches").files
+    index = [json.loads(line) for line in (file.parent / "index.jsonl").read_text().splitlines()]
+    steps = {line["id"]: StepKey(line["annotation_id"], line["action_uid"]) for line in index}
+    rows = []
+    for request in map(json.loads, file.read_text().splitlines()):
+        group = said[steps[request["custom_id"]]]
+        (picture,) = [part for part in request["body"]["messages"][-1]["content"] if part["type"] == "image_url"]
+        _, _, encoded = picture["image_url"]["url"].partition("base64,")
+        assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == group.shown.sent
+        rows.append({**steps[request["custom_id"]]._asdict(), "reply": group.replies[-1]})
+    scored = imported(tmp_path, rows, agent, answered_only=True).run
+    assert len(rows) == scored.results["n_steps"] == oracle.results["n_steps"]
+    for metric in ("element_accuracy", "operation_f1", "step_success_rate"):
+        assert scored.results[metric] == oracle.results[metric]
 
 
 def test_a_picture_of_a_part_of_the_page_counts_from_its_corner(tmp_path: Path) -> None:
