@@ -39,9 +39,9 @@ function drawTrolley() {
   var s = '', sum = 0, n = 0; for (var k in trolley) { var p = ITEMS[k]; sum += p[2] * trolley[k]; n += trolley[k]; s += '<div class="tline">' + p[0] + '<br><span class="sq" onclick="chg(' + k + ',-1)">-</span> ' + trolley[k] + ' <span class="sq" onclick="chg(' + k + ',1)">+</span> ' + eur(p[2] * trolley[k]) + ' <span class="sq del" title="" onclick="drop(' + k + ')">x</span></div>'; }
   $('trolley').innerHTML = (s || '<div class="tline">Nothing in it yet.</div>') + '<div class="sum">' + n + ' items: ' + eur(sum) + '</div><div class="boxBody"><input type="button" value="Checkout" ' + (n ? '' : 'disabled ') + 'onclick="show(\'Checkout\')"> <input type="button" value="Slots" onclick="show(\'Slots\')"></div>';
 }
-function drawTree() { var s = ''; for (var g in AISLES) { s += '<div class="node" onclick="fold(\'' + g + '\')">' + (openNode === g ? '▾ ' : '▸ ') + g + '</div>'; if (openNode === g) { AISLES[g].forEach(function (a) { s += '<div class="node leaf' + (current === 'Aisle' && aisle === a ? ' cur' : '') + '" onclick="openAisle(\'' + a + '\')">' + a + '</div>'; }); } } $('tree').innerHTML = s; }
+function drawTree() { var s = ''; for (var g in AISLES) { s += '<div class="node" onclick="fold(\'' + g + '\')">' + (openNode === g ? '▾ ' : '▸ ') + g + '</div>'; if (openNode === g) { AISLES[g].forEach(function (a) { s += '<a href="#" class="node leaf' + (current === 'Aisle' && aisle === a ? ' cur' : '') + '" onclick="return openAisle(\'' + a + '\')">' + a + '</a>'; }); } } $('tree').innerHTML = s; }
 function fold(g) { openNode = openNode === g ? '' : g; drawTree(); }
-function openAisle(a) { aisle = a; query = ''; show('Aisle'); }
+function openAisle(a) { aisle = a; query = ''; return show('Aisle'); }
 function openItem(i) { itemNo = i; itemTab = 'About'; hide('suggestBox'); show('Item'); }
 function suggest(e) { keep(e); var q = e.value.toLowerCase(), s = ''; ITEMS.forEach(function (p, i) { if (q.length > 1 && p[0].toLowerCase().indexOf(q) >= 0) { s += '<div onclick="openItem(' + i + ')">' + p[0] + '</div>'; } }); $('suggestBox').innerHTML = s; $('suggestBox').style.display = s ? '' : 'none'; }
 function doSearch() { query = $('ctlSearch').value; hide('suggestBox'); show('Aisle'); }
