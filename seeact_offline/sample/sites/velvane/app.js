@@ -76,10 +76,8 @@ const head = () => `${S.consent ? `<div class="consent" role="region" aria-label
 <header class="site-head"><div class="wrap site-head__row"><a class="logo" href="javascript:void(0)" title="Home" onclick="go('home')">VELVANE</a>
 <ul class="nav">${menu('on', "What's on", [['Now showing', "S.tab='Now showing';go('home')"], ['Coming soon', "S.tab='Coming soon';go('home')"], ['Family mornings', "S.genre='Animation';go('home')"], ['Live on screen', "go('help')"]])}
 ${menu('cin', 'Cinemas', CITY.map((c, i) => [c, `go('cinema','${i}')`]))}${menu('eat', 'Food & drink', [['Order ahead', "go('snacks')"], ['Allergens', "go('help')"], ['Bars', "go('help')"]])}
-<li class="nav__item"><button class="nav__link" onclick="go('plus')">Vel+</button></li>${menu('more', 'More', [['Gift cards', "go('gift')"], ['Private hire', "go('hire')"], ['Lost property', "S.helpTab='Lost property';go('help')"], ['Careers', "go('help')"]])}</ul>
+<li class="nav__item"><button class="nav__link" onclick="go('plus')">Vel+</button></li>${menu('more', 'More', [['Gift cards', "go('gift')"], ['Private hire', "go('hire')"], ['Lost property', "S.helpTab='Lost property';go('help')"], ['Refunds', "S.helpTab='Refunds';go('help')"], ['Help', "go('help')"]])}</ul>
 <div class="head-tools"><button class="icon-btn" onclick="set({dlg:'search'})">${ic('search')}</button><button class="icon-btn" title="My account" onclick="go('account')">${ic('user')}</button><span class="basket" onclick="go('snacks')">Basket (${S.basket})</span></div></div></header>`;
-const foot = () => `<footer class="foot"><div class="wrap"><div class="foot__cols">${[['Cinemas', CITY.slice(0, 4)], ['Films', ['Now showing', 'Coming soon', 'Film clubs', 'Festivals']], ['Company', ['About us', 'Careers', 'Press', 'Investors']], ['Help', ['Contact', 'Lost property', 'Refunds', 'Terms']]].map(c => `<div><h4>${c[0]}</h4><ul>${c[1].map(x => `<li><a href="javascript:void(0)" onclick="go('help')">${x}</a></li>`).join('')}</ul></div>`).join('')}
-<div><h4>Newsletter</h4><div class="news"><input type="email" name="news" placeholder="Your email" value="${v('news')}" oninput="keep(this)"><button class="btn btn--sm" onclick="set({note:'Thank you, you are on the list.'})">Sign up</button></div><div class="foot__social">${['cam', 'play', 'bell'].map(x => `<button class="icon-btn">${ic(x)}</button>`).join('')}</div></div></div><p class="foot__legal">© 2026 Velvane Cinemas Ltd. Prices include VAT.</p></div></footer>`;
 const crumbs = (...a) => `<nav class="crumbs"><a href="javascript:void(0)" onclick="go('home')">Home</a> / ${a.join(' / ')}</nav>`;
 const V = {};
 V.home = () => {
@@ -166,7 +164,7 @@ const drawSeats = () => {
   };
 };
 const render = () => {
-  document.getElementById('root').innerHTML = head() + V[S.view]() + foot() + (S.dlg ? `<div class="dialog" role="dialog"><button class="icon-btn close" aria-label="Close" onclick="set({dlg:null})">${ic('close')}</button>${DLG[S.dlg]()}</div>` : '');
+  document.getElementById('root').innerHTML = head() + V[S.view]() + (S.dlg ? `<div class="dialog" role="dialog"><button class="icon-btn close" aria-label="Close" onclick="set({dlg:null})">${ic('close')}</button>${DLG[S.dlg]()}</div>` : '');
   drawSeats();
 };
 const h = location.hash.slice(1).split('/');
