@@ -13,7 +13,7 @@ const ic = n => `<svg class="icon icon-${n}" viewBox="0 0 16 16" aria-hidden="tr
 const PORTS = [['Lisbon','LIS','Portugal'],['Porto','OPO','Portugal'],['Vienna','VIE','Austria'],['Oslo','OSL','Norway'],['Malaga','AGP','Spain'],['Milan','MXP','Italy'],
   ['Marrakesh','RAK','Morocco'],['Dublin','DUB','Ireland'],['Copenhagen','CPH','Denmark'],['Prague','PRG','Czechia'],['Edinburgh','EDI','United Kingdom'],['Venice','VCE','Italy'],['Verona','VRN','Italy'],['Lyon','LYS','France'],['Boston','BOS','United States'],['Recife','REC','Brazil']];
 const S = { view: 'home', menu: '', tab: 'book', cal: '', calM: 2, pax: false, n: { adults: 1, children: 0, infants: 0 }, dep: '', ret: '', ac: '', day: 3, filt: {}, sort: 'best', open: '', fare: null,
-  faq: -1, seat: '', seatOk: false, bags: { cabin: 1, hold: 0, sport: 0 }, dlg: '', msg: '', alerts: {}, ct: 'overview', chipM: '', tblSort: 'time', calc: 0, found: false, chk: {}, voucher: '', subs: false, clubSort: '', cookie: false, human: false, xt: 'bags', tripm: '', q: {} };
+  faq: -1, seat: '', seatOk: false, bags: { cabin: 1, hold: 0, sport: 0 }, dlg: '', msg: '', alerts: {}, ct: 'overview', chipM: '', tblSort: 'time', calc: 0, found: false, chk: {}, voucher: '', clubSort: '', cookie: false, human: false, xt: 'bags', tripm: '', q: {} };
 const F = { trip: 'return', from: 'Lisbon (LIS)', to: '', cabin: 'Economy', lang: 'English' };
 const esc = s => String(s == null ? '' : s).replace(/"/g, '&quot;').replace(/</g, '&lt;');
 const inp = (n, o = {}) => `<input id="${o.id || 'f-' + n}" name="${n}" type="${o.type || 'text'}" value="${esc(F[n])}"${o.ph ? ` placeholder="${o.ph}"` : ''}${o.aria ? ` aria-label="${o.aria}"` : ''}${o.ac ? ' role="combobox" aria-autocomplete="list" autocomplete="off"' : ''}>${o.ac ? `<ul class="ac" id="ac-${n}" role="listbox" hidden></ul>` : ''}`;
@@ -31,11 +31,6 @@ const MENU = { Plan: [['deals','Fare deals'],['map','Where we fly'],['chart','Be
 function header() {
   return `<div class="util"><div class="wrap"><span>Thu 12 March 2026</span><a href="#" title="Travel notices">2 travel notices</a><span class="sp"></span>${sel('lang', ['English','Português','Deutsch','Français'], { aria: 'Language' })}${sel('cur', ['EUR €','GBP £','USD $','CHF'], { aria: 'Currency' })}${go('help', 'Help')}${go('club', ic('user') + ' Marta F.')}</div></div>
   <header class="site-header"><div class="wrap"><div class="logo" data-a="go" data-v="home"><svg viewBox="0 0 30 30"><path d="M2 22 15 4l13 18-13-6z" fill="#e2553c"/></svg> avelora</div><nav style="display:flex">${Object.keys(MENU).map(k => `<div class="nav__item"><button class="nav__btn" aria-haspopup="true" aria-expanded="${S.menu === k}" data-a="menu" data-v="${k}">${k} ${ic('down')}</button><div class="nav__panel"${S.menu === k ? '' : ' hidden'}>${MENU[k].map(x => go(x[0], x[1])).join('')}</div></div>`).join('')}</nav><form class="site-search" role="search"><input name="q" type="search" placeholder="Search avelora.example" value="${esc(F.q)}"><button type="button" data-a="sitesearch">${ic('search')}</button></form></div></header>`;
-}
-const FOOT = { 'Our company': ['About Avelora','Careers','Newsroom','Investors','Fleet','Sustainability'], 'Before you fly': ['Book flights','Check-in times','Hand baggage','Hold baggage','Pets'], 'At the airport': ['Lounges','Fast track','Transfers','Lost baggage','Parking'], 'Destinations': ['Vienna','Oslo','Milan','Prague','Dublin'], 'Support': ['Contact us','Complaints','Refunds','Accessibility','Sitemap'] };
-function footer() {
-  return `<section class="news"><div class="wrap"><h2>Fares in your inbox, twice a month</h2>${S.subs ? '<p class="ok">Thank you, please confirm by e-mail.</p>' : `<input type="email" name="news" placeholder="Your e-mail" value="${esc(F.news)}"><button class="btn" data-a="subs">Subscribe</button>`}</div></section>
-  <footer class="ft"><div class="wrap"><div class="cols">${Object.keys(FOOT).map(k => `<div><h3>${k}</h3><ul>${FOOT[k].map(x => `<li><a href="#">${x}</a></li>`).join('')}</ul></div>`).join('')}</div><div class="legal"><span class="soc"><a href="#" title="Facebook">${ic('facebook')}</a><a href="#">${ic('twitter')}</a><a href="#" aria-label="Photos">${ic('camera')}</a><a href="#">${ic('mail')}</a></span><span>© 2026 Avelora Air</span><a href="#">Privacy</a><a href="#">Cookies</a><a href="#">Legal notice</a><a href="#">Conditions of carriage</a></div></div></footer>`;
 }
 const FAQ = [['How early should I arrive?','Be at the bag drop 90 minutes before departure; gates close at 20 minutes.'],['Can I change the name on a ticket?','Spelling mistakes of up to three letters are free of charge.'],['How do I add a baby to my booking?','Open My booking and choose Add an infant.'],['What if my flight is cancelled?','We rebook you on the next flight or refund the fare.']];
 const faq = t => `<section class="sec"><h2>${t}</h2><div class="acc">${FAQ.map((q, i) => `<div><button class="acc__q" aria-expanded="${S.faq === i}" data-a="faq" data-v="${i}">${q[0]} ${ic('down')}</button>${S.faq === i ? `<div class="acc__a">${q[1]}</div>` : ''}</div>`).join('')}</div></section>`;
@@ -140,7 +135,7 @@ function draw() {
 }
 const seatY = k => 20 + k * 50 + (k > 1 ? 22 : 0) + (k > 4 ? 22 : 0);
 function render() {
-  document.getElementById('app').innerHTML = header() + `<main>${V[S.view]()}</main>` + footer() + (S.dlg ? `<div class="dlg" role="dialog" aria-modal="true"><button class="icon-btn x" data-a="x">${ic('close')}</button>${DLG[S.dlg]()}</div>` : '') + (S.cookie ? `<iframe class="ck" srcdoc="${CONSENT}"></iframe>` : '') + `<template><div class="toast"></div></template><div class="modal-root" hidden><button>Continue</button><button>Close</button></div>`;
+  document.getElementById('app').innerHTML = header() + `<main>${V[S.view]()}</main>` + (S.dlg ? `<div class="dlg" role="dialog" aria-modal="true"><button class="icon-btn x" data-a="x">${ic('close')}</button>${DLG[S.dlg]()}</div>` : '') + (S.cookie ? `<iframe class="ck" srcdoc="${CONSENT}"></iframe>` : '') + `<template><div class="toast"></div></template><div class="modal-root" hidden><button>Continue</button><button>Close</button></div>`;
   draw();
 }
 const A = {
@@ -148,14 +143,14 @@ const A = {
   calm: v => { S.calM += +v; }, day: v => { S[S.cal] = v; S.cal = ''; }, pax: () => { S.pax = !S.pax; S.cal = ''; }, swap: () => { const t = F.from; F.from = F.to; F.to = t; },
   inc: v => { const p = v.split('.'); S[p[0]][p[1]]++; }, dec: v => { const p = v.split('.'); S[p[0]][p[1]]--; }, search: () => { if (!F.to) F.to = S.tripm ? (F.chartTo === 'Vienna' ? 'Vienna (VIE)' : 'Oslo (OSL)') : 'Vienna (VIE)'; A.go('results'); }, sitesearch: () => A.go('help'),
   ac: (v, el) => { const n = el.parentNode.id.slice(3); F[n] = v; }, find: () => { S.found = true; S.view = 'manage'; }, findchk: () => { S.found = true; S.view = 'checkin'; }, stat: () => { S.q.fl = F.flno; S.q.to = F.stto; S.view = 'status'; },
-  subs: () => { S.subs = true; }, faq: v => { S.faq = S.faq === +v ? -1 : +v; }, fav: v => { F['fav' + v] = !F['fav' + v]; }, deal: v => { const p = PORTS.find(x => x[0] === v); F.to = `${p[0]} (${p[1]})`; A.go('results'); },
+  faq: v => { S.faq = S.faq === +v ? -1 : +v; }, fav: v => { F['fav' + v] = !F['fav' + v]; }, deal: v => { const p = PORTS.find(x => x[0] === v); F.to = `${p[0]} (${p[1]})`; A.go('results'); },
   dday: v => { S.day = +v; S.dep = (11 + +v) + ' May'; }, sort: v => { S.sort = v; }, open: v => { S.open = S.open === v ? '' : v; }, fare: v => { const p = v.split('.'); S.fare = [p[0], +p[1]]; }, clear: () => { ['nonstop','onestop','twostop','morning','afternoon','evening','maxp','dfrom','dmax'].forEach(k => delete F[k]); S.chipM = ''; },
   xt: v => { S.xt = v; }, seatok: () => { S.seatOk = true; }, addt: v => { F.transfer = v; }, vouch: () => { S.voucher = 'ok'; }, pay: () => A.go('done'), tsort: v => { S.tblSort = v; }, alert: v => { S.q.al = v; S.dlg = 'alert'; }, alok: () => { S.alerts[S.q.al] = 1; S.dlg = ''; S.msg = `We will text you about ${S.q.al}.`; },
   seg: v => { const p = v.split('.'); S.q.i = +p[1]; S.dlg = p[0]; }, segok: () => { if (S.dlg === 'Upgrade') S.q['up' + S.q.i] = 1; S.msg = 'Your booking has been changed.'; S.dlg = ''; }, svc: v => { S.q.sv = v; S.dlg = 'svc'; }, svcok: () => { S.q['sv' + S.q.sv] = F.svc; S.dlg = ''; S.msg = 'Service updated.'; },
   cin: () => { S.q.cin = 1; }, bp: v => { S.q.bp = v; S.dlg = 'bp'; }, chip: v => { S.chipM = S.chipM === v ? '' : v; }, calc: () => { S.calc = S.bags.hold * ({ Light: 35, Business: 20 }[F.bfare] || 28) + S.bags.sport * 45; }, ct: v => { S.ct = v; S.msg = ''; }, savep: () => { S.msg = 'Your changes are saved.'; },
   addfam: () => { S.q.fam = F.fname; S.msg = 'Invitation sent.'; }, csort: () => { S.clubSort = 1; }, redeem: v => { S.q.rw = v; S.dlg = 'redeem'; }, redok: () => { S.q.red = 1; S.dlg = ''; S.msg = `${S.q.rw} redeemed.`; }, cmp: () => { S.dlg = 'cmp'; }, send: () => { S.msg = 'Message sent. We answer within two working days.'; window.scrollTo(0, 0); }, x: () => { S.dlg = ''; } };
 document.addEventListener('click', e => {
-  if (e.target.closest('a')) e.preventDefault();
+  if (e.target.closest('#app a')) e.preventDefault();
   if (e.target.tagName === 'CANVAS') { const b = e.target.getBoundingClientRect(), x = e.clientX - b.left, y = e.clientY - b.top;
     if (e.target.className === 'seatmap') { const r = Math.floor((x - 82) / 64); for (let k = 0; k < 7; k++) if (y >= seatY(k) && y < seatY(k) + 40 && r >= 0 && r < 9) S.seat = (10 + r) + 'ABCDEFG'[k]; } else S.tripm = MON[(3 + Math.floor((x - 5) / 100)) % 12];
     return render(); }
@@ -167,7 +162,7 @@ document.addEventListener('input', e => {
   ul.hidden = !m.length; ul.innerHTML = m.map(p => `<li role="option" data-a="ac" data-v="${p[0]} (${p[1]})">${p[0]} (${p[1]}) <small>${p[2]}</small></li>`).join('');
 });
 document.addEventListener('change', e => { const t = e.target; if (!t.name) return; if (t.type === 'checkbox') { F[t.name] = t.checked; render(); } else if (t.type === 'radio' || t.tagName === 'SELECT') { F[t.name] = t.value; render(); } });
-document.addEventListener('submit', e => { e.preventDefault(); A.sitesearch(); render(); });
+document.addEventListener('submit', e => { e.preventDefault(); if (e.target.matches('.site-search')) { A.sitesearch(); render(); } });
 window.addEventListener('message', e => { if (e.data === 'cookie') { S.cookie = false; render(); } if (e.data === 'human') S.human = true; });
 function boot() { const h = location.hash.slice(1), p = h.split('?'); S.view = V[p[0]] ? p[0] : 'home'; if (p[0] === 'spend') S.ct = 'spend'; if (/consent/.test(p[1])) S.cookie = true; if (/found/.test(p[1])) S.found = true; render(); }
 window.addEventListener('hashchange', () => location.reload());
