@@ -47,14 +47,9 @@ function header() {
   return [h('div.1pr', {}, 'Free returns within 30 days'),
     h('header.h0', {}, h('nav.nv', {}, Object.keys(MENU).map(k => h('button', { type: 'button', 'aria-expanded': String(S.menu === k), onClick: set('menu', S.menu === k ? '' : k) }, k)), h('button', { type: 'button', onClick: go('styling') }, 'Styling'), h('button', { type: 'button', onClick: go('stores') }, 'Stores')), h('div.logo', { onClick: go('home') }, 'MARISKEN'),
       h('div.ut', {}, h('button', { type: 'button', onClick: set('so', !S.so) }, icon('search')), h('button', { type: 'button', 'aria-label': 'Account', onClick: go('account', { tab: 'orders' }) }, icon('person')), h('button', { type: 'button' }, icon('heart'), Object.values(S.fav).filter(Boolean).length || ''), h('button', { type: 'button', onClick: set('drawer', !S.drawer) }, icon('bag'), ' ', count()))),
-    S.menu && h('div.mg', { role: 'menu' }, h('div', {}, h('h3', {}, S.menu), MENU[S.menu].map(m => h('div', { role: 'menuitem', onClick: m[1] ? go('list', { dep: m[1], flt: {}, pick: {} }) : null }, m[0]))), ['New in', 'Occasion', 'Last chance'].map(x => h('div', {}, h('h3', {}, x), ['Linen', 'Wool', 'Everyday'].map(y => h('div', { role: 'menuitem' }, y))))),
+    S.menu && h('div.mg', { role: 'menu' }, h('div', {}, h('h3', {}, S.menu), MENU[S.menu].map(m => h('a', { role: 'menuitem', href: '#' + (m[1] || 'home'), onClick: m[1] && go('list', { dep: m[1], flt: {}, pick: {} }) }, m[0]))), ['New in', 'Occasion', 'Last chance'].map(x => h('div', {}, h('h3', {}, x), ['Linen', 'Wool', 'Everyday'].map(y => h('a', { role: 'menuitem', href: '#home' }, y))))),
     S.so && h('div.so', {}, txt('term', 'Search Marisken'), hits.map(g => h('div.sg', { onClick: go('product', { id: g.id }) }, h('span', {}, g.name), h('span', {}, eur(g.price))))),
     S.drawer && h('aside.dr', {}, h('button.x', { type: 'button', onClick: set('drawer', false) }, icon('close')), h('h3', {}, 'Your bag (' + count() + ')'), S.bag.map(b => h('p', {}, P(b.id).name + ', ' + b.z + ' – ' + eur(P(b.id).price))), h('button.b.bs', { type: 'button', onClick: go('bag') }, 'View bag'))];
-}
-function footer() {
-  const L = { Help: ['Delivery', 'Returns', 'Size guide', 'Care', 'Contact'], Shop: ['Women', 'Men', 'Shoes', 'Gift cards', 'Archive'], About: ['Our mills', 'Repairs', 'Careers', 'Journal'], Follow: ['Newsletter', 'Pictures', 'Film'] };
-  return [h('section.nl', {}, h('div', {}, h('h2', {}, 'Letters from the studio'), h('p', {}, 'Once a month, no noise.')), h('form', { onSubmit: e => { e.preventDefault(); S.msg.nl = 'Thank you.'; update(); } }, txt('letter', 'Your email', 'email'), h('button.b', {}, 'Join'), note('nl'))),
-    h('footer.ft', {}, Object.entries(L).map(([k, v]) => h('div', {}, h('h3', {}, k), v.map(x => h('a', { href: '#home', onClick: x === 'Gift cards' ? e => { e.preventDefault(); go('gift')(); } : x === 'Returns' ? e => { e.preventDefault(); go('account', { tab: 'orders' })(); } : null }, x)))), h('div.lg', {}, ['Austria', 'Belgium', 'Denmark', 'Germany', 'Ireland', 'Norway', 'Portugal', 'Sweden'].map(x => h('a', { href: '#home' }, x)), ['Privacy', 'Terms', 'Cookies', 'Imprint'].map(x => h('a', { href: '#home', title: x }, x)), h('span', {}, '© 2026 Marisken AS')))];
 }
 const crumb = (...p) => h('div.bc', {}, h('span', { onClick: go('home') }, 'Home'), p.map(x => ' › ' + x));
 const V = {};
@@ -124,7 +119,7 @@ function lookbook() {
   c.onclick = e => { const b = c.getBoundingClientRect(), x = (e.clientX - b.left) * 1184 / b.width; go('product', { id: x < 400 ? 'w1' : x < 800 ? 'c3' : 'm4' })(); };
 }
 function update(focus) {
-  document.getElementById('root').replaceChildren(...[header(), h('main', {}, V[S.v]()), footer(), S.dlg && h('div.dg', { role: 'dialog', 'aria-modal': 'true' }, h('button.x', { type: 'button', onClick: set('dlg', '') }, icon('close')), DLG[S.dlg]())].flat(3).filter(Boolean)); lookbook();
+  document.getElementById('root').replaceChildren(...[header(), h('main', {}, V[S.v]()), S.dlg && h('div.dg', { role: 'dialog', 'aria-modal': 'true' }, h('button.x', { type: 'button', onClick: set('dlg', '') }, icon('close')), DLG[S.dlg]())].flat(3).filter(Boolean)); lookbook();
   if (focus) { const e = document.querySelector('[name=' + focus + ']'); if (e) e.focus(); }
 }
 window.S_ = S; window.human_ = () => { S.human = true; update(); };
