@@ -66,7 +66,7 @@ const stepper = (bag, k) => `<div class="stepper"><button type="button" class="m
 const card = f => `<article class="film-card"><a class="film-card__poster" href="javascript:void(0)" title="${f.name}" onclick="go('film','${f.id}')">${art(f)}</a>
   <button class="icon-btn film-card__fav${S.fav[f.id] ? ' is-on' : ''}" onclick="flip('fav','${f.id}')">${ic('heart')}</button>
   <h3 class="film-card__title" onclick="go('film','${f.id}')">${f.name}</h3><p class="film-card__meta"><span class="cert">${f.cert}</span><span>${mins(f.min)}</span></p>
-  <div class="btn btn--sm" role="button" tabindex="0" onclick="go('film','${f.id}')">Book</div></article>`;
+  <a class="btn btn--sm" href="javascript:void(0)" onclick="go('film','${f.id}')">Book</a></article>`;
 const mini = not => `<h2 class="sec">You may also like</h2><div class="grid grid--6">${F.filter(f => f.id !== not).slice(0, 6).map(f => `<a href="javascript:void(0)" class="mini" onclick="go('film','${f.id}')">${art(f)}<span>${f.name}</span></a>`).join('')}</div>`;
 const FAQ = [['Can I change my booking?', 'Yes, up to two hours before the film starts.'], ['How do age ratings work?', 'Staff may ask for photo ID for 15 and 18 films.'], ['Are seats reserved?', 'Every seat is numbered at all of our cinemas.'], ['Can I bring my own food?', 'Cold snacks are fine, hot food is not.'], ['Where do I use a gift card?', 'Online at payment, or at the till.'], ['Is there parking?', 'See the page of your cinema.']];
 const faq = (n = 4) => `<h2 class="sec">Good to know</h2><div class="faq">${FAQ.slice(0, n).map((q, i) => `<div class="faq__q" onclick="set({faq:S.faq===${i}?-1:${i}})"><span>${q[0]}</span>${ic('down')}</div><div class="faq__a" style="${S.faq === i ? '' : 'display:none'}">${q[1]}</div>`).join('')}</div>`;
