@@ -40,7 +40,7 @@ window.parts = (site) => {
 
   const top = () => `<div class="pt-top">${page ? `<a class="pt-brand" href="index.html">${site.name}</a>` : ''}<span>${dice.pick(PHRASES)}</span>
     ${link(standard[3])}${link(gift)}${link(standard[9])}${link(enter)}</div>`;
-  const menu = () => `<div class="pt-menu"><button aria-label="All sections" data-open="pt-drawer">☰</button>${groups.map(([group, list], i) =>
+  const menu = () => `<div class="pt-menu">${has('drawer') ? '<button aria-label="All sections" data-open="pt-drawer">☰</button>' : ''}${groups.map(([group, list], i) =>
     `<span class="pt-group"><button aria-expanded="false" data-open="pt-panel${i}">${group}</button><div id="pt-panel${i}" class="pt-panel" hidden><b>${group}</b>${links(list)}</div></span>`).join('')}</div>`;
   const drawer = () => `<div id="pt-drawer" class="pt-drawer"><button aria-label="Close sections" data-open="pt-drawer">✕</button><b>All sections</b>${links(all.slice(0, 22))}</div>`;
   const card = (name, verb) => `<div class="pt-card"><a class="pt-pic" href="?p=${slug(name)}" title="${name}">${icon('photo', 60)}</a>${link(name)}<span>${dice.pick(site.entries[3])}</span><button data-say="${name}">${verb}</button></div>`;
@@ -49,7 +49,7 @@ window.parts = (site) => {
   const entry = (name) => `<li><h3>${link(name)}</h3><p>${say(name)}</p><span>${dice.pick(site.entries[3])}</span> ${link(name, ' class="pt-more" aria-label="Details: ' + name + '"').replace(`>${name}<`, '>Details<')}</li>`;
   const names = (n) => [...new Set(Array.from({ length: 3 * n }, () => `${dice.pick(site.entries[1])} ${dice.pick(site.entries[2])}`))].slice(0, n);
   const list = (n) => `<div class="pt-list"><h2>${site.entries[0]}</h2><ol>${names(n).map(entry).join('')}</ol></div>`;
-  const questions = () => `<div class="pt-questions"><h2>${own.pick(['Good to know', 'Often asked', 'Before you ask'])}</h2>${dice.some(topics, 7).map((topic) => `<details><summary>${dice.pick(['How do I arrange', 'What does it cost to use', 'Where do I find', 'Who can have'])} ${topic.toLowerCase()}?</summary><p>${say(topic)}</p></details>`).join('')}</div>`;
+  const questions = () => `<div class="pt-questions"><h2>${own.pick(['Good to know', 'Often asked', 'Before you ask'])}</h2>${dice.some(topics, 7).map((topic) => `<details><summary>${topic}: ${dice.pick(['how does it work', 'what does it cost', 'where is it', 'who is it for'])}?</summary><p>${say(topic)}</p></details>`).join('')}</div>`;
   const reviews = () => `<div class="pt-reviews"><h2>${own.pick(['In their words', 'From our guests', 'Lately written'])}</h2>${dice.some(PEOPLE, 6).map((who) => `<div class="pt-review"><b>${who}</b> ${icon('star')}<p>${say(dice.pick(topics))}</p><button data-say="${who}" aria-label="Useful: ${who}">Useful (${dice.next(40)})</button></div>`).join('')}</div>`;
   const footer = () => `<div class="pt-footer"><div class="pt-columns">${groups.map(([group, items]) => `<div><b>${group}</b>${links(items)}</div>`).join('')}<div><b>${site.name}</b>${links(standard)}</div></div>
     <form class="pt-letter" data-done="${dice.pick(['You are on the list.', 'Look in your inbox.'])}"><label>Letters by mail <input type="email" name="ptLetter" placeholder="Address for our letters"></label><button>Sign me up</button></form>
