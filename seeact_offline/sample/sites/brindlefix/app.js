@@ -37,23 +37,17 @@ const catName = id => CATS.find(c => c[0] === id)[1];
 function header() {
   const svc = `<ul class="menu menu--wide">${CATS.map(c => `<li><a href="#" data-act="cat:${c[0]}">${c[1]}</a></li>`).join('')}</ul>`;
   const acc = `<ul class="menu"><li><b>Hi, Morgan</b></li><li><a href="#" data-act="go:bookings">My bookings</a></li><li><a href="#">Messages (2)</a></li><li><a href="#">Payment methods</a></li><li><a href="#">Saved pros (${S.fav.length})</a></li><li><a href="#">Sign out</a></li></ul>`;
-  return `<div class="topbar"><div class="wrap"><span>Serving Chicago and 41 suburbs</span><span><a href="#" data-act="go:gift">Gift cards</a><a href="#" data-act="go:help">Help</a><a href="#">Join as a pro</a></span></div></div>
+  return `<div class="topbar"><div class="wrap"><span>Serving Chicago and 41 suburbs</span><span><a href="#" data-act="go:gift">Gift cards</a><a href="#" data-act="go:help">Help</a><a href="?p=join-as-a-pro">Join as a pro</a></span></div></div>
   <header class="header"><div class="wrap header__row"><a class="logo" href="#" data-act="go:home"><i class="logo__mark"></i>brindlefix</a>
   <form class="header__search" data-act="hsearch"><input type="text" name="q" placeholder="Search services or pros" value="${esc(S.q)}"><button type="button" data-act="hsearch">${ic('search')}</button></form>
-  <nav class="nav"><button class="nav__item" data-act="menu:svc" aria-expanded="${S.menu === 'svc'}">Services ${ic('down')}</button><a class="nav__item" href="#">Cost guides</a><button class="iconbtn" title="Saved">${ic('heart')}</button><button class="iconbtn" data-act="menu:acc">${ic('user')}</button>
+  <nav class="nav"><button class="nav__item" data-act="menu:svc" aria-expanded="${S.menu === 'svc'}">Services ${ic('down')}</button><a class="nav__item" href="?p=cost-guides">Cost guides</a><button class="iconbtn" title="Saved">${ic('heart')}</button><button class="iconbtn" data-act="menu:acc">${ic('user')}</button>
   ${S.menu === 'svc' ? svc : ''}${S.menu === 'acc' ? acc : ''}</nav></div></header>`;
-}
-function footer() {
-  const c = [['Company', ['About us', 'Careers', 'Press', 'Our guarantee', 'Trust & safety']], ['Popular', ['Drain cleaning', 'Deep clean', 'Ceiling fans', 'Furniture assembly', 'Snow removal']], ['For pros', ['Join as a pro', 'Pro login', 'Fees', 'Stories', 'Insurance']], ['Areas', ['Lincoln Park', 'Logan Square', 'Evanston', 'Oak Park', 'Hyde Park']]];
-  return `<footer class="footer"><div class="wrap"><div class="footer__cols">${c.map(([h, l]) => `<div><h4>${h}</h4>${l.map(x => `<a href="#">${x}</a>`).join('')}</div>`).join('')}
-  <div><h4>Seasonal reminders</h4><p>One email a month.</p><form><input name="newsletter" placeholder="Email address"><button type="button">Join</button></form></div></div>
-  <div class="legal"><span>&copy; 2026 Brindlefix Inc.</span><span>Terms &middot; Privacy &middot; Accessibility</span></div></div></footer>`;
 }
 const QS = [['Are pros background-checked?', 'Pros with the Checked badge passed a national check.'], ['When am I charged?', 'Only after the job is done.'], ['Can I cancel?', 'Free up to 24 hours before the visit.'], ['What does the guarantee cover?', 'Up to $2,500 in damages.'], ['Do I need to be at home?', 'Leave gate or lockbox codes when you book.'], ['How do I tip?', 'Tips can be added for 7 days after the visit.']];
 const faq = t => `<section class="section wrap"><h2>${t}</h2><div class="faq">${QS.map((q, i) => `<button class="faq__q" data-act="faq:${i}">${q[0]} ${ic('down')}</button>${S.faq === i ? `<div class="faq__a">${q[1]}</div>` : ''}`).join('')}</div></section>`;
 const mini = p => `<div class="card"><div class="card__pic" style="background:${p.col}"><svg viewBox="0 0 24 24">${P[CATS.find(c => c[0] === p.cat)[2]]}</svg></div><div class="card__body"><h3>${p.name}</h3><p><span class="stars">&#9733; ${p.rate}</span> <span class="muted">(${p.n}) &middot; ${catName(p.cat)}</span></p>
   <div class="row row--between"><b>from $${p.price}</b><button class="btn btn--main" data-act="sched:${p.id}">Schedule</button></div></div></div>`;
-const near = t => `<section class="section wrap"><div class="section__head"><h2>${t}</h2><a href="#">See all</a></div><div class="cards">${['wellspring', 'ampere', 'polishpail'].map(i => mini(PROS.find(p => p.id === i))).join('')}</div></section>`;
+const near = t => `<section class="section wrap"><h2>${t}</h2><div class="cards">${['wellspring', 'ampere', 'polishpail'].map(i => mini(PROS.find(p => p.id === i))).join('')}</div></section>`;
 function home() {
   const sug = S.what.length > 2 && !S.whatPicked ? JOBS.filter(j => j[0].toLowerCase().includes(S.what.toLowerCase())) : [];
   return `<section class="hero"><div class="wrap"><h1>Home repairs, handled by neighbors you can trust</h1><p>Compare prices, pick a time, relax.</p>
@@ -63,7 +57,7 @@ function home() {
   <section class="section wrap"><h2>Browse by trade</h2><div class="tiles">${CATS.map(c => `<div class="tile" data-act="cat:${c[0]}"><div class="tile__ic" style="background:${c[3]};color:#fff">${ic(c[2])}</div><b>${c[1]}</b><small>${c[4]} pros</small></div>`).join('')}</div></section>
   ${near('Available this week near you')}
   <section class="section wrap"><h2>How it works</h2><div class="steps3"><div><b>1</b><h3>Tell us the job</h3>Answer two or three short questions.</div><div><b>2</b><h3>Pick a pro and a time</h3>Real calendars, no phone tag.</div><div><b>3</b><h3>Pay when it is done</h3>Every job is covered by our guarantee.</div></div></section>
-  <section class="section wrap"><h2>What jobs cost in Chicago</h2><table class="ptable"><tr><th>Job</th><th>Low</th><th>Typical</th><th>High</th><th></th></tr>${[['Faucet repair', 90, 150, 240], ['Outlet install', 85, 130, 210], ['Deep clean, 3 rooms', 140, 210, 330], ['Gutter cleaning', 110, 165, 260], ['Interior door', 180, 290, 450]].map(r => `<tr><td>${r[0]}</td><td>$${r[1]}</td><td><b>$${r[2]}</b></td><td>$${r[3]}</td><td><a href="#">Full guide</a></td></tr>`).join('')}</table></section>${faq('Questions people ask')}`;
+  <section class="section wrap"><h2>What jobs cost in Chicago</h2><table class="ptable"><tr><th>Job</th><th>Low</th><th>Typical</th><th>High</th><th></th></tr>${[['Faucet repair', 90, 150, 240], ['Outlet install', 85, 130, 210], ['Deep clean, 3 rooms', 140, 210, 330], ['Gutter cleaning', 110, 165, 260], ['Interior door', 180, 290, 450]].map(r => `<tr><td>${r[0]}</td><td>$${r[1]}</td><td><b>$${r[2]}</b></td><td>$${r[3]}</td><td><a href="?p=${r[0].toLowerCase().replace(/\W+/g, '-')}">Full guide</a></td></tr>`).join('')}</table></section>${faq('Questions people ask')}`;
 }
 function results() {
   let l = PROS.filter(p => p.cat === S.cat && p.rate >= S.rate && S.langs.every(x => p.lang.includes(x)) && (!S.checked || p.checked));
@@ -133,9 +127,9 @@ function gift() {
   <aside class="box"><h3>Your card</h3><div style="height:150px;border-radius:12px;background:${['#e8743b', '#3a7ca5', '#1f5c4a', '#b1597a'][S.design]};color:#fff;padding:20px;font-size:26px;font-weight:800">$${S.amt}</div><ul class="sum" style="margin-top:14px"><li>To<b class="js-to">${esc(S.gname) || '-'}</b></li><li>Quantity<div class="qty"><span data-act="gq:-1">&minus;</span>${S.gqty}<span data-act="gq:1">+</span></div></li><li class="total">Total<b>$${S.amt * S.gqty}</b></li></ul><p></p><button class="btn btn--main" style="width:100%" data-act="addcart">Add to cart</button></aside></div></div>
   <section class="section wrap"><h2>What it can be spent on</h2><div class="tiles">${CATS.map(c => `<div class="tile" data-act="cat:${c[0]}"><div class="tile__ic" style="background:${c[3]};color:#fff">${ic(c[2])}</div><b>${c[1]}</b><small>${c[4]} pros</small></div>`).join('')}</div></section>${near('Popular gifts')}${faq('Gift card questions')}`;
 }
-const help = () => `<div class="wrap"><nav class="crumbs"><a href="#" data-act="go:home">Home</a><span>/</span><span>Help</span></nav><h1>Help center</h1></div>${faq('Bookings')}${near('Pros with quick answers')}${faq('Payments')}<section class="section wrap"><h2>Contact us</h2><div class="box"><div class="grid2"><input class="inp" placeholder="Name"><input class="inp" placeholder="Email"></div><p></p><textarea class="inp" rows="5" placeholder="How can we help?"></textarea><p></p><button class="btn btn--green">Send</button></div></section>`;
+const help = () => `<div class="wrap"><nav class="crumbs"><a href="#" data-act="go:home">Home</a><span>/</span><span>Help</span></nav><h1>Help center</h1></div>${faq('Bookings')}${near('Pros with quick answers')}${faq('Payments')}`;
 const VIEWS = { home, results, profile, book, bookings, gift, help };
-function render() { document.getElementById('app').innerHTML = header() + VIEWS[S.view]() + footer(); }
+function render() { document.getElementById('app').innerHTML = header() + VIEWS[S.view](); }
 const toggle = (a, x) => { const i = a.indexOf(x); i < 0 ? a.push(x) : a.splice(i, 1); };
 const go = v => { S.view = v; S.menu = ''; window.scrollTo(0, 0); };
 const ACT = {
@@ -148,7 +142,7 @@ const ACT = {
   cancel: v => { S.modal = +v; S.reason = ''; }, close: () => { S.modal = null; }, docancel: () => { S.cancelled.push(S.modal); S.modal = null; }, amt: v => { S.amt = +v; }, design: v => { S.design = +v; }, gwhen: v => { S.gwhen = v; }, gq: v => { S.gqty = Math.max(1, S.gqty + +v); }, addcart: () => { S.cart = 1; window.scrollTo(0, 0); }
 };
 document.addEventListener('click', e => {
-  const a = e.target.closest('a'); if (a) e.preventDefault();
+  if (e.target.closest('a[href="#"]')) e.preventDefault();
   const t = e.target.closest('[data-act]'); if (!t || t.disabled || t.tagName === 'FORM') return;
   const [k, ...r] = t.dataset.act.split(':'); if (!ACT[k]) return;
   const card = document.querySelector('iframe.pay'), vals = card && S.view === 'book' ? [...card.contentDocument.querySelectorAll('input')].map(x => x.value) : null;
@@ -160,6 +154,6 @@ document.addEventListener('input', e => {
   S[k] = t.value; if (k === 'gname') document.querySelector('.js-to').textContent = t.value; if (k === 'what') { S.whatPicked = false; render(); const n = document.querySelector('.hero__what'); n.focus(); n.setSelectionRange(n.value.length, n.value.length); }
 });
 document.addEventListener('change', e => { const t = e.target; if (t.dataset.sel) { const f = document.querySelector('iframe.pay'); S[t.dataset.sel] = t.value; if (!f) render(); else if (t.dataset.sel === 'size') render(); } });
-document.addEventListener('submit', e => { e.preventDefault(); ACT.hsearch(); render(); });
+document.addEventListener('submit', e => { if (!e.target.closest('.header__search')) return; e.preventDefault(); ACT.hsearch(); render(); });
 const [v, id] = location.hash.slice(1).split('/'); if (VIEWS[v]) { S.view = v; if (id) S.pro = id; }
 render();
