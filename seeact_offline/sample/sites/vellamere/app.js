@@ -15,19 +15,13 @@
   var COL = ['#22466b', '#8bb38f', '#a5674a', '#7aa6c9', '#6a5a8c'];
   var FAQ = [['Which insurance plans do you take?', 'Most regional plans and all public plans.'], ['Can I bring someone with me?', 'Yes, one adult for each patient.'], ['How early should I arrive?', 'Ten minutes before your time.'], ['How do I change a visit?', 'Call or use the portal until 5 pm the day before.'], ['Do you offer video visits?', 'Yes, for most follow-ups.'], ['Where do I park?', 'Every campus has a visitor lot.'], ['How do I get my records?', 'Ask for them under Medical records.']];
   var view;
-  function more() {
-    $$('.more').forEach(function (m) {
-      m.append(el('div', { 'class': 'inner' }, [el('h2', {}, 'Also at Vellamere'), el('div', { 'class': 'stories' }, [['a2', 'Nurse line, day and night', 'Call'], ['a1', 'Rides to your visit', 'Arrange'], ['a3', 'Community kitchen', 'Visit']].map(function (c) { return el('article', {}, [el('div', { 'class': 'art tall ' + c[0] }, []), el('h3', {}, c[1]), el('a', { href: '#' + view, 'class': 'ghost' }, c[2])]); })),
-        el('form', { 'class': 'news', onsubmit: function (e) { e.preventDefault(); } }, [el('label', {}, 'Monthly letter'), el('input', { name: 'news', placeholder: 'E-mail address' }), el('button', { 'class': 'cta' }, 'Subscribe')])]));
-    });
-  }
   function art() { $$('.art').forEach(function (a, i) { a.innerHTML = '<svg viewBox="0 0 300 150" aria-hidden="true">' + ['<circle cx="215" cy="60" r="34" fill="#ffd75e"/><path d="M40 150l70-80 70 80z" fill="#fff"/>', '<path d="M60 40h180v80H60z" fill="#dcebf7"/><path d="M130 60h40v40h-40z" fill="#0a5fb4"/>', '<circle cx="150" cy="80" r="45" fill="#fff6d8"/><path d="M145 80h10v70h-10z" fill="#22466b"/>'][i % 3] + '</svg>'; }); }
   function faqs() { $$('.faqs').forEach(function (f) { FAQ.forEach(function (q) { f.append(el('details', {}, [el('summary', {}, q[0]), el('p', {}, q[1])])); }); }); }
   var INIT = {
     home: function () {
       SPECS.concat(['Laboratory', 'Nutrition', 'Pharmacy', 'Sleep', 'Sports medicine', 'Travel health', 'Vaccinations', 'Wound care']).forEach(function (s) { $('#az').append(el('li', {}, el('a', { href: '#doctors' }, s))); });
       [['Mar 14', 'Birth class for beginners', 'Elm Hollow', 'Free'], ['Mar 18', 'Living with diabetes', 'Northgate', 'Free'], ['Mar 21', 'First aid for babies', 'Harbor Street', '$25'], ['Mar 28', 'Yoga for sore backs', 'Westfield Park', '$10'], ['Apr 2', 'Blood drive', 'Northgate', 'Free']].forEach(function (r) {
-        $('#events').append(el('tr', {}, r.map(function (c) { return el('td', {}, c); }).concat(el('td', {}, el('a', { href: '#home', 'class': 'ghost' }, 'Sign up')))));
+        $('#events').append(el('tr', {}, r.map(function (c) { return el('td', {}, c); }).concat(el('td', {}, el('a', { href: '?p=' + r[1].toLowerCase().replace(/ /g, '-'), 'class': 'ghost' }, 'Sign up')))));
       });
     },
     doctors: function () {
@@ -46,7 +40,7 @@
       }
       function times(d) {
         var t = $('#times'); t.hidden = false; t.replaceChildren(el('h3', {}, 'Openings with Dr. ' + d[0].split(',')[0]), el('ol', {}, [0, 1, 2, 3, 4].map(function (k) {
-          return el('li', {}, [el('b', {}, 'Mar ' + (d[6] + k))].concat(['8:30', '10:15', '2:45'].map(function (h) { return el('button', { type: 'button', 'class': 'ghost' }, h); })));
+          return el('li', {}, [el('b', {}, 'Mar ' + (d[6] + k))].concat(['8:30', '10:15', '2:45'].map(function (h) { return el('button', { type: 'button', 'class': 'ghost', onclick: function () { t.replaceChildren(el('h3', {}, 'Held for you: Dr. ' + d[0].split(',')[0] + ', Mar ' + (d[6] + k) + ' at ' + h)); } }, h); })));
         })));
       }
       f.addEventListener('submit', function (e) { e.preventDefault(); rows(); });
@@ -120,7 +114,7 @@
           return table(['Date', 'Place', 'Service', 'Amount', ''], BILLS.map(function (r, i) {
             return r.slice(0, 3).concat([paid[i] ? r[3] + ' (paid ' + paid[i] + ')' : r[3], act('Pay', function () {
               var amt = el('input', { name: 'amount', value: r[3].slice(1) });
-              modal('Pay statement of ' + r[0], [el('p', {}, [el('label', {}, 'Amount in dollars'), amt]), el('iframe', { 'class': 'vault', srcdoc: "<style>body{margin:14px;font:14px Arial,'Liberation Sans',sans-serif}input{padding:9px;border:1px solid #888;margin:6px 0;width:240px}input+input{width:90px;margin-left:8px}</style>Card number and expiry<br><input name='pan' placeholder='0000 0000 0000 0000'><input name='exp' placeholder='MM/YY'>" }), el('button', { type: 'button', 'class': 'cta', onclick: function () { paid[i] = '$' + amt.value; shut('Thank you. We received $' + amt.value + '.'); show('bill'); } }, 'Pay now'), ' ', act('Close', function () { shut(); })]);
+              modal('Pay statement of ' + r[0], [el('p', {}, [el('label', {}, 'Amount in dollars'), amt]), el('iframe', { 'class': 'vault', srcdoc: "<style>body{margin:14px;font:14px Arial,'Liberation Sans',sans-serif}input{padding:9px;border:1px solid #888;margin:6px 0;width:240px}input+input{width:90px;margin-left:8px}</style>Card number, expiry, code<br><input name='pan' placeholder='0000 0000 0000 0000'><input name='exp' placeholder='MM/YY'><input name='cvc' placeholder='000'>" }), el('button', { type: 'button', 'class': 'cta', onclick: function () { paid[i] = '$' + amt.value; shut('Thank you. We received $' + amt.value + '.'); show('bill'); } }, 'Pay now'), ' ', act('Close', function () { shut(); })]);
             }, paid[i])]);
           }));
         }
@@ -133,11 +127,11 @@
   function open(v) {
     view = INIT[v] ? v : 'home';
     $('#main').replaceChildren($('#t-' + view).content.cloneNode(true));
-    INIT[view](); faqs(); more(); art(); $('#mn-care').hidden = true; window.scrollTo(0, 0);
+    INIT[view](); faqs(); art(); $('#mn-care').hidden = true; window.scrollTo(0, 0);
   }
   document.addEventListener('click', function (e) {
-    var a = e.target.closest('a'); if (!a) return; e.preventDefault();
-    var h = (a.getAttribute('href') || '').slice(1); if (INIT[h] && h !== view) open(h);
+    var a = e.target.closest('a[href^="#"]'); if (!a) return; e.preventDefault();
+    var h = a.getAttribute('href').slice(1); if (INIT[h] && h !== view) open(h);
   });
   $('header nav button').onclick = function () { var m = $('#mn-care'); m.hidden = !m.hidden; this.setAttribute('aria-expanded', String(!m.hidden)); };
   $('#site-search').onsubmit = function (e) { e.preventDefault(); };
