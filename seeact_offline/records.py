@@ -310,6 +310,10 @@ def _short(text: str, longest: int) -> str:
 class Recorded(Protocol):
     """The columns of a row that only our recorder writes, as stored. `dataset.recorded` has their types."""
 
+    @property
+    def final_screenshot(self) -> Screenshot | None:
+        """The page after the task's last action; None at its other steps."""
+
     def read(self, kind: type[T]) -> T | None:
         """The column of this type, such as `Check`, parsed; None where the row lacks it. Raises RowError `bad_recording`."""
 

@@ -19,7 +19,7 @@ import msgspec
 
 from ..files.named import read_regular
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, RowError, Step, StepKey
-from .recorded import RecordedColumns
+from .recorded import FINAL_SCREENSHOT, RecordedColumns
 
 Row = Mapping[str, object]
 
@@ -157,7 +157,7 @@ def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html
         raw_html=as_text(row.get(RAW_HTML)) if raw_html else None,
         action_text=_action_text(row, place.index),
         n_actions=len(actions) if isinstance(actions, (list, tuple)) else 0,
-        recorded=RecordedColumns.of(row),
+        recorded=RecordedColumns.of(row, _stored_picture(row.get(FINAL_SCREENSHOT), None)),
     )
     _check_texts(step, log)
     return replace(step, faults=log.faults())
@@ -342,11 +342,17 @@ def _action_text(row: Row, index: int | None) -> str:
 
 
 def _screenshot(raw: object, folder: Path | None, log: FaultLog) -> StoredScreenshot | None:
+    picture = _stored_picture(raw, folder)
+    if picture is None:
+        log.add("no_screenshot", "screenshot is null")
+    return picture
+
+
+def _stored_picture(raw: object, folder: Path | None) -> StoredScreenshot | None:
     content, path = (raw.get("bytes"), raw.get("path")) if isinstance(raw, Mapping) else (raw, None)
     if isinstance(content, (bytearray, memoryview)):
         content = bytes(content)
     if not content and not path:
-        log.add("no_screenshot", "screenshot is null")
         return None
     known = content if isinstance(content, (bytes, str)) and content else None
     return StoredScreenshot(known, as_text(path) or None, folder)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..records import DatasetError, Step
 from .readers import Files, Source
+from .recorded import FINAL_SCREENSHOT
 from .rows import RAW_HTML, RowPosition, read_step, row_key
 from .sources import wanted_columns
 
@@ -51,7 +52,9 @@ class Shard:
 
     def without_pictures(self) -> Shard:
         """The same rows, each with the fault `no_screenshot`: most of a row's bytes are its picture."""
-        return replace(self, columns=tuple(name for name in self.columns if name != "screenshot"))
+        return replace(
+            self, columns=tuple(name for name in self.columns if name not in ("screenshot", FINAL_SCREENSHOT))
+        )
 
 
 def whole(source: Source, places: Sequence[RowPosition], raw_html: bool = False, split: str = "") -> Shard:

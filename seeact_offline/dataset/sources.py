@@ -193,9 +193,9 @@ def _table(table: Any, name: str, folder: Path | None) -> Source:
     import datasets
 
     table = table.with_format(None)
-    feature = (table.features or {}).get("screenshot")
-    if isinstance(feature, datasets.Image):
-        table = table.cast_column("screenshot", datasets.Image(decode=False))
+    for name, feature in (table.features or {}).items():
+        if isinstance(feature, datasets.Image):
+            table = table.cast_column(name, datasets.Image(decode=False))
     kind = MappedTable if isinstance(table, datasets.Dataset) else StreamedTable
     return kind(name, folder, table)
 

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.dataset.recorded import RECORDED_COLUMNS
+from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Operation
 
@@ -128,7 +128,13 @@ def hub_schema(recorded: Sequence[str] = ()) -> Any:
 
     names = (*COLUMNS, *recorded)
     texts, picture = pa.list_(pa.string()), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    types = {"pos_candidates": texts, "neg_candidates": texts, "action_reprs": texts, "screenshot": picture}
+    types = {
+        "pos_candidates": texts,
+        "neg_candidates": texts,
+        "action_reprs": texts,
+        "screenshot": picture,
+        FINAL_SCREENSHOT: picture,
+    }
     text = {"dtype": "string", "_type": "Value"}
     notes = {texts: {"feature": text, "_type": "List"}, picture: {"_type": "Image"}}
     features = {name: notes.get(types.get(name), text) for name in names}

@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
+from msgspec import json, structs
 
-from seeact_offline.dataset.recorded import RECORDED_COLUMNS, Check, Condition
+from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, Check, Condition, FinalState, PageState
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
+from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
 from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
@@ -51,12 +52,18 @@ NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
 """Accessibility roles that add nothing to the tag."""
+_FINAL_COLUMNS = frozenset({"final_state", FINAL_SCREENSHOT})
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
 _INIT = """
 (() => {
   // its packets to other machines need no host to be resolved
   delete window.RTCPeerConnection;
   delete window.webkitRTCPeerConnection;
+  const add = EventTarget.prototype.addEventListener;
+  // while the recorder reads the page out, it scrolls, and scrolls back
+  for (const kind of ['scroll', 'scrollend']) {
+    add.call(window, kind, (event) => { if (window.__recorderScrolls) event.stopImmediatePropagation(); }, true);
+  }
   let state = 1;
   Math.random = () => (state = (state * 48271) % 2147483647) / 2147483647;
 })();
@@ -183,7 +190,7 @@ class Recorder:
         from playwright.sync_api import Error
 
         states: list[_PageState] = []
-        after: tuple[bool, ...] | None = None
+        final: _Capture | None = None
         number, viewport = 0, {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
         context: BrowserContext | None = None
         try:
@@ -200,9 +207,12 @@ class Recorder:
                 states.append(self._state(page, session, action, task.check))
                 _act(_find(page, action), action)
                 deadline.restart()
-            if task.check:
-                _settle(page)
-                after = _check_end(page, task.check)
+            if task.check or not _FINAL_COLUMNS.isdisjoint(self._options.columns):
+                final = self._capture(page, session, task.check)
+                for condition, result in zip(task.check, final.checked, strict=True):
+                    if not result.holds:
+                        reason = f"expected {condition} after it, got {str(result.found)[:100] or 'nothing'}"
+                        raise StepError("check_failed", reason)
         except (Error, StepError) as error:
             reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
             if deadline.passed:
@@ -216,35 +226,72 @@ class Recorder:
                     context.close()
         # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
         ids: dict[int, int] = {}
-        for one in states:
-            for node in one.tree.walk():
+        for capture in [*(one.capture for one in states), *([final] if final else [])]:
+            for node in capture.tree.walk():
                 node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
+        for one in states:
             one.hit[:] = [ids.get(node, -1) for node in one.hit]
+        # the port of a folder that is served here is another one each time
+        base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
         actions = tuple(one.action_text for one in states)
-        last = len(states) - 1
-        checks = [Check(task.check, one.checked, after if i == last else None) for i, one in enumerate(states)]
-        recorded = [{"check": msgspec.json.encode(check).decode() if task.check else None} for check in checks]
-        return [self._record(task, i, one, actions, recorded[i]) for i, one in enumerate(states)]
+        finals = [*[None] * (len(states) - 1), final]
+        return [
+            self._record(task, i, one, actions, self._recorded(task, one.capture, finals[i], ids, base))
+            for i, one in enumerate(states)
+        ]
+
+    def _capture(self, page: Page, session: CDPSession, check: tuple[Condition, ...]) -> _Capture:
+        """The page at rest, scrolled to its top."""
+        _settle(page)
+        page.evaluate("() => scrollTo(0, 0)")
+        columns = self._options.columns
+        return _Capture(
+            picture=page.screenshot(full_page=True, animations="disabled", caret="hide", type="png"),
+            tree=snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})),
+            checked=tuple(_evaluate(page, condition) for condition in check),
+            state=PageState(page.url, *page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")),
+            measured=page.evaluate(MEASURE) if "layout" in columns else [],
+            accessible=session.send("Accessibility.getFullAXTree")["nodes"] if "accessibility_tree" in columns else [],
+        )
 
     def _state(self, page: Page, session: CDPSession, action: Action, check: tuple[Condition, ...]) -> _PageState:
         """The page before the action, and the elements that the action hits."""
-        _settle(page)
-        page.evaluate("() => scrollTo(0, 0)")
-        picture = page.screenshot(full_page=True, animations="disabled", caret="hide", type="png")
-        tree = snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
-        before = tuple(_holds(page, condition)[0] for condition in check)
-        if check and all(before):
+        capture = self._capture(page, session, check)
+        if check and all(capture.holds):
             raise StepError("check_failed", "expected a check that does not hold before this action, got one that does")
         target = _find(page, action)
         target.scroll_into_view_if_needed()
         hit = [] if action.frame else _same_box(target, session)
-        return _PageState(picture, tree, hit, _action_text(target, session, hit, action), before)
+        return _PageState(capture, hit, _action_text(target, session, hit, action))
+
+    def _recorded(
+        self, task: TaskScript, capture: _Capture, final: _Capture | None, ids: Mapping[int, int], base: str
+    ) -> dict[str, object]:
+        """The optional columns of a step. `final`: the page after the task's last action, for that step alone."""
+        made: dict[str, Callable[[], object]] = {
+            "page_state": lambda: structs.replace(capture.state, address=capture.state.address.removeprefix(base)),
+            "layout": lambda: layout(capture.tree, capture.measured),
+            "accessibility_tree": lambda: accessibility_tree(capture.accessible, ids, base),
+        }
+        if task.check:
+            made["check"] = lambda: Check(task.check, capture.holds, final.holds if final else None)
+        if final:
+            encoded, size = _encode(final.picture, self._options)
+            made["final_state"] = lambda: FinalState(
+                final.state.address.removeprefix(base), cleaned_html(clean(final.tree, Box(0, 0, *size))), task.answer
+            )
+        columns: dict[str, object] = {
+            name: json.encode(made[name]()).decode() if name in made else None for name in self._options.columns
+        }
+        if FINAL_SCREENSHOT in columns and final:
+            columns[FINAL_SCREENSHOT] = {"bytes": encoded, "path": None}
+        return columns
 
     def _record(
         self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...], recorded: Mapping[str, object]
     ) -> StepRecord:
-        encoded, size = _encode(state.picture, self._options)
-        page = clean(state.tree, Box(0, 0, *size))
+        encoded, size = _encode(state.capture.picture, self._options)
+        page = clean(state.capture.tree, Box(0, 0, *size))
         return StepRecord(
             annotation_id=task.annotation_id,
             action_uid=task.action_uid(index),
@@ -255,11 +302,11 @@ class Recorder:
             index=index,
             actions=actions,
             operation=task.actions[index].operation,
-            raw_html=raw_html(state.tree) if self._options.raw_html else "",
+            raw_html=raw_html(state.capture.tree) if self._options.raw_html else "",
             cleaned_html=cleaned_html(page),
             elements=tuple(_elements(page, state.hit)),
             screenshot=encoded,
-            recorded={name: recorded[name] for name in self._options.columns},
+            recorded=recorded,
         )
 
 
@@ -291,18 +338,41 @@ class _Deadline:
             os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
+class _Result(NamedTuple):
+    """A condition evaluated on a page."""
+
+    holds: bool
+    found: object
+
+
 @dataclass(frozen=True, slots=True)
-class _PageState:
-    """One page before an action."""
+class _Capture:
+    """A page as it is at one time."""
 
     picture: bytes
     """PNG of the whole page."""
     tree: Node
+    checked: tuple[_Result, ...]
+    """Of each condition of the task's check."""
+    state: PageState
+    """With the whole address."""
+    measured: list[dict[str, Any]]
+    """Empty unless it is written, as is the following."""
+    accessible: list[dict[str, Any]]
+
+    @property
+    def holds(self) -> tuple[bool, ...]:
+        return tuple(result.holds for result in self.checked)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageState:
+    """One page before an action."""
+
+    capture: _Capture
     hit: list[int]
     """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
     action_text: str
-    checked: tuple[bool, ...]
-    """The conditions of the task's check that hold."""
 
 
 def find_chromium(path: str | None = None) -> str:
@@ -335,30 +405,20 @@ def _act(target: Locator, action: Action) -> None:
     done[action.operation.original_op]()
 
 
-def _holds(page: Page, condition: Condition) -> tuple[bool, object]:
-    """Whether a condition holds on the page, and what was found."""
+def _evaluate(page: Page, condition: Condition) -> _Result:
     if condition.selector is None:
         address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
-        return str(condition.url) in address, address
+        return _Result(str(condition.url) in address, address)
     found = page.locator(condition.selector).filter(visible=True)
     if condition.visible is not None:
         n = found.count()
-        return bool(n) == condition.visible, f"{n} visible elements"
+        return _Result(bool(n) == condition.visible, f"{n} visible elements")
     if condition.value is not None:
         values = found.evaluate_all(_VALUES)
-        return condition.value in values, values
+        return _Result(condition.value in values, values)
     texts = [" ".join(text.split()) for text in found.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
-    return any(wanted in text for text in texts), texts
-
-
-def _check_end(page: Page, check: tuple[Condition, ...]) -> tuple[bool, ...]:
-    """Checks the page after the last action. Raises StepError naming the first condition that does not hold."""
-    for condition in check:
-        holds, found = _holds(page, condition)
-        if not holds:
-            raise StepError("check_failed", f"expected {condition} after it, got {str(found)[:100] or 'nothing'}")
-    return (True,) * len(check)
+    return _Result(any(wanted in text for text in texts), texts)
 
 
 def _settle(page: Page) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import SPLITS, canonical_split
+from seeact_offline.dataset.recorded import FINAL_SCREENSHOT
 from seeact_offline.dataset.writing import StepRecord, to_row, write_hub_parquet
 from seeact_offline.files.journal import Journal
 from seeact_offline.recorder.browser import RecordOptions
@@ -48,7 +49,7 @@ class RecordingFolder:
 
     def keep(self, task: TaskScript, steps: Sequence[StepRecord]) -> None:
         """Writes a finished task to disk."""
-        rows = [_with_picture(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
+        rows = [_with_pictures(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
         line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
         self._places[self._key(task)] = self._journal.append(json.dumps(line))
 
@@ -67,7 +68,7 @@ class RecordingFolder:
         for task in self._tasks:
             if task in self and self._splits[task.annotation_id] == split:
                 line = json.loads(self._journal.at(self._places[self._key(task)]))
-                yield from (_with_picture(row, base64.b64decode) for row in line["rows"])
+                yield from (_with_pictures(row, base64.b64decode) for row in line["rows"])
 
     def _find_kept(self) -> dict[str, int]:
         """Key of each finished task -> the byte at which its line begins."""
@@ -90,7 +91,7 @@ class RecordingFolder:
         return hashlib.sha256(repr((task, self._options)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _with_picture(row: dict[str, Any], change: Any) -> dict[str, Any]:
-    """The row with the bytes of its picture changed."""
-    picture = row["screenshot"]
-    return row | {"screenshot": picture and picture | {"bytes": change(picture["bytes"])}}
+def _with_pictures(row: dict[str, Any], change: Any) -> dict[str, Any]:
+    """The row with the bytes of its pictures changed."""
+    pictures = {name: row[name] for name in ("screenshot", FINAL_SCREENSHOT) if row.get(name)}
+    return row | {name: picture | {"bytes": change(picture["bytes"])} for name, picture in pictures.items()}

@@ -46,6 +46,8 @@ class TaskScript:
     served: Path | None
     """Folder that is served over HTTP while recording; `start` is then a path below it."""
     actions: tuple[Action, ...]
+    answer: str | None = None
+    """The final answer of a task that asks for one."""
     check: tuple[Condition, ...] = ()
     """Conditions that hold on the page after the last action, and not on an earlier one; empty for none."""
 
@@ -88,6 +90,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
         start=start,
         served=served,
         actions=tuple(_action(_mapping(step, path, n), f"step {n} of {where}") for n, step in enumerate(steps)),
+        answer=None if fields.get("answer") is None else _text(fields, "answer", where),
         check=_check(fields["check"], where) if "check" in fields else (),
     )
 

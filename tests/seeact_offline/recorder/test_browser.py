@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.recorded import Check
+from seeact_offline.dataset.recorded import (
+    RECORDED_COLUMNS,
+    AccessibilityTree,
+    Check,
+    ElementLayout,
+    FinalState,
+    Layout,
+    PageState,
+)
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
 from seeact_offline.recorder import Recorder, RecordOptions, load_script
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.records import InputError, Operation, Step, StepError
+from tests.pages import synthetic_rows, write_parquet
 
 pytestmark = [
     pytest.mark.skipif(
@@ -25,6 +35,7 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 
+T = TypeVar("T")
 PAGE = """<!doctype html><html><head><title>T</title><style>
 body { margin: 0; font: 16px sans-serif; height: 1500px } * { box-sizing: border-box } h1 { margin: 0 }
 #blue { position: absolute; left: 100px; top: 900px; width: 200px; height: 60px; background: #00f; border: 0; color: #00f }
@@ -235,6 +246,140 @@ def test_a_check_that_does_not_tell_the_finished_task_apart_is_named(recorder, t
     with pytest.raises(StepError, match=message) as error:
         record_checked(recorder, tmp_path, [STEPS[0], STEPS[2]], check)
     assert error.value.name == "record_failed"
+
+
+LAYOUT_PAGE = """<!doctype html><style>
+body { margin: 0; font: 16px sans-serif; height: 3000px; width: 1280px }
+div, button, nav { position: absolute; margin: 0; padding: 0; border: 0; width: 100px; height: 40px }
+a { font: 16px/20px monospace }
+</style><body id="body">
+<nav id="bar" style="position: fixed; top: 0; left: 0; width: 1280px; height: 60px">bar</nav>
+<div id="under" style="top: 10px; z-index: -1">under the bar</div>
+<button id="seen" style="top: 100px">Seen</button>
+<div id="low" style="top: 1440px; cursor: pointer">below a window's upper edge</div>
+<div id="hidden" style="top: 200px; visibility: hidden">hidden</div>
+<div id="off" style="left: -500px">off the page</div>
+<div id="none" style="display: none">none</div>
+<div style="top: 300px; width: 60px"><a id="link" href="#x">wrapped over lines</a></div>
+<section></section>
+<script>
+document.querySelector('section').attachShadow({mode: 'open'}).innerHTML = `<i id="shadow" style="position: absolute; left: 0; top: 500px">in a shadow</i>`;
+let n = 0;
+addEventListener('scroll', () => { document.title = 'scrolled ' + ++n; document.querySelector('#seen').title = 'told' });
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def laid_out(recorder, tmp_path_factory) -> Step:
+    script = write_script(tmp_path_factory.mktemp("layout"), [{"op": "CLICK", "selector": "#seen"}], LAYOUT_PAGE)
+    records = recorder.record(load_script(script)[0])
+    folder = tmp_path_factory.mktemp("laid_out")
+    write_hub_parquet(map(to_row, records), folder / "data" / "test_website-00000-of-00001.parquet")
+    (step,) = load_steps(folder, "cross_website", raw_html=True)
+    return step
+
+
+def read(step: Step, kind: type[T]) -> T:
+    assert step.recorded is not None
+    found = step.recorded.read(kind)
+    assert found is not None
+    return found
+
+
+def layout_of(step: Step, name: str) -> ElementLayout | None:
+    """The layout of the element with this id in the original page."""
+    (node_id,) = re.findall(rf'<\w+ id="{name}"[^>]* backend_node_id="(\d+)"', step.raw_html or "")
+    return next((one for one in read(step, Layout).elements if one.id == node_id), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "corners"),
+    [
+        ("seen", [(0, 100)]),
+        ("off", [(-500, 0)]),
+        ("link", [(0, 300), (0, 320), (0, 340)]),
+        ("shadow", [(0, 500)]),
+    ],
+)
+def test_each_rectangle_of_an_element_is_written(laid_out, name: str, corners: list[tuple[int, int]]) -> None:
+    found = layout_of(laid_out, name)
+    assert found is not None
+    assert [(rect.box.x, rect.box.y) for rect in found.rects] == corners
+
+
+def test_an_element_without_a_rectangle_is_left_out(laid_out) -> None:
+    assert layout_of(laid_out, "none") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "on_top"),
+    [("seen", "seen"), ("under", "bar"), ("low", "low"), ("hidden", "body"), ("shadow", "shadow"), ("off", None)],
+)
+def test_the_element_on_top_of_a_rectangle_is_named(laid_out, name: str, on_top: str | None) -> None:
+    own, top = layout_of(laid_out, name), layout_of(laid_out, on_top) if on_top else None
+    assert own is not None
+    assert [rect.on_top for rect in own.rects] == [top and top.id]
+
+
+def test_cursor_and_visibility_are_as_computed(laid_out) -> None:
+    found = {mark: layout_of(laid_out, mark) for mark in ("seen", "low", "hidden")}
+    assert {mark: (one.cursor, one.visibility) for mark, one in found.items() if one} == {
+        "seen": ("default", "visible"),
+        "low": ("pointer", "visible"),
+        "hidden": ("auto", "hidden"),
+    }
+
+
+def test_a_page_is_not_told_that_it_was_scrolled_to_be_measured(laid_out) -> None:
+    assert "told" not in read(laid_out, FinalState).cleaned_html
+
+
+def test_the_accessibility_tree_has_the_rows_ids_and_no_ignored_nodes(steps) -> None:
+    nodes = read(steps[1], AccessibilityTree).nodes
+    field = next(node for node in nodes if node.role == "textbox")
+    assert (field.name, field.value, field.properties["focused"]) == ("Zip code", "10203", True)
+    assert f'<input backend_node_id="{field.id}"' in steps[1].cleaned_html
+    assert (nodes[0].role, nodes[0].depth) == ("RootWebArea", 0)
+    assert {node.role for node in nodes} & {"none", "InlineTextBox"} == set()
+    assert next(node for node in nodes if node.role == "link").properties["url"] == "/index.html#x"
+
+
+def test_an_address_has_no_port_of_the_recorder(steps) -> None:
+    assert read(steps[0], PageState) == PageState("/index.html", (1280, 720), (0, 0))
+    assert read(steps[3], PageState).address == "/index.html#x"
+
+
+def test_the_page_after_the_last_action_is_in_the_last_row_alone(recorder, tmp_path) -> None:
+    task = {"task": "Try it", "split": "cross_website", "steps": STEPS[:2], "answer": "10203"}
+    records = recorder.record(load_script(write_script(tmp_path, [], tasks=[task]))[0])
+    write_hub_parquet(map(to_row, records), tmp_path / "data" / "test_website-00000-of-00001.parquet")
+    first, last = load_steps(tmp_path, "cross_website")
+    assert (first.recorded.read(FinalState), first.recorded.final_screenshot) == (None, None)
+    final = read(last, FinalState)
+    assert (final.address, final.answer, 'input_value="10203"' in final.cleaned_html) == ("/index.html", "10203", True)
+    assert Image.open(io.BytesIO(last.recorded.final_screenshot.read())).size == (1280, 1500)
+    ids = re.findall(r'<h1 backend_node_id="(\d+)"', last.cleaned_html + final.cleaned_html)
+    assert len(set(ids)) == 1
+
+
+def test_only_the_columns_asked_for_are_written(recorder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(recorder, "_options", RecordOptions(picture="png", columns=("page_state", "check")))
+    (record,) = recorder.record(load_script(write_script(tmp_path, STEPS[:1]))[0])
+    assert list(record.recorded) == ["page_state", "check"]
+
+
+def test_the_hubs_columns_are_unchanged_for_datasets(records, tmp_path) -> None:
+    import datasets
+
+    path = tmp_path / "test_website-00000-of-00001.parquet"
+    write_hub_parquet(map(to_row, records), path)
+    write_parquet(synthetic_rows(1, 1, 3, seed=1), tmp_path / "hub.parquet")
+    ours, hub = (
+        datasets.load_dataset("parquet", data_files=str(one), split="train", cache_dir=str(tmp_path / "cache")).features
+        for one in (path, tmp_path / "hub.parquet")
+    )
+    assert {name: ours[name] for name in hub} == dict(hub)
+    assert set(ours) - set(hub) == set(RECORDED_COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,10 @@ def test_a_task_starts_in_a_served_folder_at_a_url_or_in_a_file(tmp_path, start:
         (with_check([{"text": "a"}]), "expected either url, or selector and one of "),
         (with_check([{"url": "#a", "selector": "p", "text": "a"}]), "expected either url, or selector and one of "),
         (with_check([{"selector": "p", "text": "a", "value": "b"}]), "expected either url, or selector and one of "),
+        (
+            {"tasks": [{"task": "x", "answer": 5, "steps": [{"op": "CLICK", "selector": "p"}]}]},
+            "expected a text under 'answer' in task 0 of .*, got 5$",
+        ),
         ({"serve": "nowhere"}, "expected 'serve' to be a folder, got none at .*nowhere"),
     ],
 )
