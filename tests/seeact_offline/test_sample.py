@@ -15,31 +15,31 @@ import pytest
 from seeact_offline.dataset import SPLITS, load_steps, open_split
 from seeact_offline.dataset.lint import Duplicates, lint_task
 from seeact_offline.dataset.profile import dataset_profile, step_figures
-from seeact_offline.dataset.recorded import RECORDED_COLUMNS
+from seeact_offline.dataset.recorded import RECORDED_COLUMNS, Check
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
-from seeact_offline.recorder.sample_building import ORIGIN, site_names
+from seeact_offline.recorder.sample_building import INCOMPLETE, ORIGIN, site_names
 from seeact_offline.recorder.script import TaskScript, load_script
 from seeact_offline.records import Step
 from seeact_offline.sample import DATA, ROOT, SITES
 
-MOST_BYTES = 12_000_000
+MOST_BYTES = 25_000_000
 TESTS = ("cross_task", "cross_website", "cross_domain")
 PROFILE = {
-    "elements_a_page": (200, 230),
-    "page_height": (2150, 2550),
-    "boxes_off_page": (0, 0),
-    "tasks_of_1_to_4_actions": (0, 0.15),
-    "tasks_of_10_or_more_actions": (0, 0),
-    "select": (0.08, 0.15),
-    "several_positives": (0.11, 0.27),
-    "no_positive": (0.04, 0.08),
-    "link_targets": (0.02, 0.08),
-    "targets_below_1000_px": (0, 0.03),
-    "task_words": (14, 19),
-    "targets_sharing_a_word": (0.41, 0.47),
+    "elements_a_page": (450, 650),
+    "page_height": (4000, 7000),
+    "boxes_off_page": (0.1, 0.3),
+    "tasks_of_1_to_4_actions": (0.25, 0.4),
+    "tasks_of_10_or_more_actions": (0.1, 0.25),
+    "select": (0.03, 0.07),
+    "several_positives": (0.01, 0.06),
+    "no_positive": (0.04, 0.07),
+    "link_targets": (0.14, 0.27),
+    "targets_below_1000_px": (0.1, 0.16),
+    "task_words": (12, 16),
+    "targets_sharing_a_word": (0.45, 0.55),
 }
-"""Least and most of each figure over the test splits."""
+"""Least and most of each figure in a test split: those of the real data, and a little more."""
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def test_the_sample_is_under_its_size() -> None:
 def test_there_are_enough_steps_tasks_sites_and_domains(splits) -> None:
     assert len(splits["train"]) >= 400
     for split in TESTS:
-        assert len(splits[split]) >= 60
-        assert len({step.annotation_id for step in splits[split]}) >= 12
+        assert len(splits[split]) >= 180
+        assert len({step.annotation_id for step in splits[split]}) >= 30
     every = [step for steps in splits.values() for step in steps]
     assert len({step.website for step in every}) >= 14
     assert len({step.domain for step in every}) >= 5
@@ -89,21 +89,22 @@ def doings(task: TaskScript) -> set[tuple[str, str, str]]:
     return {(action.operation.op, action.operation.value, action.selector.replace('"', "'")) for action in task.actions}
 
 
-def test_pages_have_the_size_of_real_ones(splits) -> None:
+def test_pages_are_as_wide_as_real_ones_and_a_few_are_small_or_without_a_picture(splits) -> None:
     every = [step for steps in splits.values() for step in steps]
-    sizes = [PagePicture(step.screenshot).size for step in every]
-    assert {width for width, _ in sizes} == {1280}
-    assert min(height for _, height in sizes) >= 2 * 720
-    counts = sorted(len(step.candidates) for step in every)
-    assert counts[0] >= 120
-    assert counts[len(counts) // 2] >= 180
-    assert counts[-1] <= 900
-
-
-def test_about_one_row_in_twenty_has_no_positive(splits) -> None:
+    drawn = [step for step in every if step.screenshot is not None]
+    assert {PagePicture(step.screenshot).size[0] for step in drawn} == {1280}
+    assert 0 < len(every) - len(drawn) < 0.01 * len(every)
     for steps in splits.values():
-        share = sum(not step.truth.positives for step in steps) / len(steps)
-        assert 0.02 <= share <= 0.09
+        assert 0 < sum(len(step.candidates) < 50 for step in steps) < 0.05 * len(steps)
+
+
+def test_every_task_passes_its_check_at_its_end_and_never_before(splits) -> None:
+    for steps in splits.values():
+        for task, rows in itertools.groupby(steps, key=lambda step: step.annotation_id):
+            checks = [step.recorded.read(Check) for step in rows]
+            assert [all(check.before) for check in checks] == [False] * len(checks), task
+            assert checks[-1].after is not None, task
+            assert all(checks[-1].after), task
 
 
 @pytest.mark.parametrize("split", TESTS)
@@ -135,7 +136,7 @@ def test_what_was_typed_is_on_a_later_page(splits) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("split", SPLITS)
-def test_lint_finds_the_rows_without_positives_and_nothing_else(split: str) -> None:
+def test_lint_finds_the_rows_without_positives_or_pictures_and_nothing_else(split: str) -> None:
     opened = open_split("sample", split)
     duplicates = Duplicates()
     found = Counter()
@@ -143,7 +144,7 @@ def test_lint_finds_the_rows_without_positives_and_nothing_else(split: str) -> N
         for step, faults in lint_task(steps, opened.row_positions):
             twin = duplicates.fault(step)
             found.update(fault.name for fault in [*faults, *([twin] if twin else [])])
-    assert found.keys() == {"no_positive"}
+    assert found.keys() == {"no_positive"} | ({"no_screenshot"} if split in INCOMPLETE else set())
 
 
 def test_the_files_are_in_the_hubs_layout(shared_step) -> None:
