@@ -188,13 +188,13 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
 
 
 def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
-    from seeact_offline.ranking import BACKENDS, DTYPES, default_ranker
+    from seeact_offline.ranking import BACKENDS, DTYPES, LEXICAL
 
     parser.add_argument(
         "--ranker",
-        default=default_ranker(),
+        default=LEXICAL,
         metavar="NAME|DIR|HUB_ID",
-        help="ranker of the candidates: bundled, bm25, or a sequence-classification checkpoint (default: %(default)s)",
+        help="ranker of the candidates: bm25, bundled, or a sequence-classification checkpoint (default: %(default)s)",
     )
     parser.add_argument(
         "--dtype",

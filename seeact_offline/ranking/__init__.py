@@ -3,10 +3,10 @@
 from seeact_offline.ranking.rankers import (
     BACKENDS,
     DTYPES,
+    LEXICAL,
     Ranker,
     StepScores,
     bundled_folder,
-    default_ranker,
     open_ranker,
     ranker_digest,
 )
@@ -26,6 +26,7 @@ from seeact_offline.ranking.top_k import LiveScores, Scores, top_k
 __all__ = [
     "BACKENDS",
     "DTYPES",
+    "LEXICAL",
     "TEXT_VERSION",
     "FileScores",
     "LiveScores",
@@ -38,7 +39,6 @@ __all__ = [
     "candidate_texts",
     "check_candidates",
     "check_dataset",
-    "default_ranker",
     "open_ranker",
     "ranker_digest",
     "ranker_query",

@@ -49,11 +49,6 @@ class StagedRanker(Protocol):
     def predict(self, encoded: Any) -> list[np.ndarray]: ...
 
 
-def default_ranker() -> str:
-    """The bundled ranker, if its weights are installed."""
-    return LEXICAL if bundled_folder() is None else BUNDLED
-
-
 def bundled_folder() -> Path | None:
     """The folder of the bundled ranker; None if its weights are not installed."""
     folder = Path(str(resources.files("ranker"))) / BUNDLED

@@ -25,6 +25,7 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import (
+    LEXICAL,
     TEXT_VERSION,
     FileScores,
     LiveScores,
@@ -33,7 +34,6 @@ from seeact_offline.ranking import (
     Scores,
     StepScores,
     check_dataset,
-    default_ranker,
     open_ranker,
     read_scores,
     write_official,
@@ -47,7 +47,6 @@ from seeact_offline.records import InputError, ScoreFileError, Step, StepError, 
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
-from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
@@ -80,7 +79,7 @@ class RankConfig:
 
     @property
     def ranker_name(self) -> str:
-        return self.ranker or default_ranker()
+        return self.ranker or LEXICAL
 
     def open_ranker(self) -> Ranker:
         """Raises InputError."""
@@ -168,14 +167,8 @@ def live_scores(config: EvalConfig) -> Scores:
 
 
 def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) -> KeptScores:
-    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError.
-
-    The scores of the sample's test steps come with it.
-    """
+    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError."""
     origin = replace(_origin(config, split, engine), limit=None)
-    shipped = _shipped(split, origin.ranker_digest, origin.text_version)
-    if shipped is not None:
-        return KeptScores(shipped, scores_digest(engine.digest))
     path = _cache_file(split, origin.ranker_digest, origin.text_version)
     lock = FileLock(path.with_suffix(".lock"))
     try:
@@ -200,11 +193,9 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
 def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
-    if not version.isdecimal():
-        return None
-    path, shipped = _cache_file(split, ranker, int(version)), _shipped(split, ranker, int(version))
+    path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
     try:
-        return shipped or (ParquetScores(path) if path.exists() else None)
+        return None if path is None or not path.exists() else ParquetScores(path)
     except ScoreFileError:
         return None
 
@@ -349,17 +340,6 @@ def _read_scores(path: Path, split: Split, watch: Watch) -> FileScores:
 def _cache_file(split: Split, ranker_digest: str, text_version: int) -> Path:
     name = hashlib.sha256(repr((split.content_digest, ranker_digest, text_version)).encode()).hexdigest()[:32]
     return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
-
-
-def _shipped(split: Split, ranker_digest: str, text_version: int) -> FileScores | None:
-    """The scores that come with the sample; None for other data, another ranker, or steps without them."""
-    if split.dataset != "sample" or not SCORES.exists():
-        return None
-    scores = ParquetScores(SCORES)
-    made = scores.origin
-    if made is None or (made.ranker_digest, made.text_version) != (ranker_digest, text_version):
-        return None
-    return scores if scores.keys.issuperset(map(str, split.keys)) else None
 
 
 def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: Watch) -> FileScores:

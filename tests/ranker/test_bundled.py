@@ -13,7 +13,7 @@ import pytest
 from ranker import LexicalRanker
 from ranker.plain import PlainRanker
 from seeact_offline import load_steps
-from seeact_offline.ranking import bundled_folder, default_ranker
+from seeact_offline.ranking import bundled_folder
 from seeact_offline.ranking.texts import RankerInput, ranker_input
 
 SPLITS = ("cross_task", "cross_website", "cross_domain")
@@ -37,10 +37,6 @@ def stated_recall(split: str, name: str) -> list[list[float]]:
     card = (FOLDER / "README.md").read_text("utf-8")
     rows = re.findall(rf"^\| {split} \| {name} \|(.*)\|$", card, re.MULTILINE)
     return [[float(cell) for cell in row.split("|")] for row in rows]
-
-
-def test_it_is_the_default() -> None:
-    assert default_ranker() == "bundled"
 
 
 def test_it_is_a_deberta_v2_of_under_ten_megabytes_with_its_own_tokenizer() -> None:

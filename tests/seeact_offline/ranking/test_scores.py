@@ -22,7 +22,6 @@ from seeact_offline.ranking import (
     Origin,
     ScoreRow,
     candidate_texts,
-    default_ranker,
     open_ranker,
     ranker_query,
     rankers,
@@ -270,14 +269,6 @@ def test_a_folder_without_a_checkpoint_is_refused_by_the_file_that_it_lacks(name
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"^ranker: expected a readable config\.json in "):
         open_ranker(name)
-
-
-def test_the_default_is_the_bundled_ranker_where_its_weights_are(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(rankers.resources, "files", lambda package: tmp_path)
-    assert default_ranker() == "bm25"
-    (tmp_path / "bundled").mkdir()
-    (tmp_path / "bundled" / "model.safetensors").touch()
-    assert default_ranker() == "bundled"
 
 
 def test_a_bundled_ranker_without_weights_is_refused(tmp_path, monkeypatch) -> None:
