@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,8 @@ class LexicalRanker:
         """BM25 of each text for the query, float32 of shape `(len(texts),)`; zeros if no word can be compared."""
         import bm25s
 
+        # its logger prints a line a call
+        logging.getLogger(bm25s.__name__).setLevel(logging.WARNING)
         tokens = _tokens(texts)
         known = {token for text in tokens for token in text}
         asked = [token for token in _tokens([query])[0] if token in known] if query else []
