@@ -20,6 +20,7 @@ class ScreenElement:
     """One element of a page."""
 
     id: str
+    """Several may share one: the shapes of an icon have the icon's."""
     tag: str
     """In lower case."""
     parent: int | None = None
@@ -30,8 +31,8 @@ class ScreenElement:
     """The text content, as scripts read it: of all text nodes inside, with their white space."""
     rects: tuple[Box, ...] = ()
     """The client rectangles, in pixels of the page; a link that is wrapped over lines has several."""
-    on_top: tuple[str | None, ...] | None = None
-    """Of each rectangle the id of the element that a pointer at its centre meets, None for none; None where this is not known."""
+    on_top: tuple[int | None, ...] | None = None
+    """Of each rectangle the place of the element that a pointer at its centre meets, None for none; None where this is not known."""
     cursor: str | None = None
     """As computed, in CSS's words; None where it is not known."""
     visibility: str = "visible"

@@ -67,7 +67,8 @@ def webvoyager(elements: Elements, window: Window) -> list[Found]:
             if element.on_top is None:
                 met = element.visibility == "visible"
             else:
-                met = any(elements[i].id == element.on_top[number] and is_inside(elements, i, place) for i in every)
+                top_place = element.on_top[number]
+                met = top_place is not None and is_inside(elements, top_place, place)
             if met and 0 <= rounded(x + w / 2) < width and 0 <= rounded(y + h / 2) < height:
                 seen.append((max(0, x), max(0, y), min(width, x + w), min(height, y + h)))
         tag = element.tag.upper() if is_html(elements, place) else element.tag

@@ -54,13 +54,10 @@ def webvoyager(elements: Sequence[ScreenElement], window: Rectangle) -> list[Mar
     nothing does.
     """
     tree = ElementTree(elements)
-    places: dict[str, list[int]] = {}
-    for place, element in enumerate(elements):
-        places.setdefault(element.id, []).append(place)
     items: dict[int, tuple[Box, ...]] = {}
     for place, element in enumerate(elements):
         if _is_marked(element, tree.is_html[place]):
-            rects = tuple(_seen_rects(place, element, window, tree, places))
+            rects = tuple(_seen_rects(place, element, window, tree))
             if sum(rect.w * rect.h for rect in rects) >= LEAST_AREA:
                 items[place] = rects
     kept = _thin(list(items), elements, tree)
@@ -97,9 +94,7 @@ def _is_marked(element: ScreenElement, is_html: bool) -> bool:
     return (is_html and element.tag in _MARKED_TAGS) or element.has_onclick or element.cursor == "pointer"
 
 
-def _seen_rects(
-    place: int, element: ScreenElement, window: Rectangle, tree: ElementTree, places: dict[str, list[int]]
-) -> Iterator[Box]:
+def _seen_rects(place: int, element: ScreenElement, window: Rectangle, tree: ElementTree) -> Iterator[Box]:
     """The rectangles whose centre lies in the window and is met by a pointer, cut to the window.
 
     Chromium rounds the point that it is asked about, halves away from zero.
@@ -109,7 +104,7 @@ def _seen_rects(
     for rect, on_top in zip(element.rects, element.on_top or (None,) * len(element.rects), strict=True):
         x, y = center(rect)
         if element.on_top is not None:
-            is_seen = any(tree.contains(place, other) for other in places.get(on_top or "", ()))
+            is_seen = on_top is not None and tree.contains(place, on_top)
         if is_seen and left - 0.5 < x < right - 0.5 and top - 0.5 < y < bottom - 0.5:
             x0, y0, x1, y1 = max(rect.x, left), max(rect.y, top), min(rect.right, right), min(rect.bottom, bottom)
             yield in_window(Box(x0, y0, x1 - x0, y1 - y0), window)

@@ -53,7 +53,7 @@ def pages(draw: st.DrawFn) -> list[ScreenElement]:
         rects = tuple(
             Box(*draw(st.tuples(corner, corner, side, side))) for _ in range(draw(st.sampled_from([1, 1, 1, 0, 2])))
         )
-        tops = st.sampled_from([str(place), str(place), str(draw(st.integers(0, n))), None])
+        tops = st.sampled_from([place, place, draw(st.integers(0, n - 1)), None])
         element = ScreenElement(
             id=str(place),
             tag=draw(st.sampled_from(TAGS)),
