@@ -40,8 +40,8 @@ _LISTS = frozenset({"select", "datalist"})
 def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
     """What an agent sees of a step's page through a window.
 
-    `page`: its `cleaned_html`, parsed; `window`: in pixels of the page. The page's size is the area that the window and the boxes
-    reach. The columns of our recorder are used where the row has them. Raises RowError `bad_recording` for ones that cannot be read.
+    `page`: its `cleaned_html`, parsed; `window`: in pixels of the page, which is as wide as the window reaches and as high as the
+    boxes do. The columns of our recorder are used where the row has them. Raises RowError `bad_recording` for ones that cannot be read.
     """
     recorded = step.recorded
     layout = recorded.read(Layout) if recorded else None
@@ -78,13 +78,9 @@ def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
             elements.append(measured.looks[name].on(inside))
             names.append(name)
     elements = measured.with_tops(elements, names)
-    reached = [rect for element in elements for rect in element.rects]
     return Screen(
         window=window,
-        page_size=(
-            max([window[2], *(int(rect.right) for rect in reached)]),
-            max([window[3], *(int(rect.bottom) for rect in reached)]),
-        ),
+        page_size=(window[2], max([window[3], *(int(rect.bottom) for element in elements for rect in element.rects)])),
         elements=tuple(elements),
         address=state.address if state else "",
         title=tree.nodes[0].name if tree and tree.nodes else "",
