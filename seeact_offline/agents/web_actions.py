@@ -1,7 +1,8 @@
 """The action grammars of WebVoyager, OpenWebVoyager and VisualWebArena.
 
 A label is the place of an act. A scroll has its direction as text, and no place where it moves the whole window. Typed text ends in a
-line feed where VisualWebArena presses Enter behind it; WebVoyager always does, and does not say so.
+line feed where VisualWebArena presses Enter behind it; WebVoyager always does, and does not say so. Its ANSWER and VisualWebArena's `stop`
+are answers, though without a word.
 
 Strict readers follow the released code, with what it misreads by accident; the others read that, too, as it was meant.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import pytest
 
 from seeact_offline.agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
 from seeact_offline.agents.trees import TreeNode, print_arena, print_html, print_open, print_webvoyager
 from seeact_offline.dataset import load_steps
+from seeact_offline.dataset.recorded import AccessibleNode
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box
 from seeact_offline.sample import DATA
@@ -110,25 +110,14 @@ def test_places_of_a_page() -> None:
     }
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """A node as recordings hold it."""
-
-    depth: int
-    role: str
-    id: str | None = None
-    name: str = ""
-    properties: Mapping[str, str | bool | float] = field(default_factory=dict)
-
-
 def test_a_recorded_tree() -> None:
     nodes = [
-        Recorded(0, "RootWebArea", None, "Shop", {"focused": True}),
-        Recorded(1, "link", "4", "a", {"focusable": True}),
-        Recorded(2, "image", "5", "Rex"),
-        Recorded(1, "slider", "6", "b", {"valuemax": 10.0}),
-        Recorded(2, "StaticText", None, "3"),
-        Recorded(1, "option", "7", "c"),
+        AccessibleNode(0, "RootWebArea", None, "Shop", properties={"focused": True}),
+        AccessibleNode(1, "link", "4", "a", properties={"focusable": True}),
+        AccessibleNode(2, "image", "5", "Rex"),
+        AccessibleNode(1, "slider", "6", "b", properties={"valuemax": 10.0}),
+        AccessibleNode(2, "StaticText", None, "3"),
+        AccessibleNode(1, "option", "7", "c"),
     ]
     boxes = {"4": Box(10, 10, 20, 5), "6": Box(0, 50, 5, 5)}
     root = tree_of_recording(nodes, boxes, {"5": "Rex, description: a dog"})
