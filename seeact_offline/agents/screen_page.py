@@ -26,11 +26,12 @@ FALL_BACKS: Mapping[str, str] = {
     "options_hidden": "an option whose box is that of its list is one of a closed list, and has no box",
     "boxes_around_children": "an element without a box has the box around those inside of it",
     "no_address": "the row has no column page_state: the page's address is not known",
-    "no_title": "the row has no column accessibility_tree: the page's title is not known",
+    "no_title": "the row has no column accessibility_tree: the page's title is not known, and trees are made from the HTML",
 }
 """Names of fall-backs, and what each means."""
 
-_ALWAYS = frozenset({"href_of_all_links", "tabindex_by_clickable", "texts_without_space", "onclick_by_clickable"})
+OF_EVERY_ROW = frozenset({"href_of_all_links", "tabindex_by_clickable", "texts_without_space", "onclick_by_clickable"})
+"""Fall-backs that no row does without."""
 _WITHOUT_LAYOUT = frozenset({"no_cursor", "no_covering", "boxes_of_candidates"})
 _BY_TAG = frozenset({"a", "img", "button", "input", "textarea", "select"})
 """Elements of which the tag, and what is left of the attributes, says whether one can act on them."""
@@ -84,7 +85,7 @@ def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
         elements=tuple(elements),
         address=state.address if state else "",
         title=tree.nodes[0].name if tree and tree.nodes else "",
-        fall_backs=_ALWAYS
+        fall_backs=OF_EVERY_ROW
         | measured.fall_backs
         | ({"no_address"} if state is None else set())
         | ({"no_title"} if tree is None else set()),
