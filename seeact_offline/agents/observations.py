@@ -12,30 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from seeact_offline.agents.marks import (
-    Mark,
-    draw_visualwebarena,
-    draw_webvoyager,
-    visualwebarena,
-    visualwebarena_list,
-    webvoyager,
-    webvoyager_list,
-)
+from seeact_offline.agents import marks, trees
+from seeact_offline.agents.marks import Mark
 from seeact_offline.agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
 from seeact_offline.agents.screen_elements import center
 from seeact_offline.agents.screen_page import screen_of
 from seeact_offline.agents.screens import Point, Rectangle
-from seeact_offline.agents.trees import (
-    MAX_TOKENS,
-    TreeNode,
-    TreeText,
-    caption_text,
-    head_line,
-    print_arena,
-    print_html,
-    print_open,
-    print_webvoyager,
-)
+from seeact_offline.agents.trees import TreeNode, TreeText
 from seeact_offline.dataset.recorded import AccessibilityTree
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import Crop, PagePicture, encode
@@ -53,8 +36,8 @@ Captions = Mapping[str, str]
 class MarkedWindow:
     """A window's picture with marks drawn on it, a `Picture`."""
 
-    def __init__(self, crop: Crop, marks: Sequence[Mark], draw: Draw) -> None:
-        self.crop, self._marks, self._draw = crop, tuple(marks), draw
+    def __init__(self, crop: Crop, drawn: Sequence[Mark], draw: Draw) -> None:
+        self.crop, self._marks, self._draw = crop, tuple(drawn), draw
 
     @property
     def key(self) -> str:
@@ -110,7 +93,9 @@ class Scene:
         self._alts: dict[str, str] = {}
         if captions is not None:
             pictures = (one for one in screen.elements if one.tag == "img")
-            self._alts = {one.id: caption_text(one.attributes.get("alt", ""), captions.get(one.id)) for one in pictures}
+            self._alts = {
+                one.id: trees.caption_text(one.attributes.get("alt", ""), captions.get(one.id)) for one in pictures
+            }
         self.elements = tuple(
             replace(one, attributes={**one.attributes, "alt": self._alts[one.id]}) if one.id in self._alts else one
             for one in screen.elements
@@ -142,20 +127,20 @@ Observe = Callable[[Scene, Rectangle], Observation]
 
 def observe_webvoyager(scene: Scene, window: Rectangle) -> Observation:
     """WebVoyager's marked window and list of texts."""
-    marks = webvoyager(scene.elements, window)
-    picture = MarkedWindow(scene.crop(window), marks, draw_webvoyager)
-    return Observation(window, webvoyager_list(marks), picture, _labels_of(marks, window))
+    found = marks.webvoyager(scene.elements, window)
+    picture = MarkedWindow(scene.crop(window), found, marks.draw_webvoyager)
+    return Observation(window, marks.webvoyager_list(found), picture, _labels_of(found, window))
 
 
 def observe_webvoyager_text(scene: Scene, window: Rectangle) -> Observation:
     """WebVoyager's tree."""
-    printed = print_webvoyager(scene.tree, _box(window))
+    printed = trees.print_webvoyager(scene.tree, _box(window))
     return Observation(window, printed.text, None, _labels_in(printed, printed.text))
 
 
 def observe_open(scene: Scene, window: Rectangle) -> Observation:
     """OpenWebVoyager's tree and plain window. Its actions point at the middle of what the window shows of a box."""
-    printed = print_open(scene.tree, _box(window))
+    printed = trees.print_open(scene.tree, _box(window))
     labels = _labels_in(printed, printed.text)
     for name, node in printed.nodes.items():
         if node.box is not None:
@@ -167,15 +152,15 @@ def observe_open(scene: Scene, window: Rectangle) -> Observation:
 
 def observe_som(scene: Scene, window: Rectangle) -> Observation:
     """VisualWebArena's marked window and list; the tree in place of an empty list, as released."""
-    marks = visualwebarena(scene.elements, window)
-    text = visualwebarena_list(marks) or print_arena(scene.tree, _box(window)).text
-    picture = MarkedWindow(scene.crop(window), marks, draw_visualwebarena)
-    return Observation(window, cut_words(text, MAX_TOKENS), picture, _labels_of(marks, window))
+    found = marks.visualwebarena(scene.elements, window)
+    text = marks.visualwebarena_list(found) or trees.print_arena(scene.tree, _box(window)).text
+    picture = MarkedWindow(scene.crop(window), found, marks.draw_visualwebarena)
+    return Observation(window, cut_words(text, trees.MAX_TOKENS), picture, _labels_of(found, window))
 
 
 def observe_tree(scene: Scene, window: Rectangle) -> Observation:
     """VisualWebArena's tree alone."""
-    return _arena(scene, window, print_arena(scene.tree, _box(window)))
+    return _arena(scene, window, trees.print_arena(scene.tree, _box(window)))
 
 
 def observe_tree_and_picture(scene: Scene, window: Rectangle) -> Observation:
@@ -185,12 +170,12 @@ def observe_tree_and_picture(scene: Scene, window: Rectangle) -> Observation:
 
 def observe_html(scene: Scene, window: Rectangle) -> Observation:
     """VisualWebArena's HTML."""
-    return _arena(scene, window, print_html(scene.html, _box(window)))
+    return _arena(scene, window, trees.print_html(scene.html, _box(window)))
 
 
 def _arena(scene: Scene, window: Rectangle, printed: TreeText) -> Observation:
-    headed = printed.below(head_line([scene.title]))
-    text = cut_words(headed.text, MAX_TOKENS)
+    headed = printed.below(trees.head_line([scene.title]))
+    text = cut_words(headed.text, trees.MAX_TOKENS)
     return Observation(window, text, None, _labels_in(headed, text))
 
 
@@ -199,12 +184,12 @@ def _box(window: Rectangle) -> Box:
     return Box(left, top, right - left, bottom - top)
 
 
-def _labels_of(marks: Sequence[Mark], window: Rectangle) -> dict[str, Label]:
+def _labels_of(found: Sequence[Mark], window: Rectangle) -> dict[str, Label]:
     return {
         str(mark.label): Label(
             mark.element_id, (mark.center[0] + window[0], mark.center[1] + window[1]), is_shown=mark.is_drawn
         )
-        for mark in marks
+        for mark in found
         if mark.label is not None
     }
 

@@ -19,23 +19,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from seeact_offline.agents import Act, Agent, Answer, Unreadable, View
+from seeact_offline.agents import Act, Agent, Answer, Unreadable, View, observations
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
-from seeact_offline.agents.observations import (
-    Captions,
-    Label,
-    Observation,
-    Observe,
-    Scene,
-    observe_html,
-    observe_open,
-    observe_som,
-    observe_tree,
-    observe_tree_and_picture,
-    observe_webvoyager,
-    observe_webvoyager_text,
-)
+from seeact_offline.agents.observations import Captions, Label, Observation, Observe, Scene
 from seeact_offline.agents.screen_page import FALL_BACKS, OF_EVERY_ROW
 from seeact_offline.agents.screens import Shown
 from seeact_offline.agents.trees import MAX_TOKENS
@@ -61,6 +48,8 @@ CANNOT_ACT = (
     "Your action cannot be carried out. Check that its label is among those shown and that it is written in one of the given forms,"
     " then give a new Thought and Action."
 )
+ANYWHERE = Shown.whole((1, 1))
+"""Stands for the picture where a label is read or written, which no picture is needed for."""
 BAD_LABEL = "bad_label"
 CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
 """Failures after which a dialogue goes on."""
@@ -255,7 +244,8 @@ class WebAgentGrounding:
                 following = self._next(windows, turn, question, talk.texts, act, answer)
                 if following is None:
                     break
-                session.replies.append(agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen)))
+                said = answer if answer.failure in CORRECTED else replace(answer, failure=None)
+                session.replies.append(agent_reply(question, talk.texts, said, self._agent, _shown(windows, seen)))
                 turn = following
         except StepError as error:
             return session.failed(error, notes=nonzero_notes(**notes))
@@ -268,8 +258,8 @@ class WebAgentGrounding:
             else:
                 notes["strict_id_hit"] += label.id in prepared.step.truth.positives
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
-        said = agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen))
-        session.replies.append(replace(said, element_id=element))
+        last = agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen))
+        session.replies.append(replace(last, element_id=element))
         return session.ended(decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes))
 
     def _windows(self, prepared: PreparedStep) -> _Windows:
@@ -280,16 +270,18 @@ class WebAgentGrounding:
 
     def _target(self, windows: _Windows) -> _Target:
         """The target with the ideal reply."""
-        found, operation = windows.find(), windows.step.truth.operation
+        found = windows.find()
         if found.label is not None and found.n_scrolls < self._max_turns:
-            reply = self._agent.write(operation.op, operation.value, found.label, _shown(windows, found.seen.shown))
+            reply = self._ideal(windows.step, found.label)
             answer = self._read(reply, found.seen.shown)[1]
             if (answer.failure, answer.label) == (None, found.label):
                 return replace(found, reply=reply, hits=True)
         first = windows.at(0)
         label = next((name for name, one in first.shown.labels.items() if one.is_shown), "0")
-        reply = self._agent.write(operation.op, operation.value, label, _shown(windows, first.shown))
-        return replace(found, n_scrolls=0, seen=first, reply=reply)
+        return replace(found, seen=first, reply=self._ideal(windows.step, label))
+
+    def _ideal(self, step: Step, label: str) -> str:
+        return self._agent.write(step.operation.op, step.operation.value, label, ANYWHERE)
 
     # --- what is asked ---
 
@@ -344,9 +336,7 @@ class WebAgentGrounding:
                     windows = self._windows(before)
                     found = windows.find()
                     if found.label is not None:
-                        shown, operation = _shown(windows, found.seen.shown), step.operation
-                        reply = self._agent.write(operation.op, operation.value, found.label, shown)
-                        told = windows.scene, replace(found, reply=reply)
+                        told = windows.scene, replace(found, reply=self._ideal(step, found.label))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[step.key] = told
@@ -366,7 +356,7 @@ class WebAgentGrounding:
             acts = self._agent.read(text, strict=self._strict)
         except Unreadable as error:
             return None, Answer(failure=error.name, detail=str(error))
-        answer = self._agent.answer(acts, Shown.whole((1, 1)))
+        answer = self._agent.answer(acts, ANYWHERE)
         if answer.failure is None and answer.label not in seen.labels:
             answer = Answer(failure=BAD_LABEL, detail=f"label {answer.label} is not there")
         return acts[0], answer
@@ -422,22 +412,22 @@ WIDEST = 100_000
 _VOYAGER = "MinorJerry/WebVoyager 5a78967"
 WEB_AGENTS: Mapping[str, WebAgent] = {
     "webvoyager": WebAgent(
-        _agent("webvoyager", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager"], {"som": observe_webvoyager},
+        _agent("webvoyager", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
         lambda messages, strict: clip(messages, 3), OBSERVATION, "alone", names_elements=True,
     ),
     "webvoyager-text": WebAgent(
-        _agent("webvoyager-text", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager-text"], {"tree": observe_webvoyager_text},
+        _agent("webvoyager-text", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
         lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone",
     ),
     "visualwebarena": WebAgent(
         _agent("visualwebarena", "web-arena-x/visualwebarena 89f5af2", (1280, 2048), 2048), GRAMMARS["visualwebarena"],
-        {"som+captions": observe_som, "tree": observe_tree, "tree+captions": observe_tree,
-         "image+tree+captions": observe_tree_and_picture, "html": observe_html},
+        {"som+captions": observations.observe_som, "tree": observations.observe_tree, "tree+captions": observations.observe_tree,
+         "image+tree+captions": observations.observe_tree_and_picture, "html": observations.observe_html},
         lambda messages, strict: tuple(messages[-1:]),
     ),
     "openwebvoyager": WebAgent(
         _agent("openwebvoyager", "MinorJerry/OpenWebVoyager e907cef", (WIDEST, 768), 512), GRAMMARS["openwebvoyager"],
-        {"image+tree": observe_open}, _clip_open, OPEN_OBSERVATION, "above",
+        {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above",
     ),
 }  # fmt: skip
 """The web agents by name."""

@@ -12,14 +12,15 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline import cli
-from seeact_offline.agents import observations
+from seeact_offline.agents import Answer, trees
 from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_NOTE, TREE_NOTE
-from seeact_offline.agents.observations import MarkedWindow, Scene, observe_som, observe_tree
-from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, read_captions
+from seeact_offline.agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
+from seeact_offline.dataset.recorded import RecordedColumns
+from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, _Windows, read_captions
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Completion, InputError, Request
+from seeact_offline.records import Box, Candidate, Completion, InputError, Request
 from seeact_offline.runs.run import Run
 
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]
@@ -72,6 +73,7 @@ def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, observation: str,
     assert sum(right) > len(right) / 2
     assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
     assert not run.results["failures"]
+    assert not run.results["reply_failures"]
     assert run.results["waterfall"].keys() <= {"no_positive", "not_marked", "target_cut_off", "never_scrolled_to"}
     # a choice in a list is typed, and read as a choice
     assert run.results["operation_f1"]["micro"] > 0.97
@@ -263,7 +265,7 @@ def test_a_file_of_captions_at_fault_is_named_with_its_line(text: str, tmp_path:
 
 
 def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observations, "MAX_TOKENS", 60)
+    monkeypatch.setattr(trees, "MAX_TOKENS", 60)
     run = evaluated(tmp_path, "visualwebarena", None, "tree")
     assert run.results["notes"]["target_cut_off"] == run.results["waterfall"]["target_cut_off"]["steps"] > 0
     assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
@@ -303,3 +305,48 @@ def test_show_prints_what_is_sent_with_the_marked_picture(tmp_path: Path, capsys
     assert "-- example, user\nTask: " in told
     assert "Observation:\n[0]: " in told
     assert (tmp_path / "group-0.jpg").stat().st_size > 10_000
+
+
+LISTED = """<html backend_node_id="1"><body backend_node_id="2"><select backend_node_id="8"><option backend_node_id="9">
+<text backend_node_id="10">May</text></option></select></body></html>"""
+
+
+@pytest.mark.parametrize("name", ["webvoyager", "visualwebarena"])
+@pytest.mark.parametrize(
+    ("label", "answer", "expected"),
+    [
+        (Label("9", (30, 40)), Answer("CLICK"), ("8", "SELECT", "May")),
+        (Label("8", (30, 10)), Answer("TYPE", "May"), ("8", "SELECT", "May")),
+        (Label("8", (30, 10)), Answer("CLICK"), ("8", "CLICK", "")),
+        (Label("9", (30, 40)), Answer("TYPE", "May"), ("8", "SELECT", "May")),
+    ],
+)
+def test_entries_and_lists_select(name: str, label: Label, answer: Answer, expected: tuple[str, str, str]) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    boxed = (("8", "select", Box(0, 0, 100, 20)), ("9", "option", Box(0, 30, 100, 20)))
+    candidates = tuple(Candidate(node, tag, box, is_positive=node == "8") for node, tag, box in boxed)
+    step = replace(step, cleaned_html=LISTED, candidates=candidates)
+    scene = Scene(step, Page(LISTED), PagePicture(step.screenshot))
+    web = WEB_AGENTS[name]
+    node, found = _Windows(web, next(iter(web.observations.values())), scene).landed(label, answer)
+    assert (node, found.op, found.value) == expected
+
+
+def test_the_browsers_own_tree_address_and_boxes_are_used_where_a_row_has_them() -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    nodes = [
+        {"depth": 0, "role": "RootWebArea", "id": "1", "name": "Home"},
+        {"depth": 1, "role": "switch", "id": "8", "name": "Month"},
+    ]
+    texts = {
+        "accessibility_tree": json.dumps({"nodes": nodes}),
+        "layout": json.dumps({"elements": [{"id": "8", "rects": [[[0, 0, 100, 20], "8"]]}]}),
+        "page_state": json.dumps({"address": "/months", "window": [1280, 720], "scroll": [0, 0]}),
+    }
+    step = replace(step, cleaned_html=LISTED, recorded=RecordedColumns(texts))
+    scene = Scene(step, Page(LISTED), PagePicture(step.screenshot))
+    shown = observe_tree(scene, (0, 0, 1280, 800))
+    assert shown.text.splitlines() == ["Tab 0 (current): Home", "", "[1] RootWebArea 'Home'", "\t[8] switch 'Month'"]
+    assert shown.labels["8"].place == (50, 10)
+    assert scene.address == "/months"
+    assert scene.fall_backs & {"no_title", "no_address", "no_cursor"} == set()
