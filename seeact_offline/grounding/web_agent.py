@@ -55,7 +55,7 @@ CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
 """Failures after which a dialogue goes on."""
 MOST_EARLIER = 1_000
 """Earlier steps of a task that a dialogue may hold; none has as many."""
-MOST_KEPT = 200
+MOST_KEPT = 40
 """Observations of earlier steps that are kept for the steps after them."""
 
 
@@ -99,6 +99,16 @@ class _Target:
     """The ideal reply once it is in view; where it is out of reach, one with the right operation."""
     hits: bool = False
     """Whether that reply, read and mapped to the page within the turns there are, leads to a positive."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An earlier step as it is told."""
+
+    seen: Observation
+    address: str
+    label: str
+    reply: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +222,7 @@ class WebAgentGrounding:
         self.observation = observation or next(iter(web.observations))
         self._captions, self._max_turns, self._strict = captions or {}, max_turns, strict
         self.earlier = MOST_EARLIER if web.head else 1
-        self._kept: dict[StepKey, tuple[Scene, _Target] | None] = {}
+        self._kept: dict[StepKey, _Told | None] = {}
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError."""
@@ -292,7 +302,8 @@ class WebAgentGrounding:
         else:
             texts = (turn.last_action,) if turn.last_action else past.texts
             is_first = not (past.messages or turn.said)
-            message = self._message(windows.scene, seen.shown, is_first, texts, turn.correction)
+            task, address = windows.step.task, windows.scene.address
+            message = self._message(task, address, seen.shown, is_first, texts, turn.correction)
         *before, last = self._web.clip((*past.messages, *turn.said, message), self._strict)
         leads = {name: node for name, node in seen.leads.items() if node and seen.shown.labels[name].is_shown}
         ideal = self._agent.scroll if turn.top < target.seen.shown.window[1] else target.reply
@@ -302,32 +313,32 @@ class WebAgentGrounding:
         )  # fmt: skip
 
     def _message(
-        self, scene: Scene, seen: Observation, is_first: bool, texts: Sequence[str], correction: str = ""
+        self, task: str, address: str, seen: Observation, is_first: bool, texts: Sequence[str], correction: str = ""
     ) -> Message:
         """An observation as it is sent, with the task where it is the first of a dialogue or stands alone."""
         if not is_first and self._web.head:
             text = "\n".join([*filter(None, [correction]), self._web.head, seen.text])
         else:
-            values = {**self._pack.values, "observation": seen.text, "address": scene.address or "not known"}
-            text = replace(self._pack, values=values).render_turn1(scene.step.task, texts)
+            values = {**self._pack.values, "observation": seen.text, "address": address or "not known"}
+            text = replace(self._pack, values=values).render_turn1(task, texts)
         return Message("user", text, seen.picture)
 
     def _past(self, step: Step) -> _Past:
         """Dialogues tell all earlier steps; else the last one is told in a line."""
-        words = step.history[len(step.history) - len(step.earlier) :]
-        told = [(self._told(one), text) for one, text in zip(step.earlier, words, strict=False)]
+        n_untold = max(0, len(step.history) - len(step.earlier))
+        told = [(self._told(one), text) for one, text in zip(step.earlier, step.history[n_untold:], strict=False)]
         if not self._web.head:
-            lines = [text if seen is None else self._action_line(*seen) for seen, text in told]
+            lines = [text if one is None else self._action_line(one) for one, text in told]
             return _Past(texts=tuple(lines or step.history[-1:]))
-        untold = step.history[: len(step.history) - len(step.earlier)] + tuple(text for one, text in told if not one)
+        untold = step.history[:n_untold] + tuple(text for one, text in told if one is None)
         messages: list[Message] = []
-        for scene, target in (one for one, _ in told if one):
-            messages.append(self._message(scene, target.seen.shown, not messages, untold))
-            messages.append(Message("assistant", self._pack.reply_prefix + target.reply))
+        for one in (one for one, _ in told if one is not None):
+            messages.append(self._message(step.task, one.address, one.seen, not messages, untold))
+            messages.append(Message("assistant", self._pack.reply_prefix + one.reply))
         return _Past(tuple(messages), untold)
 
-    def _told(self, step: Step) -> tuple[Scene, _Target] | None:
-        """An earlier step as it is told; None for one whose element no window shows, or whose row has a fault."""
+    def _told(self, step: Step) -> _Told | None:
+        """None for one whose element no window shows, or whose row has a fault."""
         if step.key not in self._kept:
             told = None
             with suppress(RowError):
@@ -336,18 +347,18 @@ class WebAgentGrounding:
                     windows = self._windows(before)
                     found = windows.find()
                     if found.label is not None:
-                        told = windows.scene, replace(found, reply=self._ideal(step, found.label))
+                        reply = self._ideal(step, found.label)
+                        told = _Told(found.seen.shown, windows.scene.address, found.label, reply)
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[step.key] = told
         return self._kept[step.key]
 
-    def _action_line(self, scene: Scene, target: _Target) -> str:
+    def _action_line(self, told: _Told) -> str:
         """The action with what it names, as VisualWebArena remembers it."""
-        assert target.label is not None
-        words = target.seen.shown.labels[target.label].words
-        action = self._web.grammar.write(self._web.grammar.read(target.reply)[0])
-        return f"{action} where [{target.label}]{f' is {words}' if words else ''}"
+        words = told.seen.labels[told.label].words
+        action = self._web.grammar.write(self._web.grammar.read(told.reply)[0])
+        return f"{action} where [{told.label}]{f' is {words}' if words else ''}"
 
     # --- what is answered ---
 
