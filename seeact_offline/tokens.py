@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 SQUARE = 2048
 SHORT_SIDE = 768
@@ -46,6 +47,12 @@ def full_size_visual_tokens(size: Size) -> int:
 def count_words(text: str) -> int:
     """Counts the pieces that `WORD_PIECES` finds: a stand-in for a model's tokenizer that needs no download."""
     return len(re.findall(WORD_PIECES, text))
+
+
+def cut_words(text: str, limit: int) -> str:
+    """The text up to where the piece after the first `limit`, as `count_words` counts them, begins."""
+    following = next(islice(re.finditer(WORD_PIECES, text), limit, None), None)
+    return text if following is None else text[: following.start()]
 
 
 def _n_tiles(size: Size) -> int:

@@ -14,8 +14,8 @@ from typing import Literal
 from seeact_offline.agents.screens import Frame, Point, Shown
 
 Kind = Literal[
-    "click", "double", "right", "hover", "type", "select", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
-    "back", "goto", "other",
+    "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
+    "back", "goto", "tab", "other",
 ]  # fmt: skip
 Place = tuple[float, float] | tuple[float, float, float, float] | str
 """A point, a box of left, top, right and bottom, or a label."""
@@ -29,8 +29,10 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
         "answer": "answered_early",
         "back": "left_page",
         "goto": "left_page",
+        "tab": "left_page",
         "drag": "other_act",
         "press": "other_act",
+        "clear": "other_act",
     }
 )
 """Acts that answer no step -> the name of the failure; docs/glossary.md says what each means."""
@@ -42,6 +44,12 @@ class Unreadable(Exception):
     """A reply that holds no act. Its text says what was missing."""
 
     name = "no_act"
+
+
+class MissingPart(Unreadable):
+    """A reply without the words that an action is looked for behind."""
+
+    name = "format_error"
 
 
 @dataclass(frozen=True, slots=True)

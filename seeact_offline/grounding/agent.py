@@ -36,10 +36,13 @@ from seeact_offline.records import (
 from seeact_offline.replies.points import element_at, visible_centre
 
 TYPE_PLACES = ("none", "last-click", "ask-again")
+STRICT_READING = Option(
+    "strict_reading", "read replies as the agent's released code does, with its accidents", False, read=bool
+)
 OPTIONS = (
     Option("history_pictures", "earlier steps of the task that are told with their screenshots (default: 0)", 0, read=whole, metavar="N"),
     Option("max_pixels", "most pixels that the model's server takes, in place of those of the agent's rule", read=whole, metavar="N"),
-    Option("strict_reading", "read replies as the agent's released code does, with its accidents", False, read=bool),
+    STRICT_READING,
     Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or that of a further question (default: none)",
            TYPE_PLACES[0], choices=TYPE_PLACES),
     Option("grounder_agent", "agent that finds the element which a planner such as uground describes (default: its own)",
@@ -117,9 +120,9 @@ class AgentGrounding:
                     answer = self._read(talk.texts[-1], shown, step=prepared.step)
                 if answer.failure != "scrolled" or index == last:
                     break
-                session.replies.append(_reply(question, talk.texts, replace(answer, failure=None), agent, shown))
+                session.replies.append(agent_reply(question, talk.texts, replace(answer, failure=None), agent, shown))
             if self._needs_grounder(prepared, views, index, answer):
-                session.replies.append(_reply(question, talk.texts, answer, agent, shown))
+                session.replies.append(agent_reply(question, talk.texts, answer, agent, shown))
                 agent, shown = self._grounder, self._for_grounder(shown)
                 question = self._grounder_question(prepared, shown, index + len(views), answer, target)
                 talk = await session.converse(question)
@@ -130,7 +133,7 @@ class AgentGrounding:
         except StepError as error:
             return session.failed(error)
         element, answer = await in_thread(landed, prepared.step, prepared.page, answer)
-        session.replies.append(replace(_reply(question, talk.texts, answer, agent, shown), element_id=element))
+        session.replies.append(replace(agent_reply(question, talk.texts, answer, agent, shown), element_id=element))
         notes = nonzero_notes(
             point_off_elements=int(answer.place is not None and element is None),
             acts_without_place=int(answer.failure is None and answer.place is None),
@@ -252,16 +255,20 @@ def landed(step: Step, page: Page, answer: Answer) -> tuple[str | None, Answer]:
     of its own selects it."""
     if answer.place is None:
         return None, answer
-    boxes = dict(elements(step, page))
-    node = element_at(answer.place, boxes.items())
+    return list_of_entry(step, page, element_at(answer.place, elements(step, page)), answer)
+
+
+def list_of_entry(step: Step, page: Page, node: str | None, answer: Answer) -> tuple[str | None, Answer]:
+    """The element, and the answer; for an entry of a list its `select`, as `landed` says."""
     tags = {candidate.backend_node_id: candidate.tag for candidate in step.candidates}
-    if node is None or tags[node] != "option":
+    if node is None or tags.get(node) != "option":
         return node, answer
+    boxes = dict(elements(step, page))
     start, end = page.span(node)
     lists = [one for one in boxes if tags[one] == "select" and _holds(page.span(one), start)]
     if not lists:
         return node, answer
-    if answer.op == "CLICK" and boxes[node] != boxes[lists[-1]]:
+    if answer.op == "CLICK" and boxes.get(node) != boxes[lists[-1]]:
         words = [one.text for one in islice(page.nodes(), start, end) if one.tag == TEXT]
         answer = replace(answer, op="SELECT", value=" ".join(" ".join(words).split()))
     return lists[-1], answer
@@ -326,9 +333,11 @@ def _sized(pack: PromptPack, shown: Shown) -> PromptPack:
     return replace(pack, values={**pack.values, "width": str(shown.sent[0]), "height": str(shown.sent[1])})
 
 
-def _reply(question: Question, texts: Sequence[str], answer: Answer, agent: Agent, shown: Shown) -> Reply:
+def agent_reply(question: Question, texts: Sequence[str], answer: Answer, agent: Agent, shown: Shown) -> Reply:
+    """The conversation as it is recorded, with the sizes of the picture where one is shown."""
     read = GroundingReply(None, answer.op, answer.value, answer.failure)
-    return replace(build_reply(question, texts, read, answer.detail), shown=agent.picture(shown))
+    picture = agent.picture(shown) if question.pictures[0] is not None else None
+    return replace(build_reply(question, texts, read, answer.detail), shown=picture)
 
 
 def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:

@@ -149,9 +149,9 @@ class Session:
         if waiting:
             raise CallError(WAITING, waiting)
 
-    def failed(self, error: StepError) -> GroundingResult:
-        """The step could not be carried out: the one place where its error becomes its named failure."""
-        return self.ended(Decision(None, "", "", error.name, error.detail, error.stage), ran=False)
+    def failed(self, error: StepError, **more: Any) -> GroundingResult:
+        """The step could not be carried out: the one place where its error becomes its named failure. `more`: as of `ended`."""
+        return self.ended(Decision(None, "", "", error.name, error.detail, error.stage), ran=False, **more)
 
     def ended(self, decided: Decision, **more: Any) -> GroundingResult:
         """The result of the conversations; `more`: the other fields of `GroundingResult`."""

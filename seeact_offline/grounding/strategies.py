@@ -12,7 +12,17 @@ from typing import Literal
 
 from seeact_offline.agents import Agent
 from seeact_offline.files.extensions import entry_point_names, load_named
-from seeact_offline.grounding import agent, annotation, attributes, choice, mindact, oracle, pixel, ungrounded
+from seeact_offline.grounding import (
+    agent,
+    annotation,
+    attributes,
+    choice,
+    mindact,
+    oracle,
+    pixel,
+    ungrounded,
+    web_agent,
+)
 from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
@@ -27,6 +37,8 @@ STRATEGIES: dict[str, Strategy] = {
     "oracle": oracle.STRATEGY,
     "ungrounded": ungrounded.STRATEGY,
 }
+AGENTS: dict[str, Strategy] = {**agent.STRATEGIES, **web_agent.STRATEGIES}
+"""The agents, which bring what they are asked with."""
 UNGROUNDED = ungrounded.STRATEGY.name
 """Names the strategy that asks for no element; users ask for it by an option of its own."""
 ENTRY_POINTS = "seeact_offline.groundings"
@@ -38,8 +50,8 @@ ADDED: dict[str, Strategy] = {}
 
 def find_strategy(spec: str) -> Strategy:
     """A strategy or an agent by its name here, by `FILE.py:NAME`, or by the name of an entry point. Raises InputError."""
-    if spec in STRATEGIES or spec in agent.STRATEGIES:
-        return STRATEGIES.get(spec) or agent.STRATEGIES[spec]
+    if spec in STRATEGIES or spec in AGENTS:
+        return STRATEGIES.get(spec) or AGENTS[spec]
     extension = load_named(spec, ENTRY_POINTS, "grounding")
     if extension is None:
         raise InputError(
@@ -61,7 +73,7 @@ def groundings() -> tuple[str, ...]:
 
 def agents() -> tuple[str, ...]:
     """Names of the agents of this package that can be asked alone."""
-    return ("seeact", *(name for name in agent.STRATEGIES if name != "uground-grounder"))
+    return ("seeact", *(name for name in AGENTS if name != "uground-grounder"))
 
 
 def open_pack(
@@ -101,4 +113,4 @@ def notes() -> dict[str, str]:
 
 
 def _all() -> list[Strategy]:
-    return [*STRATEGIES.values(), *agent.STRATEGIES.values(), *ADDED.values()]
+    return [*STRATEGIES.values(), *AGENTS.values(), *ADDED.values()]

@@ -431,7 +431,7 @@ def label_size(label: str, marks: Marks) -> Size:
 
     OpenCV counts a text a pixel taller than its letters, and a background's last row and column come on top.
     """
-    font, around = _font(marks.text_size), 2 * marks.padding + 1
+    font, around = label_font(marks.text_size), 2 * marks.padding + 1
     return Size(math.ceil(font.getlength(label)) + around, capital_height(marks.text_size) + 1 + around)
 
 
@@ -443,7 +443,7 @@ def draw_marks(
     from PIL import ImageDraw
 
     marked = _draw_boxes(_with_outlines(image, boxes) if marks.outline else image, boxes)
-    pen, font = ImageDraw.Draw(marked), _font(marks.text_size)
+    pen, font = ImageDraw.Draw(marked), label_font(marks.text_size)
     drawn = [mark for mark in zip(boxes, labels, spots, strict=True) if mark[2].within(image.size)]
     for box, _, spot in drawn:
         if not _grown(box, LINE).meets(spot):
@@ -507,7 +507,7 @@ def _supervision():  # type: ignore[no-untyped-def]
 
 
 @lru_cache
-def _font(size: int) -> FreeTypeFont:
+def label_font(size: int) -> FreeTypeFont:
     """Pillow's own scalable font, so that no font has to be installed."""
     from PIL import ImageFont
 
@@ -520,4 +520,4 @@ def _font(size: int) -> FreeTypeFont:
 @lru_cache
 def capital_height(text_size: int) -> int:
     """Pixels of a label's letters."""
-    return math.ceil(-_font(text_size).getbbox("A0", anchor="ls")[1])
+    return math.ceil(-label_font(text_size).getbbox("A0", anchor="ls")[1])

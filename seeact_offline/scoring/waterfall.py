@@ -24,9 +24,15 @@ CAUSES: Mapping[str, str] = {
     "no_positive": "the page has no right element",
     "ranker_miss": "the right element was not among those ranked under k",
     "not_offered": "the right element was ranked, but in no group that is asked about",
+    "not_marked": "web agents: no right element has a label in any window of the page",
+    "target_cut_off": "web agents: the right element's label is in a part of the observation that was cut off",
     "call_failed": "the model was asked, or was to be, and gave no answer",
+    "left_page": "agents: the model went back, to another address or to another tab",
+    "answered_early": "agents: the model answered the task in words",
     "unreadable_reply": "the answer could not be read, or was refused",
+    "never_scrolled_to": "web agents: no window that the model saw shows the right element's label",
     "no_element": "the model chose none of those offered",
+    "wrong_mark": "web agents: the model saw the right element's label and chose another",
     "wrong_element": "the model chose another element",
     "wrong_op": "right element, wrong operation",
     "missing_value": "right element and operation, no value where one is needed",
@@ -40,6 +46,10 @@ BY_EYE: Mapping[str, str] = {
 """Causes that nothing but a person can see."""
 HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """Causes that a person may give (`scoring.human_causes`)."""
+OF_WINDOWS = ("not_marked", "target_cut_off")
+"""Causes that a grounding knows before it asks, and counts in `Prediction.notes` under these names."""
+OF_LEAVING = frozenset({"left_page", "answered_early"})
+"""Failures that are causes of their own."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})
@@ -69,10 +79,21 @@ def first_loss(
     was_offered = any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
     if rank is not None and prediction.reachable is False and not was_offered:
         return "not_offered"
+    unmarked = next((cause for cause, count in prediction.notes if cause in OF_WINDOWS and count), None)
+    if element is not None and unmarked is not None:
+        return unmarked
     if not prediction.ran:
         return "call_failed"
+    if prediction.failure in OF_LEAVING:
+        return str(prediction.failure)
+    # labels of windows: nothing was ranked
+    is_marked = element is False and not prediction.ranked and any(group.offered for group in prediction.groups)
+    if is_marked and not was_offered and prediction.failure in (None, VALUELESS, "scrolled", "waited"):
+        return "never_scrolled_to"
     if prediction.failure not in (None, VALUELESS):
         return "unreadable_reply"
+    if is_marked:
+        return "wrong_mark"
     if element is False:
         answered = prediction.element_id is not None or prediction.point is not None
         return "wrong_element" if answered else "no_element"
@@ -112,11 +133,13 @@ def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[s
 
 # --- what if ---
 
-OFFERED = frozenset(CAUSES) - {"data_fault", "no_positive", "ranker_miss", "not_offered", NO_ROW} | {SUCCESS}
+_NOT_OFFERED = {"data_fault", "no_positive", "ranker_miss", "not_offered", *OF_WINDOWS, "never_scrolled_to", NO_ROW}
+OFFERED = frozenset(CAUSES) - _NOT_OFFERED | {SUCCESS}
 """Outcomes of steps whose target was before the model."""
 OF_RANKER = frozenset({"ranker_miss"})
 OF_OFFERING = frozenset({"not_offered"})
-OF_GROUNDING = frozenset({"unreadable_reply", "no_element", "wrong_element"})
+OF_WRONG = frozenset({"wrong_mark", "wrong_element"})
+OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", "no_element", *OF_WRONG})
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
     "ranker_perfect_bound": "the ranker had missed nothing, and every step that it lost had succeeded",
@@ -186,7 +209,7 @@ def wrong_elements(
     counts = Counter(
         kind_of_wrong_element(prediction, truth)
         for prediction, truth, score in zip(predictions, truths, scores, strict=True)
-        if score.outcome == "wrong_element"
+        if score.outcome in OF_WRONG
     )
     return {kind: counts[kind] for kind in KINDS if counts[kind]}
 

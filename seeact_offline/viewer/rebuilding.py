@@ -38,7 +38,7 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
     given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
-    if settings.get("history_pictures"):
+    if settings.get("history_pictures") or settings.get("thoughts"):
         raise InputError("run", "questions about one step alone", "one that shows earlier steps")
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():
