@@ -60,7 +60,7 @@ class Act:
     place: Place | None = None
     """In the numbers of the agent's frame, or a label."""
     text: str | None = None
-    """What is typed, chosen, pressed or answered."""
+    """Text that is typed, chosen, pressed or answered."""
 
     @property
     def point(self) -> Point | None:
@@ -91,7 +91,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """How the acts of a reply become one answer."""
+    """Turns the acts of a reply into one answer."""
 
     several: Literal["click_then_type", "first", "last"] = "click_then_type"
     """Which of several acts counts; `click_then_type`: the first, and a click followed by typing is a TYPE at the click's place."""

@@ -190,7 +190,7 @@ def parse(text: str) -> ast.Expression:
 
 
 def _closing(text: str, start: int) -> tuple[int, str]:
-    """Where the bracket that opens at `start` is closed, and the brackets that are missing at the end of the text."""
+    """Finds where the bracket that opens at `start` is closed, and the brackets that are missing at the end of the text."""
     stack: list[str] = []
     at, quote = start, ""
     while at < len(text):

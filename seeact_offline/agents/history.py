@@ -1,4 +1,4 @@
-"""How web agents forget what they saw: older observations of a conversation are replaced by a note.
+"""Clipping of conversations, as web agents forget what they saw: older observations of a conversation are replaced by a note.
 
 Clipping at every turn gives the same as clipping once, as the notes are observations themselves. The wording of the notes is ours;
 their places are those of the released code. Its other note, on downloaded PDF files, has no use on recorded pages.

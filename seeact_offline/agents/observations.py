@@ -57,7 +57,7 @@ class MarkedWindow:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a label stands for."""
+    """The element and place that a label stands for."""
 
     id: str
     """`backend_node_id` of what it names."""
@@ -73,7 +73,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an agent is shown of a window."""
+    """The texts and picture of a window that an agent is shown."""
 
     window: Rectangle
     text: str

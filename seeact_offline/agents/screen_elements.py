@@ -1,4 +1,4 @@
-"""What a web agent looks at: a window onto a page, and the page's elements with their places and looks.
+"""The view of a web agent: a window onto a page, and the page's elements with their places and looks.
 
 A `Screen` says what is known, however it was found: from a recorded row (`screen_page.screen_of`) or from a page in a browser.
 """
@@ -32,7 +32,7 @@ class ScreenElement:
     rects: tuple[Box, ...] = ()
     """The client rectangles, in pixels of the page; a link that is wrapped over lines has several."""
     on_top: tuple[int | None, ...] | None = None
-    """Of each rectangle the place of the element that a pointer at its centre meets, None for none; None where this is not known."""
+    """For each rectangle, the place of the element that a pointer at its centre meets, None for none; None where this is not known."""
     cursor: str | None = None
     """As computed, in CSS's words; None where it is not known."""
     visibility: str = "visible"

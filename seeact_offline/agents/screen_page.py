@@ -39,7 +39,7 @@ _LISTS = frozenset({"select", "datalist"})
 
 
 def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
-    """What an agent sees of a step's page through a window.
+    """Returns the part of a step's page that an agent sees through a window.
 
     `page`: its `cleaned_html`, parsed; `window`: in pixels of the page, which is as wide as the window reaches and as high as the
     boxes do. The columns of our recorder are used where the row has them. Raises RowError `bad_recording` for ones that cannot be read.
@@ -117,7 +117,7 @@ class _Measured:
     owners: Mapping[str, str] = field(default_factory=dict)
     """Elements that cleaning took away, and the last one of the page before each: most are inside of it."""
     icon_parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of the shapes inside an icon, which cleaning takes away, the ids."""
+    """Ids of the shapes inside an icon, which cleaning takes away."""
 
     @classmethod
     def of_layout(cls, layout: Layout, page: Sequence[PageNode]) -> _Measured:

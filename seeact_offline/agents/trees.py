@@ -74,9 +74,9 @@ class Tokenizer(Protocol):
 
 
 MAX_TOKENS = 3_840
-"""Of VisualWebArena's observations."""
+"""Most tokens of VisualWebArena's observations."""
 MAX_CHARACTERS = 15_360
-"""Of the same for Gemini."""
+"""Most characters of the same for Gemini."""
 
 
 def cut(text: str, limit: int, tokenizer: Tokenizer | None = None) -> str:

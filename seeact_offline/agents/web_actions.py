@@ -112,7 +112,7 @@ def _read_strictly(dialect: _Dialect, text: str) -> list[Act]:
 
 
 def _read(dialect: _Dialect, text: str) -> list[Act]:
-    """What follows the first `Action:` that an action follows, in any case, up to a mark at the beginning of a line."""
+    """Returns the text after the first `Action:` that an action follows, in any case, up to a mark at the beginning of a line."""
     marks = list(_ACTION_MARK.finditer(text))
     for mark in marks:
         behind = text[mark.end() :]

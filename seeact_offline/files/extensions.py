@@ -77,6 +77,7 @@ def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
     sys.modules[title] = module
     try:
         exec(compile(code, str(path), "exec"), module.__dict__)
+    # a user's code may raise anything
     except Exception as error:
         del sys.modules[title]
         raise _does_not_load(argument, str(path), error) from error
@@ -88,6 +89,7 @@ def _load_entry_point(point: EntryPoint, argument: str) -> Extension:
         value = point.load()
         file = Path(str(sys.modules[point.module].__file__))
         return Extension(value, point.name, hashlib.sha256(file.read_bytes()).hexdigest()[:DIGEST_CHARS])
+    # a user's code may raise anything
     except Exception as error:
         raise _does_not_load(argument, f"the entry point {point.name} ({point.value})", error) from error
 

@@ -100,7 +100,7 @@ class AgentGrounding:
         return self._question(prepared, views, range(len(views))[index], self._target(prepared, views))
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether some reply in the agent's language leads to a positive."""
+        """Tells whether some reply in the agent's language leads to a positive."""
         return self._target(prepared, views_of(self._agent, prepared)).hits
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:

@@ -20,6 +20,7 @@ async def call_model(model: Model, request: Request, ideal: str) -> Completion:
         completion: object = await (model.complete(request) if with_ideal is None else with_ideal(request, ideal))
     except SeeActError:
         raise
+    # a user's model may raise anything: it is a failure of this step
     except Exception as error:
         raise CallError("model_error", scrubbed(f"{type(error).__name__}: {error}")) from error
     if not isinstance(completion, Completion):
