@@ -24,7 +24,7 @@ LAYERS = (
     {"records", "sample"},
     {"files", "pages", "prompting", "prompt_import", "replies", "tokens"},
     {"agents", "dataset", "models"},
-    {"ranking", "grounding", "scoring"},
+    {"ranking", "grounding", "scoring", "trajectories", "rewards", "judging"},
     {"runs", "engines", "finetune", "recorder"},
     {"tables", "viewer"},
     {"cli"},

@@ -1,0 +1,142 @@
+"""Trajectories as files: a folder of `trajectories.jsonl` and `pictures/`, written and read one trajectory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from seeact_offline.dataset.rows import StoredScreenshot
+from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import write_whole
+from seeact_offline.records import Fault, InputError, RowError, Screenshot
+from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
+
+LINES = "trajectories.jsonl"
+PICTURES = "pictures"
+SIGNATURES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpg"), (b"RIFF", "webp"))
+"""First bytes of a picture -> the ending of its file."""
+
+
+class _StepLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    action: str = ""
+    thought: str = ""
+    address: str | None = None
+    screenshot: str | None = None
+    """Path below the folder."""
+
+
+class _VerdictLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    by: str
+    success: bool | None
+    origin: Origin
+    detail: str = ""
+
+
+class _FaultLine(msgspec.Struct, frozen=True):
+    name: str
+    detail: str
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of `trajectories.jsonl`: the fields of `Trajectory`."""
+
+    id: str
+    task_id: str
+    task: str
+    steps: tuple[_StepLine, ...] = ()
+    answer: str | None = None
+    verdicts: tuple[_VerdictLine, ...] = ()
+    agent: str = ""
+    website: str = ""
+    constructed: str = ""
+    faults: tuple[_FaultLine, ...] = ()
+    schema: Literal[1] = 1
+
+
+def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
+    """Writes trajectories to a folder in order, equal pictures once; returns their number. A picture that cannot be read becomes a fault."""
+    (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+
+    def write(draft: Path) -> int:
+        with draft.open("wb") as file:
+            return sum(file.write(_line(folder, trajectory) + b"\n") > 0 for trajectory in trajectories)
+
+    return write_whole(folder / LINES, write)
+
+
+def read_trajectories(folder: Path) -> Iterator[Trajectory]:
+    """Yields the trajectories of a folder in order. Raises InputError for a line that is none, and for an id that comes twice."""
+    seen: set[str] = set()
+    lines = Journal(folder / LINES)
+    if not lines.path.is_file():
+        raise InputError("trajectories", f"a folder with {LINES}", str(folder))
+    for line in lines.lines():
+        where = f"line {line.number} of {lines.path}"
+        try:
+            row = decoded(line.text, _Line)
+        except FormatError as error:
+            raise InputError("trajectories", error.expected, f"{error.got} in {where}") from None
+        if row.id in seen:
+            raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
+        seen.add(row.id)
+        yield _trajectory(folder, row)
+
+
+def _trajectory(folder: Path, row: _Line) -> Trajectory:
+    steps = tuple(
+        TrajectoryStep(
+            s.action,
+            s.thought,
+            s.address,
+            None if s.screenshot is None else StoredScreenshot(None, s.screenshot, folder),
+        )
+        for s in row.steps
+    )
+    verdicts = tuple(Verdict(v.by, v.success, v.origin, v.detail) for v in row.verdicts)
+    faults = tuple(Fault(f.name, f.detail) for f in row.faults)
+    return Trajectory(
+        row.id, row.task_id, row.task, steps, row.answer, verdicts, row.agent, row.website, row.constructed, faults
+    )  # fmt: skip
+
+
+def _line(folder: Path, trajectory: Trajectory) -> bytes:
+    steps, faults = [], [_FaultLine(fault.name, fault.detail) for fault in trajectory.faults]
+    for step in trajectory.steps:
+        name = None
+        if step.screenshot is not None:
+            try:
+                name = _kept(folder, step.screenshot)
+            except RowError as error:
+                faults.append(_FaultLine(error.name, error.detail))
+        steps.append(_StepLine(step.action, step.thought, step.address, name))
+    verdicts = tuple(_VerdictLine(v.by, v.success, v.origin, v.detail) for v in trajectory.verdicts)
+    t = trajectory
+    row = _Line(
+        t.id, t.task_id, t.task, tuple(steps), t.answer, verdicts, t.agent, t.website, t.constructed, tuple(faults)
+    )  # fmt: skip
+    return _encoded(row)
+
+
+def _encoded(row: _Line) -> bytes:
+    try:
+        return msgspec.json.encode(row)
+    except UnicodeEncodeError:
+        # a model's text may hold a lone surrogate, which only `json` writes
+        import json
+
+        return json.dumps(msgspec.to_builtins(row)).encode()
+
+
+def _kept(folder: Path, picture: Screenshot) -> str:
+    """Writes a picture under its digest, unless it is there; returns its path below the folder."""
+    data = picture.read()
+    ending = next((ending for start, ending in SIGNATURES if data.startswith(start)), "bin")
+    name = f"{PICTURES}/{hashlib.sha256(data).hexdigest()[:32]}.{ending}"
+    if not (folder / name).exists():
+        write_whole(folder / name, lambda draft: draft.write_bytes(data))
+    return name
