@@ -21,9 +21,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
+_NAME = re.compile(r"[\w./+:-]+")
+LIKE = 0.7
+"""Least likeness of a misspelt name to the one that was meant, by `difflib`."""
 OPERATIONS = ("CLICK", "TYPE", "SELECT")
 
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
@@ -65,7 +69,26 @@ class InputError(SeeActError):
         self.argument, self.expected, self.got = argument, expected, got
 
     def __str__(self) -> str:
-        return f"{self.argument}: expected {self.expected}, got {self.got}"
+        return f"{self.argument}: expected {self.expected}, got {self.got}{did_you_mean(self.got, self.expected)}"
+
+
+def did_you_mean(got: str, expected: str) -> str:
+    """Returns `; did you mean NAME?` for the name in the list `expected` that `got` probably misspells; empty for none.
+
+    Of `PROVIDER/NAME` either the whole or the provider may be misspelt.
+    """
+    # a quoted word, with or without a remark, or a word alone
+    found = re.match(r"'([^']+)'", got) or re.fullmatch(r"(\S+)", got)
+    word = found[1] if found else ""
+    names = [name for name in re.split(r",? or |, | and |: |one of |[()]", expected) if _NAME.fullmatch(name)]
+    if not _NAME.fullmatch(word) or word in names:
+        return ""
+    near = get_close_matches(word.lower(), names, 1, LIKE)
+    head, slash, rest = word.partition("/")
+    if not near and slash:
+        heads = [name.partition("/")[0] for name in names]
+        near = [] if head in heads else [f"{one}/{rest}" for one in get_close_matches(head.lower(), heads, 1, LIKE)]
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class UnusedOption(InputError):

@@ -14,10 +14,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from seeact_offline import __version__
-from seeact_offline.cli.output import fail, lasting_output, note
+from seeact_offline.cli.output import fail, lasting_output, note, say
+from seeact_offline.cli.parser import Parser
 from seeact_offline.records import InputError, SeeActError
 
 VERBS = {
@@ -51,16 +51,6 @@ INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-class Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one sentence. Options have no abbreviations, because `--config` is looked up by its full name."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(fail(f"{message}; see --help"))
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
     with lasting_output():
@@ -72,7 +62,14 @@ def _run_verb(words: Sequence[str]) -> int:
         parser = _parser(words)
     except ModuleNotFoundError as error:
         return report_missing_package(error)
-    args = parser.parse_args(words)
+    if not words:
+        say(parser.format_help().removesuffix("\n"))
+        return 0
+    if words[0].startswith("-") and words[0] not in parser._option_string_actions:
+        parser.error(f"expected VERB first, such as eval, got {words[0]}")
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        args.verb_parser.unknown(unknown)
     _show_library_logs(args.log_level)
     try:
         return int(args.run(args))
@@ -140,7 +137,7 @@ def format_error(error: SeeActError, verb: argparse.ArgumentParser) -> str:
     return str(error).replace(error.argument, option, 1) if option in known else str(error)
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> Parser:
     parser = Parser(
         prog="seeact-offline", description="Step-wise offline evaluation of web agents on Mind2Web-style data."
     )
@@ -154,13 +151,13 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _fill(parser: argparse.ArgumentParser, verb: str, words: Sequence[str]) -> None:
+def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
     module = importlib.import_module(f"seeact_offline.cli.{verb.replace('-', '_')}")
-    if any(word.split("=")[0] in ("--grounding", "--config") for word in words):
-        from seeact_offline.cli.config_file import load_groundings
+    if any(word.split("=")[0] in ("--grounding", "--agent", "--config") for word in words):
+        from seeact_offline.cli.config_file import load_strategies
 
         try:
-            load_groundings(words)
+            parser.own = load_strategies(words)
         except InputError as error:
             parser.exit(fail(f"--{error}"))
     module.add_arguments(parser)

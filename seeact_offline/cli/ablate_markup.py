@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from seeact_offline.cli import grounding_options, options
 from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS
@@ -30,26 +31,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
     options.add_tasks_argument(parser)
     rows = parser.add_argument_group("rows of the table")
-    rows.add_argument(
+    basic(rows.add_argument(
         "--kinds", type=_listed(MARK_KINDS), default=MARK_KINDS, metavar="KIND,...",
         help=f"labels: any of {', '.join(MARK_KINDS)} (default: all)",
-    )  # fmt: skip
-    rows.add_argument(
+    ))  # fmt: skip
+    basic(rows.add_argument(
         "--positions", type=_listed(MARK_POSITIONS), default=("bottom-left", "bottom-center"),
         metavar="POSITION,...",
         help=f"where they go: any of {', '.join(MARK_POSITIONS)} (default: bottom-left,bottom-center)",
-    )  # fmt: skip
-    rows.add_argument(
+    ))  # fmt: skip
+    basic(rows.add_argument(
         "--turn1", choices=TURN1, default=TURN1[0],
         help="picture of turn 1: plain, marked, both, or as in the paper's Table 5, which has one marked row"
         " (default: %(default)s)",
-    )  # fmt: skip
+    ))  # fmt: skip
     asked = parser.add_argument_group("ranking and prompts")
     options.add_group_arguments(asked)
     grounding_options.add_picture_argument(asked)
     add_model_arguments(parser)
-    add_run_arguments(parser).add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run resumes from it (default: runs/...)"
+    basic(
+        add_run_arguments(parser).add_argument(
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help="folder of all rows; a killed run resumes from it (default: runs/...)",
+        )
     )
 
 

@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import short
 from seeact_offline.files.named import read_settings
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, did_you_mean
 
 
 def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Makes the file's values the parser's defaults. Raises InputError for an unknown option or an unreadable file."""
     path = _named(words).config
+    if path is None:
+        # the parser says that its value is missing
+        return
     values = read_settings("config", path)
     options = {name.lstrip("-"): action for action in parser._actions for name in action.option_strings}
     for name, value in values.items():
         action = options.get(str(name).replace("_", "-"))
         if action is None or action.dest in {"config", "help", "batch"}:
-            raise InputError("config", f"options of this command in {path}", short(name))
+            hint = did_you_mean(str(name).replace("_", "-"), ", ".join(options))
+            raise InputError("config", f"options of this command in {path}", f"{short(name)}{hint}")
         parser.set_defaults(**{action.dest: _converted(action, value, path)})
         action.required = False
 
 
-def load_groundings(words: Sequence[str]) -> None:
-    """Loads the groundings that the words or their configuration file name, so that their options are options of the verb.
+def load_strategies(words: Sequence[str]) -> frozenset[str]:
+    """Loads the groundings and the agent that the words or their configuration file name, so that their options are options of
+    the verb; returns the names of these options.
 
     Raises InputError.
     """
     from seeact_offline.grounding.strategies import find_strategy
 
     named = _named(words)
-    in_file = None if named.config is None else read_settings("config", named.config).get("grounding")
-    for name in str(named.grounding or in_file or "").split(","):
-        if name:
-            find_strategy(name.strip())
+    in_file = {} if named.config is None else read_settings("config", named.config)
+    groundings = str(named.grounding or in_file.get("grounding") or "").split(",")
+    strategies = [find_strategy(name.strip()) for name in groundings if name]
+    with suppress(InputError):
+        # `eval` says what is wrong with an agent
+        strategies += [find_strategy(named.agent)] if named.agent else []
+    names = {option.name for one in strategies for option in one.options}
+    names |= {name for one in strategies for name in one.grouping_options}
+    return frozenset(names | ({"batching"} if any(one.is_grouped for one in strategies) else set()))
 
 
 def _named(words: Sequence[str]) -> argparse.Namespace:
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--config", type=Path)
-    finder.add_argument("--grounding")
+    finder.add_argument("--config", nargs="?", type=Path)
+    finder.add_argument("--grounding", nargs="?")
+    finder.add_argument("--agent", nargs="?")
     return finder.parse_known_args(list(words))[0]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes, own_options
@@ -41,10 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID[,ID]|@FILE",
         help="ask only these steps (annotation_id_action_uid), even if answered before",
     )
-    runs.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="estimate calls, tokens, cost and statistical power; send nothing",
+    basic(
+        runs.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="estimate calls, tokens, cost and statistical power; send nothing",
+        )
     )
     runs.add_argument(
         "--batch", nargs=2, metavar=("ACTION", "DIR"),
@@ -72,11 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="choice, annotation, mindact: repeat the run N times with groups and choices in random order, and report the spread",
     )
-    runs.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="RUN",
-        help="finished run of the same steps to compare with at the end",
+    basic(
+        runs.add_argument(
+            "--baseline",
+            type=Path,
+            metavar="RUN",
+            help="finished run of the same steps to compare with at the end",
+        )
     )
     runs.add_argument(
         "--report-to",
@@ -85,20 +90,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME]",
         help=f"send figures and settings to a tracker at the end: {', '.join(REPORTERS)} (each an extra)",
     )
-    runs.add_argument(
-        "--out", type=Path, metavar="DIR", help="run folder; an interrupted run resumes from it (default: runs/...)"
+    basic(
+        runs.add_argument(
+            "--out", type=Path, metavar="DIR", help="run folder; an interrupted run resumes from it (default: runs/...)"
+        )
     )
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) -> None:
     """Adds the options of the model. `several`: allow more than one model."""
     model = parser.add_argument_group("model")
-    model.add_argument(
+    basic(model.add_argument(
         "--model", action=options.Several if several else "store", default=DEFAULT_MODEL, metavar="PROVIDER/NAME",
         help=f"{usage()} (default: %(default)s)" + ("; repeat the option for a grid" if several else ""),
-    )  # fmt: skip
-    model.add_argument(
-        "--base-url", metavar="URL", help="URL of an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)"
+    ))  # fmt: skip
+    basic(
+        model.add_argument(
+            "--base-url",
+            metavar="URL",
+            help="URL of an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)",
+        )
     )
     model.add_argument(
         "--grounder",
@@ -106,12 +117,14 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
         help="second model that finds what a planner such as --agent uground describes",
     )
     model.add_argument("--grounder-base-url", metavar="URL", help="URL of the grounder's server")
-    model.add_argument(
-        "--temperature",
-        type=options.non_negative_float,
-        default=argparse.SUPPRESS,
-        metavar="T",
-        help="sampling temperature (default: 0)",
+    basic(
+        model.add_argument(
+            "--temperature",
+            type=options.non_negative_float,
+            default=argparse.SUPPRESS,
+            metavar="T",
+            help="sampling temperature (default: 0)",
+        )
     )
     model.add_argument(
         "--max-tokens",
@@ -193,15 +206,17 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         metavar="N",
         help="seed of the bootstrap and the model (default: 0)",
     )
-    runs.add_argument(
+    basic(runs.add_argument(
         "--concurrency", "--max-connections", type=options.positive_int, default=4, metavar="N",
         help="maximum number of simultaneous calls (default: %(default)s)",
-    )  # fmt: skip
-    runs.add_argument(
-        "--max-cost",
-        type=options.positive_float,
-        metavar="USD",
-        help="stop before an attempt that could exceed this cost; needs a price, or a model that reports the cost of calls",
+    ))  # fmt: skip
+    basic(
+        runs.add_argument(
+            "--max-cost",
+            type=options.positive_float,
+            metavar="USD",
+            help="stop before an attempt that could exceed this cost; needs a price, or a model that reports the cost of calls",
+        )
     )
     return runs
 

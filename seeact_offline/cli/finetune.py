@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
+from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
@@ -30,20 +31,26 @@ OWN = ("side", "language")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--baseline", choices=tuple(BASELINES), default="flan-t5", help="what is trained (default: %(default)s)"
+    basic(
+        parser.add_argument(
+            "--baseline", choices=tuple(BASELINES), default="flan-t5", help="what is trained (default: %(default)s)"
+        )
     )
     options.add_data_arguments(parser)
     parser.set_defaults(split="train")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the trained model")
     start = parser.add_mutually_exclusive_group()
-    start.add_argument(
+    basic(start.add_argument(
         "--base", metavar="DIR|HUB_ID",
         help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm there is none)",
-    )  # fmt: skip
-    start.add_argument("--small", action="store_true", help="a small T5 and its tokenizer, both from scratch")
-    parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint in --out")
-    parser.add_argument("--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm")
+    ))  # fmt: skip
+    basic(start.add_argument("--small", action="store_true", help="a small T5 and its tokenizer, both from scratch"))
+    basic(parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint in --out"))
+    basic(
+        parser.add_argument(
+            "--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm"
+        )
+    )
     parser.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
     parser.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
     own = parser.add_argument_group("of blip2 alone")
@@ -59,7 +66,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group(
         "recipe", "left out: as published for flan-t5 and blip2; those of --small; ours for vlm"
     )
-    recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published")
+    basic(recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published"))
     recipe.add_argument("--draws", type=options.positive_int, metavar="N", help="questions a step and epoch; 10")
     recipe.add_argument("--choices", type=options.positive_int, metavar="N", help="elements a question; 5 as published")
     recipe.add_argument(
@@ -103,10 +110,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 def _add_evaluation(parser: argparse.ArgumentParser) -> None:
     end = parser.add_argument_group("evaluation at the end")
-    end.add_argument(
+    basic(end.add_argument(
         "--evaluate", type=_splits, default=TEST_SPLITS, metavar="SPLIT[,SPLIT]",
         help="asked as a whole; none for none (default: the three test splits)",
-    )  # fmt: skip
+    ))  # fmt: skip
     end.add_argument("--test-data", metavar="DIR|HUB_ID", help="whose test splits count (default: --dataset)")
     end.add_argument("--eval-ranker", metavar="NAME|DIR", help="ranks their candidates, and vlm's questions")
     end.add_argument("--eval-scores", type=Path, metavar="FILE", help="a score file instead")

@@ -11,6 +11,9 @@ from seeact_offline.grounding.strategies import own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.runs.config import BATCHINGS
 
+MOST_NAMED = 4
+"""Most strategies that the help of an option names; more are all agents, or nearly all."""
+
 
 def add_arguments(asked: argparse._ActionsContainer) -> None:
     """Adds the options of all groundings; one that only some use is None unless given."""
@@ -24,7 +27,7 @@ def add_arguments(asked: argparse._ActionsContainer) -> None:
         help="choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: %(default)s)",
     )  # fmt: skip
     for option, owners in own_options().values():
-        _add_own(asked, option, ", ".join(owners))
+        _add_own(asked, option, ", ".join(owners) if len(owners) <= MOST_NAMED else "agents")
     asked.add_argument("--ungrounded", action="store_true", help="ask turn 1 only, and score its operation and value")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seeact_offline.cli import grounding_options
+from seeact_offline.cli.parser import basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings
 from seeact_offline.records import MERGE_RULES, DatasetError, InputError
@@ -59,18 +60,22 @@ class Several(argparse.Action):
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument(
-        "--dataset",
-        default="sample",
-        metavar="DIR|FILE|HUB_ID",
-        help="a folder of parquet or JSONL files, one such file, or a hub id (default: %(default)s)",
+    basic(
+        data.add_argument(
+            "--dataset",
+            default="sample",
+            metavar="DIR|FILE|HUB_ID",
+            help="a folder of parquet or JSONL files, one such file, or a hub id (default: %(default)s)",
+        )
     )
-    data.add_argument(
-        "--split",
-        default="cross_task",
-        help="train, cross_task, cross_website, cross_domain, or all: the three test splits (default: %(default)s)",
+    basic(
+        data.add_argument(
+            "--split",
+            default="cross_task",
+            help="train, cross_task, cross_website, cross_domain, or all: the three test splits (default: %(default)s)",
+        )
     )
-    data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks")
+    basic(data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks"))
 
 
 def each_split(parser: argparse.ArgumentParser) -> None:
@@ -124,20 +129,20 @@ def add_question_arguments(parser: argparse.ArgumentParser, several: bool = Fals
     asked = parser.add_argument_group("ranking, grounding and prompts")
     add_group_arguments(asked)
     if several:
-        asked.add_argument(
+        basic(asked.add_argument(
             "--grounding", type=_groundings, default=("choice",), metavar="NAME[,NAME]",
             help=f"method that turns the plan into an element: {_NAMES} (default: choice); several names make a grid",
-        )  # fmt: skip
+        ))  # fmt: skip
     else:
-        asked.add_argument(
+        basic(asked.add_argument(
             "--grounding", type=_grounding, default="choice", metavar="NAME",
             help=f"method that turns the plan into an element: {_NAMES} (default: %(default)s)",
-        )  # fmt: skip
-    asked.add_argument(
+        ))  # fmt: skip
+    basic(asked.add_argument(
         "--agent", default="seeact", metavar="NAME",
         help=f"way of looking and answering: {', '.join(agents())}, or FILE.py:NAME; others than seeact bring their own grounding"
         " (default: %(default)s)",
-    )  # fmt: skip
+    ))  # fmt: skip
     grounding_options.add_arguments(parser.add_argument_group("questions"))
 
 
@@ -161,12 +166,14 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
     asked.add_argument(
         "--scores", type=Path, metavar="FILE", help="score file to use instead of --ranker: .parquet or .pkl"
     )
-    asked.add_argument(
-        "--top-k",
-        type=positive_int,
-        default=50,
-        metavar="K",
-        help="number of candidates offered (default: %(default)s)",
+    basic(
+        asked.add_argument(
+            "--top-k",
+            type=positive_int,
+            default=50,
+            metavar="K",
+            help="number of candidates offered (default: %(default)s)",
+        )
     )
     asked.add_argument(
         "--group-size",
@@ -182,19 +189,26 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
         help="rule that merges the groups' answers (default: %(default)s)",
     )
     asked.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
-    asked.add_argument(
-        "--config", type=Path, metavar="FILE.yaml", help="read options from this file; the command line overrides them"
+    basic(
+        asked.add_argument(
+            "--config",
+            type=Path,
+            metavar="FILE.yaml",
+            help="read options from this file; the command line overrides them",
+        )
     )
 
 
 def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
     from seeact_offline.ranking import BACKENDS, DTYPES, LEXICAL
 
-    parser.add_argument(
-        "--ranker",
-        default=LEXICAL,
-        metavar="NAME|DIR|HUB_ID",
-        help="ranker of the candidates: bm25, bundled, or a sequence-classification checkpoint (default: %(default)s)",
+    basic(
+        parser.add_argument(
+            "--ranker",
+            default=LEXICAL,
+            metavar="NAME|DIR|HUB_ID",
+            help="ranker of the candidates: bm25, bundled, or a sequence-classification checkpoint (default: %(default)s)",
+        )
     )
     parser.add_argument(
         "--dtype",

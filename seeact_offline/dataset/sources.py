@@ -70,7 +70,7 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
         return [_open_hub(dataset, split, raw_html) for split in splits]
     raise DatasetError(
         "dataset",
-        "a folder, a .parquet or .jsonl file, or a hub id",
+        "sample, a folder, a .parquet or .jsonl file, or a hub id",
         f"{str(dataset)!r}: there is no such folder or file",
     )
 

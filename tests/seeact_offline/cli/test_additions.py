@@ -79,7 +79,7 @@ def test_its_notes_are_explained(cli: Cli, sample: Sample, tmp_path: Path) -> No
 
 
 def test_help_names_both(cli: Cli) -> None:
-    text = " ".join(cli("eval", "--help").out.split())
+    text = " ".join(cli("eval", "--help", "all").out.split())
     assert "nth: which of the ranking, from 0" in text
     assert "parrot/TEXT" in text
 

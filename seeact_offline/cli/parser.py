@@ -1,0 +1,113 @@
+"""The command line's parser: help in layers, and errors in one sentence with the name that was probably meant.
+
+An option is `basic` where it is declared. The help of a verb with many options shows these, its required options and those of
+the strategy that the words name; `--help all` shows every option.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from seeact_offline.cli.output import fail, say
+from seeact_offline.records import did_you_mean
+
+MANY = 24
+"""A verb with at most so many options shows them all."""
+
+
+def basic(action: argparse.Action) -> argparse.Action:
+    """Marks an option that a verb's short help shows."""
+    action.is_basic = True  # type: ignore[attr-defined]
+    return action
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports wrong usage in one sentence. Options have no abbreviations, because `--config` is looked up by its full name."""
+
+    own: frozenset[str] = frozenset()
+    """Names of the options that the named strategy has, which the short help shows too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": _Formatter, **kwargs, "add_help": False})
+        text = "show this help; `--help all`: every option"
+        self.add_argument("-h", "--help", nargs="?", action=_Help, default=argparse.SUPPRESS, metavar="all", help=text)
+
+    def error(self, message: str) -> NoReturn:
+        """Exits with `--option: expected ..., got ...`, the nearest name where there is one, else a pointer to the help."""
+        # `argument -h/--help: ...`: the long name alone
+        text = re.sub(r"^argument (?:-\w/)?([^\s/:]+)\S*:", r"\1:", message)
+        found = re.search(r"expected (.*), got (.*)", text)
+        hint = did_you_mean(found[2], found[1]) if found else ""
+        self.exit(fail(text + (hint or f"; see {self.prog} --help")))
+
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Exits for words that the verb does not know."""
+        word = next((one for one in words if one.startswith("-")), words[0]).partition("=")[0]
+        if not word.startswith("-"):
+            self.error(f"unexpected argument {word}")
+        known = ", ".join(name for action in self._actions for name in action.option_strings if name.startswith("--"))
+        hint = did_you_mean(word, known)
+        self.exit(fail(f"there is no option {word}{hint or f'; see {self.prog} --help'}"))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"expected one of {', '.join(map(str, action.choices))}, got {value}")
+
+    @property
+    def is_layered(self) -> bool:
+        return len(self._actions) > MANY
+
+    def short_help(self) -> str:
+        """Formats the help without the options that few people need."""
+        formatter = self._get_formatter()
+        positionals = [action for action in self._actions if not action.option_strings]
+        formatter.add_usage(" ".join(["%(prog)s [options]", *map(_word, positionals)]), [], [])
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            shown = [action for action in group._group_actions if self._is_shown(action)]
+            formatter.start_section(group.title)
+            formatter.add_arguments(shown)
+            formatter.end_section()
+        of_strategy = (
+            ", --grounding NAME --help: also a strategy's own" if "--grounding" in self._option_string_actions else ""
+        )
+        formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}")
+        return formatter.format_help()
+
+    def _is_shown(self, action: argparse.Action) -> bool:
+        return (
+            action.required
+            or not action.option_strings
+            or isinstance(action, _Help)
+            or getattr(action, "is_basic", False)
+            or action.dest in self.own
+        )
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Writes `-h, --help [all]`: the value once."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
+class _Help(argparse.Action):
+    """Prints the short help of a verb with many options; `all`: every option."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        is_short = isinstance(parser, Parser) and parser.is_layered and values != "all"
+        say((parser.short_help() if is_short else parser.format_help()).removesuffix("\n"))  # type: ignore[attr-defined]
+        parser.exit()
+
+
+def _word(action: argparse.Action) -> str:
+    name = str(action.metavar or action.dest)
+    return name if action.nargs is None else f"[{name} ...]"

@@ -1,0 +1,96 @@
+"""Help in layers, and the name that was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.seeact_offline.cli.conftest import Cli
+
+
+@pytest.fixture(autouse=True)
+def columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def options_in(text: str) -> set[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return {line.split()[0].rstrip(",") for line in lines if line.startswith("-") and line[2:3] != "h"}
+
+
+def test_the_short_help_of_eval_fits_a_screen_and_names_what_most_people_need(cli: Cli) -> None:
+    outcome = cli("eval", "--help")
+    assert outcome.status == 0
+    assert len(outcome.out.splitlines()) <= 60
+    assert options_in(outcome.out) >= {
+        "--dataset",
+        "--split",
+        "--model",
+        "--grounding",
+        "--agent",
+        "--out",
+        "--max-cost",
+    }
+    assert 12 <= len(options_in(outcome.out)) <= 18
+
+
+def test_help_all_names_every_option(cli: Cli) -> None:
+    every = options_in(cli("eval", "--help", "all").out)
+    assert len(every) > 70
+    assert every > options_in(cli("eval", "--help").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "hidden"),
+    [
+        (("--grounding", "annotation"), {"--marks", "--batching", "--merge"}, {"--elimination"}),
+        (("--grounding=mindact",), {"--elimination", "--layout"}, {"--marks"}),
+        (("--grounding", "mindact,annotation"), {"--elimination", "--marks"}, {"--fuzzy-threshold"}),
+        (("--agent", "webvoyager"), {"--max-turns"}, {"--marks", "--group-size"}),
+        ((), set(), {"--marks", "--group-size", "--rpm"}),
+    ],
+)
+def test_a_strategys_own_options_are_shown_with_it(
+    cli: Cli, words: tuple[str, ...], shown: set[str], hidden: set[str]
+) -> None:
+    for asked in [("eval", *words, "--help"), ("eval", "--help", *words)]:
+        found = options_in(cli(*asked).out)
+        assert found >= shown
+        assert not found & hidden
+
+
+def test_the_bare_command_prints_its_help(cli: Cli) -> None:
+    outcome = cli()
+    assert outcome.status == 0
+    assert "compare finished runs" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["evl"], "eval"),
+        (["eval", "--grouding", "choice"], "--grounding"),
+        (["eval", "--grounding", "anotation"], "annotation"),
+        (["eval", "--agent", "uitar"], "uitars"),
+        (["eval", "--model", "opnai/gpt-4o"], "openai/gpt-4o"),
+        (["eval", "--model", "builtin/lexcal"], "builtin/lexical"),
+        (["eval", "--split", "cross_websit"], "cross_website"),
+        (["eval", "--dataset", "sampel"], "sample"),
+        (["eval", "--ranker", "bm52"], "bm25"),
+        (["eval", "--merge", "frist"], "first"),
+        (["eval", "--prompts", "seact"], "seeact"),
+        (["cache", "prnue"], "prune"),
+    ],
+)
+def test_the_nearest_name_is_suggested(cli: Cli, words: list[str], meant: str) -> None:
+    assert cli(*words).error.endswith(f"; did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    "words", [["eval", "--colour", "red"], ["eval", "--grounding", "taste"], ["eval", "--top-k", "0"]]
+)
+def test_nothing_is_suggested_where_nothing_is_near(cli: Cli, words: list[str]) -> None:
+    assert "did you mean" not in cli(*words).error
+
+
+def test_a_verb_comes_first(cli: Cli) -> None:
+    assert "VERB" in cli("--split", "cross_task").error
