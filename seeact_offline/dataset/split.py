@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,10 +81,14 @@ class Split:
                     digest.update(f"{path} {picture.digest}\n".encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
-    def steps(self) -> Iterator[Step]:
-        """Reads steps lazily, with one row in memory at a time; a row's faults are in `Step.faults`. Raises DatasetError."""
+    def steps(self, keys: Container[StepKey] | None = None) -> Iterator[Step]:
+        """Reads steps lazily, with one row in memory at a time; a row's faults are in `Step.faults`. Raises DatasetError.
+
+        `keys`: of the steps to read; None for all.
+        """
         for (source, plan), split in zip(self._plans, self._names, strict=False):
-            yield from whole(source, plan, self.raw_html, split).steps()
+            wanted = plan if keys is None else [place for place in plan if place.step_key in keys]
+            yield from whole(source, wanted, self.raw_html, split).steps()
 
     def steps_by_task(self) -> Iterator[list[Step]]:
         return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))

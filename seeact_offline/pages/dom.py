@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -150,6 +150,26 @@ class Page:
         for element, node_id, tag, parent, end in zip(*columns, strict=True):
             attributes = {str(name): str(value) for name, value in element.items()}
             yield PageNode(node_id, tag, parent, end, attributes, element.text or "")
+
+    def relatives(self, backend_node_ids: Iterable[str]) -> frozenset[str]:
+        """Ids of their parents, children and siblings. Raises RowError `missing_candidate`."""
+        own = {self._node(node_id) for node_id in backend_node_ids}
+        above = {self._parents[node] for node in own} - {-1}
+        around = zip(self._ids, self._parents, strict=True)
+        below = {node_id for node_id, parent in around if parent in above or parent in own}
+        return frozenset(below | {self._ids[node] for node in above})
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The number and text of each `<text>` node."""
+        return ((node, self._elements[node].text or "") for node, tag in enumerate(self._tags) if tag == TEXT)
+
+    def values(self, names: Collection[str]) -> Iterator[tuple[int, str]]:
+        """The number of each node with such attributes, and their values between spaces."""
+        wanted = frozenset(names)
+        for node, element in enumerate(self._elements):
+            # few nodes have any, and `items` makes a pair of each attribute
+            if not wanted.isdisjoint(element.keys()):
+                yield node, " ".join(str(value) for name, value in element.items() if name in wanted)
 
     def describe_group(self, backend_node_ids: Iterable[str], style: Style = "brackets") -> GroupText:
         """The page pruned around these candidates and the candidates' own texts. Raises RowError `missing_candidate`."""

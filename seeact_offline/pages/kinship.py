@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, islice
 
-from seeact_offline.pages.dom import TEXT, Page, PageNode
+from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, Candidate, Kinship
 
 WORDS = 100
 """Words of an element that are compared, as many as a ranker reads."""
-SPOKEN = frozenset({"alt", "aria_label", "placeholder", "title", "value", "input_value", "text_value"})
-"""Attributes that are read as words of the page."""
+SPOKEN = frozenset({"alt", "aria_label", "aria-label", "placeholder", "title", "value"}) | {
+    f"{which}{between}value" for which in ("input", "text") for between in "_-"
+}
+"""Attributes that are read as words of the page, as cleaned pages and as browsers spell them."""
 DIGITS = 3
 """Digits of a box's edges as fractions of the picture, as SeeClick rounds them."""
 SAME = 12
@@ -26,72 +28,87 @@ def find_kin(
     first count among the others. `size`: of the picture, in pixels."""
     positives = [c for c in candidates if c.is_positive]
     others = [c for c in candidates if not c.is_positive]
-    boxes = [c.box for c in positives if c.box is not None]
-    first = positives[0].box if positives else None
-    nodes = list(page.nodes())
-    words, own = _Words(page, nodes), {page.position(c.backend_node_id) for c in positives}
-    above = {nodes[number].parent for number in own} - {-1}
-    # parents, children and siblings
-    near = {
-        node.backend_node_id
-        for number, node in enumerate(nodes)
-        if number in above or node.parent in above or node.parent in own
-    }
-    wanted = {text for c in positives if (text := words.of(c.backend_node_id))}
+    near = page.relatives(c.backend_node_id for c in positives)
     found: dict[Kinship, Iterable[Candidate]] = {
-        "same_text": (c for c in others if wanted and words.of(c.backend_node_id) in wanted),
-        "overlapping": (c for c in others if c.box and any(_overlap(c.box, box) for box in boxes)),
+        "same_text": _same_text(page, positives, others),
         "neighbour": (c for c in others if c.backend_node_id in near),
-        "clicks_positive": (c for c in others if c.box and any(box.contains(*_middle(c.box)) for box in boxes)),
-        "clicks_target": (
-            c for c in (*positives[1:], *others) if c.box and first and size and clicks(_middle(c.box), first, size)
-        ),
+        "overlapping": (),
+        "clicks_positive": (),
+        "clicks_target": (),
     }
+    if placed := [c for c in others if c.box is not None]:
+        found |= _touching(placed, [c.box for c in positives if c.box is not None])
+    if size and positives and (first := positives[0].box):
+        clicked = ClickedBox(first, size)
+        found["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*_middle(c.box)))
     return {kinship: frozenset(c.backend_node_id for c in ones) for kinship, ones in found.items()}
 
 
-def clicks(point: tuple[float, float], box: Box, size: tuple[int, int]) -> bool:
-    """Tells whether the point lies in the box as in SeeClick: edges are rounded fractions of the picture, and belong to the box."""
-    (x, y), (width, height) = point, size
-    left, right = (round(edge / width, DIGITS) for edge in (box.x, box.right))
-    top, bottom = (round(edge / height, DIGITS) for edge in (box.y, box.bottom))
-    # a fraction that was turned into pixels is got back as it was written
-    across, down = round(x / width, SAME), round(y / height, SAME)
-    return left <= across <= right and top <= down <= bottom
+class ClickedBox:
+    """A box as SeeClick has it: its edges are rounded fractions of the picture, and belong to it."""
+
+    def __init__(self, box: Box, size: tuple[int, int]) -> None:
+        self._size = width, height = size
+        self._left, self._right = (round(edge / width, DIGITS) for edge in (box.x, box.right))
+        self._top, self._bottom = (round(edge / height, DIGITS) for edge in (box.y, box.bottom))
+
+    def holds(self, x: float, y: float) -> bool:
+        width, height = self._size
+        # a fraction that was turned into pixels is got back as it was written
+        return (
+            self._left <= round(x / width, SAME) <= self._right and self._top <= round(y / height, SAME) <= self._bottom
+        )
+
+
+def _same_text(page: Page, positives: Sequence[Candidate], others: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The others that read like a positive: the first WORDS words in each, else those of labels in it, in lower case."""
+    said = [_Words(page.texts()), _Words(page.values(SPOKEN))]
+    spans = (page.span(c.backend_node_id) for c in positives)
+    wanted = {next((words for one in said if (words := one.between(*span))), ()) for span in spans} - {()}
+    starts = {words[0] for words in wanted}
+    for candidate in others if wanted else ():
+        begin, end = page.span(candidate.backend_node_id)
+        for one in said:
+            if first := one.first(begin, end):
+                # most differ in their first word
+                if first in starts and one.between(begin, end) in wanted:
+                    yield candidate
+                break
 
 
 class _Words:
-    """Words that each element of a page reads like: the first in it, else those of labels in it, in lower case."""
+    """Words of nodes, in document order."""
 
-    def __init__(self, page: Page, nodes: Sequence[PageNode]) -> None:
-        self._page = page
-        self._texts = {n: node.text.lower().split() for n, node in enumerate(nodes) if node.tag == TEXT}
-        spoken = (
-            [
-                word
-                for name, value in node.attributes.items()
-                if name.replace("-", "_") in SPOKEN
-                for word in value.lower().split()
-            ]
-            for node in nodes
+    def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
+        held = [(node, text.lower()) for node, text in texts if text and not text.isspace()]
+        self._places = [node for node, _ in held]
+        self._texts = [text for _, text in held]
+        self._firsts = [text.split(None, 1)[0] for text in self._texts]
+
+    def first(self, begin: int, end: int) -> str:
+        """The first word of the nodes from `begin` to before `end`; empty where they have none."""
+        at = bisect_left(self._places, begin)
+        return self._firsts[at] if at < len(self._places) and self._places[at] < end else ""
+
+    def between(self, begin: int, end: int) -> tuple[str, ...]:
+        """Their first WORDS words."""
+        inside = islice(self._texts, bisect_left(self._places, begin), bisect_left(self._places, end))
+        return tuple(islice((word for text in inside for word in text.split()), WORDS))
+
+
+def _touching(placed: Sequence[Candidate], boxes: Iterable[Box]) -> dict[Kinship, Iterable[Candidate]]:
+    """Those that share an area with one of the boxes, and those whose middle lies in one."""
+    import numpy as np
+
+    x, y, w, h = np.array([c.box for c in placed]).T
+    right, bottom, across, down = x + w, y + h, x + w / 2, y + h / 2
+    overlap, centred = np.zeros((2, len(placed)), dtype=bool)
+    for box in boxes:
+        overlap |= (np.minimum(right, box.right) > np.maximum(x, box.x)) & (
+            np.minimum(bottom, box.bottom) > np.maximum(y, box.y)
         )
-        self._labels = {n: words for n, words in enumerate(spoken) if words}
-        self._places = [list(self._texts), list(self._labels)]
-
-    def of(self, backend_node_id: str) -> tuple[str, ...]:
-        begin, end = self._page.span(backend_node_id)
-        for places, said in zip(self._places, (self._texts, self._labels), strict=True):
-            inside = range(bisect_left(places, begin), bisect_left(places, end))
-            if words := tuple(islice((word for place in inside for word in said[places[place]]), WORDS)):
-                return words
-        return ()
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    """Tells whether they share an area."""
-    across = min(one.right, other.right) - max(one.x, other.x)
-    down = min(one.bottom, other.bottom) - max(one.y, other.y)
-    return across > 0 and down > 0
+        centred |= (box.x <= across) & (across <= box.right) & (box.y <= down) & (down <= box.bottom)
+    return {"overlapping": compress(placed, overlap), "clicks_positive": compress(placed, centred)}
 
 
 def _middle(box: Box) -> tuple[float, float]:

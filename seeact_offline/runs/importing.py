@@ -213,7 +213,8 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
     is_described = found.settings.get("strategy") == "attributes"
     predictions, truths = [], []
     is_pointed = "agent" in found.settings
-    for step in split.steps():
+    answered = {key for key in split.keys if str(key) in found.answers}
+    for step in split.steps(answered if answered_only else None):
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
         detail = "the file holds no answer to this step"

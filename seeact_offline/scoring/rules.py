@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from seeact_offline.pages.kinship import clicks
+from seeact_offline.pages.kinship import ClickedBox
 from seeact_offline.records import OPERATIONS, Box, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 
@@ -239,7 +239,7 @@ def point_in_any_box(prediction: Prediction, truth: Truth) -> bool:
 def point_in_target_box(prediction: Prediction, truth: Truth) -> bool:
     """Takes a point in the first positive's box, to three decimals of the picture, for right, and an element by its middle."""
     if prediction.point is not None and truth.picture_size is not None and truth.boxes:
-        return clicks(prediction.point, truth.boxes[0], truth.picture_size)
+        return ClickedBox(truth.boxes[0], truth.picture_size).holds(*prediction.point)
     return prediction.point is None and _clicks(
         prediction, truth, prediction.element_id == truth.target, "clicks_target"
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.kinship import clicks, find_kin
+from seeact_offline.pages.kinship import ClickedBox, find_kin
 from seeact_offline.records import Box, Candidate
 
 SIZE = (1000, 1000)
@@ -102,12 +102,12 @@ def test_without_a_picture_nothing_clicks_the_target() -> None:
 def test_a_target_grows_to_thousandths_of_the_picture() -> None:
     box, size = Box(100.4, 100, 10, 10), (3000, 1000)
     # the left edge, 0.03347 of the width, becomes 0.033
-    assert [clicks((x, 105), box, size) for x in (98.9, 99.1, 100.4)] == [False, True, True]
+    assert [ClickedBox(box, size).holds(x, 105) for x in (98.9, 99.1, 100.4)] == [False, True, True]
 
 
 @pytest.mark.parametrize(("x", "inside"), [(100, True), (110, True), (110.1, False)])
 def test_the_edges_of_a_target_belong_to_it(x: float, inside: bool) -> None:
-    assert clicks((x, 100), Box(100, 100, 10, 10), SIZE) is inside
+    assert ClickedBox(Box(100, 100, 10, 10), SIZE).holds(x, 100) is inside
 
 
 edges = st.integers(0, 12).map(float)
