@@ -6,6 +6,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.dataset.rows import StoredScreenshot
+from seeact_offline.records import Step
 from seeact_offline.trajectories import (
     Trajectory,
     TrajectoryStep,
@@ -27,10 +28,10 @@ def recorded(steps: list[Step]) -> list[Trajectory]:
 
 
 def test_recorded_task_has_its_pages_actions_and_check(steps: list[Step], recorded: list[Trajectory]) -> None:
-    steps = [step for step in steps if step.annotation_id == recorded[0].id]
-    assert recorded[0].task == steps[0].task
-    assert recorded[0].actions == tuple(step.action_text for step in steps)
-    assert len(recorded[0].screenshots) == len(steps) + 1
+    mine = [step for step in steps if step.annotation_id == recorded[0].id]
+    assert recorded[0].task == mine[0].task
+    assert recorded[0].actions == tuple(step.action_text for step in mine)
+    assert len(recorded[0].screenshots) == len(mine) + 1
     assert recorded[0].steps[-1].address
     assert {(v.by, v.success, v.origin) for t in recorded for v in t.verdicts} == {("check", True, "check")}
 
