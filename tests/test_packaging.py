@@ -54,7 +54,9 @@ def sources() -> list[Path]:
 
 
 def test_module_names_are_unique() -> None:
-    names = Counter(path.stem for path in sources() if path.stem not in ("__init__", "__main__"))
+    # a verb's module has the verb's name, whatever else is called so
+    named = [path.stem for path in sources() if path.parent.name != "cli"]
+    names = Counter(name for name in named if name not in ("__init__", "__main__"))
     assert [name for name, count in names.items() if count > 1] == []
 
 

@@ -1,7 +1,8 @@
-"""Agreement of two people on the elements that the same texts mean: Cohen's kappa, and the steps to settle.
+"""Agreement beyond chance: Cohen's kappa of two judges, Fleiss' kappa of several, and two people's answers to the same texts.
 
 Cohen's kappa is (agreement - chance) / (1 - chance), where chance is how often two would agree who each keep to their own
-shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). An element is a label of its
+shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). Fleiss' kappa is the same of the pairs of judges of an
+item, where chance keeps to the shares of all judges together (Psychological Bulletin 76 (1971), 378-382). An element is a label of its
 own step and no label of another, so chance is little more than two answers of "none".
 """
 
@@ -19,6 +20,56 @@ from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, resampled
 
 NONE = "none"
 """The label of a text that means no element of the page."""
+
+
+def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
+    """Computes Cohen's kappa of two judges' labels of the same items, in the same order.
+
+    None for no items, and where chance alone makes all labels the same. Raises ValueError for lists of different lengths.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"b: expected as many labels as a has, {len(a)}, got {len(b)}")
+    number = {label: place for place, label in enumerate(dict.fromkeys([*a, *b]))}
+    sums = _columns([("", number[one], number[other]) for one, other in zip(a, b, strict=True)])
+    return _known(kappa_of_sums(sums, 1)[0]) if len(sums) else None
+
+
+def fleiss_kappa(table: Sequence[Sequence[int]] | np.ndarray) -> float | None:
+    """Computes Fleiss' kappa of a table of counts, shape (n_items, n_labels): how many judges gave an item each label.
+
+    None for no items, and where chance alone makes all labels the same. Raises ValueError for an item with fewer than two judges, or
+    with another number of them than the first.
+    """
+    counts = np.asarray(table, dtype=float)
+    if not counts.size:
+        return None
+    if counts.ndim != 2 or (counts < 0).any():
+        raise ValueError(f"table: expected counts of shape (items, labels), got shape {counts.shape}")
+    judges = counts.sum(axis=1)
+    odd = int(np.argmax(judges != judges[0]))
+    if judges[0] < 2 or odd:
+        raise ValueError(f"table: expected the same two or more judges an item, got {judges[odd]:g} of item {odd}")
+    return _known(fleiss_of_sums(fleiss_columns(counts).sum(axis=0)[None])[0])
+
+
+def fleiss_columns(counts: np.ndarray) -> np.ndarray:
+    """The columns of each item, from (n_items, n_labels) counts, that `fleiss_of_sums` needs: 1, the share of its pairs of judges that
+    agree, and its counts. Items have two judges or more."""
+    judges = counts.sum(axis=1)
+    alike = ((counts**2).sum(axis=1) - judges) / (judges * (judges - 1))
+    return np.column_stack([np.ones(len(counts)), alike, counts])
+
+
+def fleiss_of_sums(sums: np.ndarray) -> np.ndarray:
+    """Fleiss' kappa of each row of `fleiss_columns` summed over items; NaN where chance alone would agree."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = sums[:, 2:] / sums[:, 2:].sum(axis=1, keepdims=True)
+        by_chance = (shares**2).sum(axis=1)
+        return np.where(1 - by_chance > SAME, (sums[:, 1] / sums[:, 0] - by_chance) / (1 - by_chance), np.nan)
+
+
+def _known(kappa: float) -> float | None:
+    return None if np.isnan(kappa) else float(kappa)
 
 
 class ElementLabel(NamedTuple):
@@ -92,10 +143,10 @@ def _kappa(pairs: Sequence[tuple[StepKey, ElementLabel, ElementLabel]], label: L
     labels = [(key.annotation_id, label(key, one), label(key, other)) for key, one, other in pairs]
     columns = _columns(labels)
     whole = columns.sum(axis=0)[None]
-    found = float(_of_sums(whole, 1)[0])
+    found = float(kappa_of_sums(whole, 1)[0])
     ci95 = None
     if len(columns) > 1:
-        drawn = _of_sums(resampled(columns, seed), len(columns))
+        drawn = kappa_of_sums(resampled(columns, seed), len(columns))
         known = drawn[~np.isnan(drawn)]
         if len(known):
             low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -122,8 +173,12 @@ def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:
     return sums
 
 
-def _of_sums(sums: np.ndarray, scale: float) -> np.ndarray:
-    """Kappa of each row of `_columns` summed over tasks, then divided by `scale`; NaN where chance alone would agree."""
+def kappa_of_sums(sums: np.ndarray, scale: float) -> np.ndarray:
+    """Cohen's kappa of each row of sums over tasks, then divided by `scale`; NaN where chance alone would agree.
+
+    Columns: the items; those with the same label; those of them whose label no other item can have; then, of every other label, how
+    often the first and the second judge gave it.
+    """
     n, same, own = sums[:, 0], sums[:, 1], sums[:, 2]
     # a step drawn twice is two steps, each with labels of its own
     by_chance = ((sums[:, 3::2] * sums[:, 4::2]).sum(axis=1) + own / scale) / n**2

@@ -38,12 +38,16 @@ _NO_DATE: Mapping[str, dict[str, None]] = {
 
 def picture(kind: str, paths: Sequence[Path], ending: str) -> bytes:
     """The figure of finished runs as a file with this ending, one of ENDINGS. Raises InputError."""
+    return drawn(FIGURES[kind].draw, FIGURES[kind].gather(paths), ending)
+
+
+def drawn(draw: Callable[[Mapping[str, Any]], Figure], found: Mapping[str, Any], ending: str) -> bytes:
+    """A figure of these values as a file with this ending, one of ENDINGS."""
     import matplotlib
 
-    found = FIGURES[kind].gather(paths)
     buffer, form = io.BytesIO(), _FORMATS[ending]
-    with matplotlib.rc_context({"svg.hashsalt": kind, "text.parse_math": False, "pdf.fonttype": 42}):
-        FIGURES[kind].draw(found).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
+    with matplotlib.rc_context({"svg.hashsalt": draw.__name__, "text.parse_math": False, "pdf.fonttype": 42}):
+        draw(found).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
     return buffer.getvalue()
 
 
@@ -178,6 +182,33 @@ def draw_cost(found: Mapping[str, Any]) -> Figure:
     axes.set_xlabel(UNITS[found["unit"]], color=FAINT)
     _percent_upwards(axes, _quoted(run["step_success_rate"]["average"] for run in found["runs"]))
     _legend(figure, [_shown(run["label"]) for run in found["runs"]])
+    return figure
+
+
+def draw_agreement(found: Mapping[str, Any]) -> Figure:
+    """`found`: `judging.judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
+    from matplotlib.figure import Figure
+
+    judges = found["judges"]
+    figure = Figure((INCHES[0], 1.7 + 0.42 * len(judges)), facecolor="white", layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, name, title, scale in zip(
+        panels, ("agreement", "kappa"), ("Agreement with labels", "Cohen's kappa"), (100, 1), strict=True
+    ):
+        for place, judge in enumerate(judges):
+            if (one := judge[name]) is not None:
+                value, (low, high) = one["value"], one["ci95"] or (one["value"], one["value"])
+                sides = [[scale * max(0.0, value - low)], [scale * max(0.0, high - value)]]
+                axes.errorbar([scale * value], [place], xerr=sides, fmt="o", color=COLOURS[0], markersize=7, capsize=3)
+        axes.set_title(title, loc="left", fontsize=12, color=INK)
+        axes.set_xlim(right=scale)
+        axes.spines[["left", "top", "right"]].set_visible(False)
+        axes.grid(axis="x", color=GRID)
+        axes.tick_params(axis="both", labelcolor=FAINT, length=0)
+        axes.set_xlabel("% of verdicts" if scale == 100 else "0: as by chance", color=FAINT)
+    names = [_shown(f"{judge['judge']} {judge['model']}, k {judge['k'] or '-'}") for judge in judges]
+    panels[0].set_yticks(range(len(judges)), [fill(name, 34) for name in names])
+    panels[0].set_ylim(len(judges) - 0.5, -0.5)
     return figure
 
 

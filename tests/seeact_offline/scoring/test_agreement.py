@@ -1,4 +1,4 @@
-"""Two people's answers against each other."""
+"""Kappas, and two people's answers against each other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import OPERATIONS, StepKey
-from seeact_offline.scoring.agreement import ElementLabel, agreement, differ
+from seeact_offline.scoring.agreement import ElementLabel, agreement, cohen_kappa, differ, fleiss_kappa
 from seeact_offline.scoring.inference import draws
-from tests.reference.agreement import kappa, resampled_kappas
+from tests.reference.agreement import fleiss, kappa, resampled_kappas
 
 meanings = st.builds(ElementLabel, st.sampled_from([None, "1", "2"]), st.sampled_from(["", *OPERATIONS]), st.just(""))
 answered = st.lists(st.tuples(st.integers(0, 3), meanings, meanings), min_size=1, max_size=12)
@@ -30,6 +30,50 @@ def labels(answers: dict[StepKey, ElementLabel], name: str) -> list[object]:
     if name == "found":
         return [meant.element_id is None for meant in answers.values()]
     return [(key, meant.element_id) if meant.element_id else "none" for key, meant in answers.items()]
+
+
+labelled = st.sampled_from([True, False, "x", None, ("a", 1)])
+
+
+@given(st.lists(st.tuples(labelled, labelled), min_size=1, max_size=20))
+def test_cohens_kappa_is_that_of_its_definition(pairs) -> None:
+    a, b = zip(*pairs, strict=True)
+    wanted = kappa(a, b)
+    assert cohen_kappa(a, b) == (None if wanted is None else pytest.approx(wanted, abs=1e-9))
+
+
+@given(
+    st.integers(2, 5).flatmap(lambda n: st.lists(st.lists(st.sampled_from("abc"), min_size=n, max_size=n), min_size=1))
+)
+def test_fleiss_kappa_is_that_of_its_definition(items: list[list[str]]) -> None:
+    wanted = fleiss(items)
+    found = fleiss_kappa([[labels.count(one) for one in "abc"] for labels in items])
+    assert found == (None if wanted is None else pytest.approx(wanted, abs=1e-9))
+
+
+def test_fleiss_kappa_of_the_published_example() -> None:
+    """Of 14 judges and 10 subjects, 0.210 (Wikipedia's table)."""
+    table = [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1], [7, 7, 0, 0, 0], [3, 2, 6, 3, 0],
+             [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]  # fmt: skip
+    assert fleiss_kappa(table) == pytest.approx(0.210, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda: cohen_kappa([1], [1, 0]), "as many labels"),
+        (lambda: fleiss_kappa([[1, 1], [2, 1]]), "got 3 of item 1"),
+        (lambda: fleiss_kappa([[1, 0]]), "got 1 of item 0"),
+        (lambda: fleiss_kappa([2, 0]), "shape"),
+    ],
+)
+def test_kappas_refuse_what_they_cannot_count(call, wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted):
+        call()
+
+
+def test_nothing_to_agree_on_has_no_kappa() -> None:
+    assert (cohen_kappa([], []), fleiss_kappa([]), cohen_kappa([1, 1], [1, 1])) == (None, None, None)
 
 
 @pytest.mark.parametrize("name", ["element", "found", "operation"])

@@ -1,0 +1,71 @@
+"""`agreement`: compares stored verdicts of judges with labels. Asks no model and needs no trajectories."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from seeact_offline.cli.output import say
+from seeact_offline.files.markdown import printable
+from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.judging.judge_agreement import NO_VERDICT, Agreements, agreements
+from seeact_offline.judging.judgements import read_judgements
+from seeact_offline.records import InputError
+from seeact_offline.tables import figures
+from seeact_offline.tables.agreement_tables import agreement_document
+from seeact_offline.tables.document import ENDINGS
+
+FORMS = {ending: form for form, ending in ENDINGS.items()}
+ALL = (".json", *FORMS, *figures.ENDINGS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "verdicts", type=Path, nargs="+", metavar="VERDICTS",
+        help="folders of `judge`, JSONL or CSV files of verdicts, or trajectories that hold verdicts of models",
+    )  # fmt: skip
+    parser.add_argument(
+        "labels", type=Path, metavar="LABELS", help="a JSONL or CSV file of labels, or trajectories that hold labels"
+    )
+    parser.add_argument(
+        "--no-verdict", choices=NO_VERDICT, default=NO_VERDICT[0],
+        help="judgements without a verdict: left out and counted, or failures (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of resamples (default: %(default)s)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE|DIR", help=f"also write it to a file, ending in {', '.join(ALL)}; all into a folder"
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    is_folder = args.out is not None and (args.out.is_dir() or not args.out.suffix)
+    if args.out is not None and not is_folder and args.out.suffix not in ALL:
+        raise InputError("out", f"a file ending in {', '.join(ALL)}, or a folder", str(args.out))
+    verdicts = [one for path in args.verdicts for one in read_judgements(path, "verdicts")]
+    found = agreements(verdicts, read_judgements(args.labels, "labels"), no_verdict=args.no_verdict, seed=args.seed)
+    say(agreement_document(found).markdown().removesuffix("\n"))
+    if args.out is not None:
+        paths = (
+            [args.out / f"agreement{ending}" for ending in ALL if ending not in (".pdf", ".svg")]
+            if is_folder
+            else [args.out]
+        )
+        paths[0].parent.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            _write(path, found)
+            say(f"Written: {path}")
+    return 0
+
+
+def _write(path: Path, found: Agreements) -> None:
+    if path.suffix in figures.ENDINGS:
+        picture = figures.drawn(figures.draw_agreement, asdict(found), path.suffix)
+        write_whole(path, lambda draft: draft.write_bytes(picture))
+    elif path.suffix == ".json":
+        replace_text(path, json.dumps(asdict(found), indent=2) + "\n")
+    else:
+        replace_text(
+            path, printable(agreement_document(found).text(FORMS[path.suffix], standalone=path.suffix == ".html"))
+        )

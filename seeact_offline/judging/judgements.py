@@ -1,0 +1,206 @@
+"""Judgements of trajectories, by models and by people: one row each, in JSONL or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.named import LARGE, read_text
+from seeact_offline.records import InputError
+from seeact_offline.trajectories.trajectory_files import LINES as TRAJECTORIES
+from seeact_offline.trajectories.trajectory_files import read_trajectories
+
+VERDICTS = "verdicts.jsonl"
+"""The name of the file in a folder of `judge`."""
+NO_VERDICT = "no_verdict"
+"""The outcome of a reply without a verdict."""
+CONSTRUCTED = "constructed"
+"""The `source` of labels that are wrong or right by construction."""
+WORDS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "success", "successful", "pass", "passed"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no", "not success", "failure", "fail", "failed", "unsuccessful"), False),
+    **dict.fromkeys(("", "none", "null", "nan", "n/a", "unsure"), None),
+}
+"""Words that a file may have for a verdict, in lower case."""
+NAMES = {
+    **dict.fromkeys(("trajectory_id", "id"), "trajectory"),
+    **dict.fromkeys(("label", "success", "trajectory_success"), "verdict"),
+    **dict.fromkeys(("annotator", "annotator_id"), "judge"),
+    **dict.fromkeys(("model_name", "agent_name"), "agent"),
+    "task_id": "task",
+}
+"""Other files' names of the fields of a verdict."""
+_NUMBERS = {"repeat": int, "cost_usd": float, "prompt_tokens": int, "completion_tokens": int, "seconds": float}
+"""Fields that a CSV holds as text."""
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One judgement of one trajectory, with its verdict if it has one."""
+
+    trajectory: str
+    verdict: bool | None
+    """True for success; None where there is no verdict, for the reason that `outcome` names."""
+    judge: str = ""
+    """The judge's rules, or the person."""
+    model: str = ""
+    """The model that was asked; empty for people."""
+    k: str = ""
+    """Number of last screenshots that were shown, or `all`."""
+    repeat: int = 1
+    task: str = ""
+    """Id of the task; trajectories of one task are alike, so intervals draw tasks. Empty: the trajectory is its own."""
+    agent: str = ""
+    """Who made the trajectory."""
+    source: str = ""
+    """Where a label comes from, such as `people` or `constructed`; empty for a model's."""
+    outcome: str = "verdict"
+    """`verdict`; or why there was no call (`no_answer`), or no verdict (`no_verdict`, or the name of a failure)."""
+    detail: str = ""
+    reply: str = ""
+    n_pictures: int = 0
+    """Screenshots that were sent."""
+    calls: int = 0
+    cost_usd: float | None = None
+    """None where the price is not known."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    ran: bool = True
+    """False where the call failed; the same command asks again."""
+
+    def __post_init__(self) -> None:
+        if not self.trajectory:
+            raise FormatError("trajectory to be the id of a trajectory", "an empty text")
+        if self.cost_usd is not None and not (math.isfinite(self.cost_usd) and self.cost_usd >= 0):
+            raise FormatError("cost_usd to be 0 or more", str(self.cost_usd))
+
+    @property
+    def line(self) -> str:
+        """The verdict as a line of JSONL."""
+        # a reply may hold lone surrogates, which msgspec does not write
+        return json.dumps(msgspec.to_builtins(self))
+
+
+def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
+    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, or from trajectories that hold them.
+
+    Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory, judge, model, k and
+    repeat counts. Raises InputError about `argument` that names the line.
+    """
+    if path.name == TRAJECTORIES or (path / TRAJECTORIES).is_file():
+        return _of_trajectories(path if path.is_dir() else path.parent, argument)
+    if path.is_dir():
+        path = path / VERDICTS
+    text = read_text(argument, path, "a JSONL or CSV file of verdicts, or a folder of `judge`", largest=LARGE)
+    found: dict[tuple[str, ...], Judgement] = {}
+    rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text)
+    number = 0
+    try:
+        for number, row in rows:  # noqa: B007
+            key = (row.trajectory, row.judge, row.model, row.k, str(row.repeat))
+            # ordered by the last row
+            found.pop(key, None)
+            found[key] = row
+    except _LineError as error:
+        raise InputError(argument, error.expected, f"{error.got} in line {error.line} of {path}") from None
+    if not found:
+        raise InputError(argument, "at least one verdict", f"none in {path}")
+    return list(found.values())
+
+
+def _of_trajectories(folder: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
+    found = [
+        Judgement(
+            trajectory=one.id, verdict=verdict.success, judge=verdict.by, task=one.task_id, agent=one.agent,
+            source=CONSTRUCTED if one.constructed else verdict.origin, detail=verdict.detail,
+            outcome="verdict" if verdict.success is not None else NO_VERDICT,
+        )
+        for one in read_trajectories(folder)
+        for verdict in one.verdicts
+        if (verdict.origin == "model") == (argument == "verdicts")
+    ]  # fmt: skip
+    if not found:
+        raise InputError(argument, f"trajectories that hold {argument}", f"none in {folder}")
+    return found
+
+
+class _LineError(Exception):
+    """A line that is no verdict."""
+
+    def __init__(self, line: int, error: FormatError) -> None:
+        super().__init__(str(error))
+        self.line, self.expected, self.got = line, error.expected, error.got
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, Judgement]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, _decoded(line)
+            except FormatError as error:
+                raise _LineError(number, error) from None
+
+
+def _decoded(line: str) -> Judgement:
+    try:
+        return decoded(line, Judgement)
+    except FormatError:
+        row = read_json(line)
+        if not isinstance(row, dict):
+            raise
+        return typed(_renamed(row), Judgement)
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = {NAMES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()}
+        if not {"trajectory", "verdict"} <= header:
+            raise _LineError(1, FormatError("the columns trajectory and verdict", ", ".join(sorted(header)) or "none"))
+        for row in reader:
+            try:
+                # a cell beyond the header has the name None
+                given = {
+                    name.strip(): cell for name, cell in row.items() if name is not None and cell not in (None, "")
+                }
+                for name, kind in _NUMBERS.items():
+                    if name in given:
+                        given[name] = _number(name, given[name], kind)
+                yield reader.line_num, typed({"verdict": None, **_renamed(given)}, Judgement)
+            except FormatError as error:
+                raise _LineError(reader.line_num, error) from None
+    except csv.Error as error:
+        raise _LineError(reader.line_num, FormatError("CSV", str(error))) from None
+
+
+def _number(name: str, text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise FormatError(f"{name} to be a number", repr(text)) from None
+
+
+def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with our names of its fields, and with true, false or None for its verdict. Raises FormatError."""
+    made = {NAMES.get(name, name): value for name, value in row.items()}
+    if "verdict" in made:
+        said = made["verdict"]
+        word = "" if said is None else " ".join(str(said).split()).lower()
+        if word not in WORDS:
+            raise FormatError("verdict to be true, false or null", repr(said)[:80])
+        made["verdict"] = WORDS[word]
+    # ids and k may be written as numbers
+    for name in ("trajectory", "judge", "k", "task", "agent"):
+        if isinstance(made.get(name), int) and not isinstance(made[name], bool):
+            made[name] = str(made[name])
+    if isinstance(made.get("ran"), str):
+        made["ran"] = WORDS.get(made["ran"].lower()) is not False
+    return made

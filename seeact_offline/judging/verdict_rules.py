@@ -1,0 +1,68 @@
+"""Reads a judge's reply: the verdict in it, by the rules of the judge that was asked.
+
+The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py,
+and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text inside another: UNSUCCESSFUL holds SUCCESS,
+and is a success for them. `strict` reads a verdict only where the word stands on its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from seeact_offline.records import InputError
+
+_VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
+_SPLIT = re.compile(r"(?<![\w-])NOT\s+SUCCESS(?![\w-])")
+_DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
+"""Characters around a verdict that say nothing."""
+_ENDS = re.compile(r"[\n.:;!?]")
+"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon."""
+_UNSURE = re.compile(
+    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or)\b|n['’]t\b", re.IGNORECASE
+)
+"""Words before a verdict that deny it or make it depend on something."""
+
+
+def read_verdict(text: str, judge: str) -> bool | None:
+    """Reads the verdict of a reply by a judge's rules: True for success, None where the reply holds no verdict.
+
+    Raises InputError for an unknown judge.
+    """
+    if judge not in READERS:
+        raise InputError("judge", f"one of {', '.join(READERS)}", repr(judge))
+    return READERS[judge](text)
+
+
+def _webvoyager(text: str) -> bool | None:
+    if "NOT SUCCESS" in text:
+        return False
+    return True if "SUCCESS" in text else None
+
+
+def _openwebvoyager(text: str) -> bool:
+    # a reply without a verdict counts as a failure
+    return _webvoyager(text) is True
+
+
+def _strict(text: str) -> bool | None:
+    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
+    text = _SPLIT.sub("NOT SUCCESS", text)
+    alone = [found for part in _ENDS.split(text) if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+    mentioned = alone or list(_VERDICT.finditer(text))
+    if not alone:
+        for found in mentioned:
+            before = _ENDS.split(text[: found.start()])[-1]
+            after = _ENDS.split(text[found.end() :])[0]
+            if _UNSURE.search(before) or re.match(r"\s*(?:/|or\b)", after, re.IGNORECASE):
+                return None
+    verdicts = {found["negated"] is None for found in mentioned}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+READERS: dict[str, Callable[[str], bool | None]] = {
+    "webvoyager": _webvoyager,
+    "openwebvoyager": _openwebvoyager,
+    "strict": _strict,
+}
+"""Judge -> its reading of a reply. To add one, write a function, and a line here."""

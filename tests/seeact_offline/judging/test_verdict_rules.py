@@ -1,0 +1,44 @@
+"""Verdicts in replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from seeact_offline.judging import read_verdict
+from seeact_offline.records import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "webvoyager", "strict"),
+    [
+        ("SUCCESS", True, True),
+        ("NOT SUCCESS", False, False),
+        ("The price is shown.\n\n**NOT SUCCESS**", False, False),
+        ("Verdict: SUCCESS.", True, True),
+        ("All is done, so the verdict is SUCCESS", True, True),
+        # the released rules look for one text in another
+        ("UNSUCCESSFUL", True, None),
+        ("NOT A SUCCESS", True, None),
+        ("I cannot call it a SUCCESS", True, None),
+        ("NOT  SUCCESS", True, False),
+        ("NOT\nSUCCESS", True, False),
+        ("Not Success", None, None),
+        ("done", None, None),
+        ("", None, None),
+        # a verdict on its own counts for more than a mention
+        ("It would be NOT SUCCESS if it failed.\nSUCCESS", False, True),
+        ("SUCCESS or NOT SUCCESS?", False, None),
+        ("SUCCESS\nNOT SUCCESS", False, None),
+        ("SUCCESS_RATE", True, None),
+    ],
+)
+def test_each_judge_reads_by_its_own_rules(text: str, webvoyager: bool | None, strict: bool | None) -> None:
+    assert read_verdict(text, "webvoyager") is webvoyager
+    # a reply without a verdict is a failure there
+    assert read_verdict(text, "openwebvoyager") is bool(webvoyager)
+    assert read_verdict(text, "strict") is strict
+
+
+def test_an_unknown_judge_is_refused() -> None:
+    with pytest.raises(InputError, match="one of webvoyager"):
+        read_verdict("SUCCESS", "nobody")
