@@ -263,10 +263,9 @@ class WebAgentGrounding:
         if answer.failure is None and answer.label is not None:
             label = seen.labels[answer.label]
             element, answer = await in_thread(windows.landed, label, answer)
-            if self._web.names_elements:
-                notes["lenient_hit"] += windows.is_lenient_hit(label)
-            else:
-                notes["strict_id_hit"] += label.id in prepared.step.truth.positives
+            positives = prepared.step.truth.positives
+            notes["strict_id_hit"] += label.id in positives
+            notes["lenient_hit"] += element in positives or windows.is_lenient_hit(label)
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
         last = agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen))
         session.replies.append(replace(last, element_id=element))
@@ -518,8 +517,8 @@ NOTES: Mapping[str, str] = {
     "format_error": "a reply without an action in this agent's form",
     "bad_label": "a reply with a label that is not there",
     "recovered": "a step that was answered after such a reply",
-    "lenient_hit": "the element named is a positive, around or inside of one, or has its centre in the box of one",
     "strict_id_hit": "the element named, whatever lies at its place, is a positive",
+    "lenient_hit": "the element named is a positive, around or inside of one, or has its centre in the box of one",
     **{name: said for name, said in FALL_BACKS.items() if name not in OF_EVERY_ROW},
 }
 """Everything that web agents count beside failures."""

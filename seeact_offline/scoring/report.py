@@ -28,7 +28,7 @@ last is a digest for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person", "unanswered",
+    "causes_by_person", "unanswered", "element_by_rule",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -189,6 +189,9 @@ def _figures(results: Mapping[str, Any]) -> Table:
     if results.get("point_accuracy") is not None:
         named.append(("point_accuracy", "Point in box"))
     rows = [(title, *_cells(results[name]), _average(results, name)) for name, title in named]
+    for rule, figure in results.get("element_by_rule", {}).items():
+        quoted = headline(results["protocol"], "element_accuracy", figure)["average"]
+        rows.append((f"{METRICS['element_accuracy']}, {rule}", *_cells(figure), quoted))
     note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results['protocol'])}{_intervals(results, named)}"
     if results["left_out"]:
         left_out = counted(results["left_out"], "step: it is", "steps: they are")
@@ -197,6 +200,11 @@ def _figures(results: Mapping[str, Any]) -> Table:
     for rule in protocol.unknowns.values():
         if n := results.get("unknowns", {}).get(rule.__name__):
             note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
+    if "element_by_rule" in results:
+        note += (
+            " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way, or lies"
+            " around or inside of a positive, or has its centre in the box of one."
+        )
     if results["element_accuracy"] is None:
         note += " No element was asked for, so that only the operation is scored."
     notes = []

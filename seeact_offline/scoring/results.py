@@ -28,6 +28,8 @@ _PRICES = {
 }
 PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 """Notes of a prediction that `price_of_batching` sums up."""
+ELEMENT_RULES: Mapping[str, str] = {"strict": "strict_id_hit", "lenient": "lenient_hit"}
+"""The rules beside Element Accuracy by which a web agent's element is right, and the note of a step that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class Results(msgspec.Struct, frozen=True):
     marks: str | None = None
     mark_position: str | None = None
     mark_turn1: bool | None = None
+    observation: str | None = None
+    ceiling: ResultsFigure | None = None
+    element_by_rule: dict[str, ResultsFigure] = {}
+    """Element Accuracy by each of ELEMENT_RULES, of a web agent."""
 
     @property
     def headlines(self) -> dict[str, float]:
@@ -126,6 +132,8 @@ def assemble(
         results["notes"] = {name: n for name, n in results["notes"].items() if name not in PRICE_NOTES}
     if settings.get("marks") is not None:
         results["annotation_errors"] = annotation_errors(predictions, truths, oracle)
+    if settings.get("observation") is not None:
+        results["element_by_rule"] = element_by_rule(predictions, truths, scores, protocol, settings["seed"])
     lost_to = unanswered(predictions)
     results["complete"] = complete and lost_to is None
     if lost_to is not None:
@@ -154,7 +162,26 @@ def assemble(
             for name in (*METRICS, "point_accuracy", "ceiling"):
                 if part.get(name) is not None:
                     part[name]["quoted"] = protocol.average_of(name)
+        for figure in results.get("element_by_rule", {}).values():
+            figure["quoted"] = protocol.average_of("element_accuracy")
     return ScoringOutput(results, rows(scores, predictions, truths))
+
+
+def element_by_rule(
+    predictions: Sequence[Prediction],
+    truths: Sequence[Truth],
+    scores: Sequence[StepScore],
+    protocol: Protocol,
+    seed: int,
+) -> dict[str, Any]:
+    """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it counts."""
+    kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
+    average = protocol.averaging([truths[i] for i in kept])
+    notes = [dict(predictions[i].notes) for i in kept]
+    return {
+        rule: _metric(average.metric([float(one.get(note, 0)) for one in notes], seed))
+        for rule, note in ELEMENT_RULES.items()
+    }
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:

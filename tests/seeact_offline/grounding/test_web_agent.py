@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -343,6 +344,60 @@ def test_entries_and_lists_select(name: str, label: Label, answer: Answer, expec
     web = WEB_AGENTS[name]
     node, found = _Windows(web, next(iter(web.observations.values())), scene).landed(label, answer)
     assert (node, found.op, found.value) == expected
+
+
+WRAPPED = """<html backend_node_id="1"><body backend_node_id="2"><div backend_node_id="3"><a backend_node_id="4">
+<text backend_node_id="5">Buy</text></a></div><a backend_node_id="6"><text backend_node_id="7">Ask</text></a></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("label", "is_hit"),
+    [
+        (Label("4", None), True),
+        (Label("3", None), True),
+        (Label("5", (50, 10)), True),
+        (Label("2", None), True),
+        (Label("6", None), False),
+        (Label("6", (99, 19)), True),
+        (Label("6", (101, 19)), False),
+        (Label("99", None), False),
+    ],
+)
+def test_a_lenient_hit_is_around_or_inside_of_a_positive_or_has_its_centre_in_its_box(
+    label: Label, is_hit: bool
+) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    candidates = (
+        Candidate("4", "a", Box(0, 0, 100, 20), is_positive=True),
+        Candidate("6", "a", Box(0, 30, 100, 20), is_positive=False),
+    )
+    step = replace(step, cleaned_html=WRAPPED, candidates=candidates)
+    scene = Scene(step, Page(WRAPPED), PagePicture(step.screenshot))
+    assert _Windows(WEB_AGENTS["webvoyager"], observe_som, scene).is_lenient_hit(label) is is_hit
+
+
+@pytest.mark.parametrize("name", ["webvoyager", "visualwebarena"])
+def test_both_readings_of_an_element_have_figures_that_count_the_steps(name: str, tmp_path: Path) -> None:
+    """Every third reply names the first label that is shown."""
+    replies = iter(range(10_000))
+
+    def say(request: Request, ideal: str) -> str:
+        first = re.search(r"^\s*(\[\d+\])", request.messages[-1].text, re.MULTILINE)
+        return re.sub(r"\[\d+\]", first[1], ideal, count=1) if first and next(replies) % 3 == 0 else ideal
+
+    run = evaluated(tmp_path, name, Model(say), limit=2)
+    found, n_steps = run.results["element_by_rule"], run.results["n_steps"]
+    notes = [dict(prediction.notes) for prediction in run.predictions()]
+    strict, lenient = (sum(one.get(note, 0) for one in notes) for note in ("strict_id_hit", "lenient_hit"))
+    assert found["strict"]["micro"] == pytest.approx(strict / n_steps)
+    assert found["lenient"]["micro"] == pytest.approx(lenient / n_steps)
+    right = run.to_pandas("steps")["element"].tolist()
+    assert all(one.get("lenient_hit", 0) >= is_right for one, is_right in zip(notes, right, strict=True))
+    low, high = found["lenient"]["ci95"]
+    assert low < found["lenient"]["macro"] < high
+    report = (run.path / "report.md").read_text()
+    assert "Element Accuracy, strict" in report
+    assert "Element Accuracy, lenient" in report
 
 
 def test_the_browsers_own_tree_address_and_boxes_are_used_where_a_row_has_them() -> None:
