@@ -68,6 +68,17 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class PastQuestion:
+    """A question that was answered, put together again from the replies."""
+
+    question: Question
+    part: tuple[int, int, int, int] | None = None
+    """Left, top, right and bottom of the page's part that it is about; None: that of its pictures."""
+    act: str = ""
+    """The reply's action, in the agent's language; empty where none was read, or the grounding has no such language."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """A model's replies to one question."""
 

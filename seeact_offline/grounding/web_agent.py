@@ -10,7 +10,7 @@ WebVoyager's label is its element; in the others an action points at a place, wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,7 +31,7 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.agent import STRICT_READING, agent_reply, landed, list_of_entry
-from seeact_offline.grounding.conversation import Question, Session, in_thread, nonzero_notes
+from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
@@ -53,6 +53,8 @@ ANYWHERE = Shown.whole((1, 1))
 BAD_LABEL = "bad_label"
 CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
 """Failures after which a dialogue goes on."""
+ALTERNATIVE_TEXTS = "alternative texts alone"
+"""Stands in manifests for captions where there are none."""
 MOST_EARLIER = 1_000
 """Earlier steps of a task that a dialogue may hold; none has as many."""
 MOST_KEPT = 40
@@ -228,6 +230,19 @@ class WebAgentGrounding:
         """The first one. Raises RowError."""
         windows = self._windows(prepared)
         return [self._question(windows, self._target(windows), self._past(prepared.step), _Turn())]
+
+    def past_questions(self, prepared: PreparedStep, replies: Sequence[Sequence[str]]) -> Iterator[PastQuestion]:
+        """The questions of the dialogue in which these replies came, the texts of each. Raises RowError."""
+        windows = self._windows(prepared)
+        target, past, turn = self._target(windows), self._past(prepared.step), _Turn()
+        for texts in replies:
+            question, seen = self._question(windows, target, past, turn), windows.at(turn.top).shown
+            act, answer = self._read(texts[-1], seen) if texts else (None, Answer())
+            yield PastQuestion(question, seen.window, "" if act is None else self._web.grammar.write(act))
+            following = self._next(windows, turn, question, texts, act, answer) if texts else None
+            if following is None:
+                return
+            turn = following
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Whether some dialogue within the turns leads to a positive."""
@@ -468,7 +483,7 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     if not web.head:
         identity["cut"] = f"{MAX_TOKENS} words"
     if "captions" in grounding.observation:
-        identity["captions"] = "alternative texts alone" if file is None else file_digest(file)
+        identity["captions"] = ALTERNATIVE_TEXTS if file is None else file_digest(file)
     return StrategyInstance(grounding, identity)
 
 

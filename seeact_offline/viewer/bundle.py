@@ -28,7 +28,7 @@ LEFT_OUT = (
 )
 STEP = ("key", "annotation_id", "action_uid", "website", "domain", "index", "n_actions")
 RUN = ("outcome", "cause", "element", "f1", "success", "rank", "failure", "ran", "notes", "usage")
-GROUP = ("group", "final", "offered", "labels", "crop", "calls")
+GROUP = ("group", "final", "offered", "labels", "crop", "window", "calls")
 RESULTS = ("n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate", "task_success_rate", "usage")
 """Results of a run on other data than the sample."""
 _OURS = re.compile(r"(?:[\w-]+\.(?:html|css|js|svg|json|txt))|(?:step/[0-9a-f]{16}\.json)|(?:img/[0-9a-f-]+\.webp)")
@@ -210,7 +210,7 @@ def _group_without_data(group: Mapping[str, Any]) -> dict[str, Any]:
     parsed = group["parsed"]
     return {
         **{name: group[name] for name in GROUP},
-        **{"system": None, "examples": [], "prompts": None, "replies": []},
+        **{"act": "", "system": None, "examples": [], "prompts": None, "replies": []},
         "images": [None for _ in group["images"]],
         "parsed": {**{name: parsed[name] for name in ("element_id", "op", "failure")}, "value": None, "detail": ""},
     }

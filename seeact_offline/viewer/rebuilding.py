@@ -12,8 +12,9 @@ from typing import Any
 
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
-from seeact_offline.grounding.conversation import Question
+from seeact_offline.grounding.conversation import PastQuestion, Question
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
+from seeact_offline.grounding.web_agent import ALTERNATIVE_TEXTS
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -37,9 +38,14 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     if grounding not in STRATEGIES and grounding not in agents():
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
-    given = {name: settings[name] for name in (*OPTIONS, *own_options()) if settings.get(name) is not None}
-    if settings.get("history_pictures") or settings.get("thoughts"):
-        raise InputError("run", "questions about one step alone", "one that shows earlier steps")
+    own = [name for name, (_, owners) in own_options().items() if grounding in owners]
+    given = {name: settings[name] for name in (*OPTIONS, *own) if settings.get(name) is not None}
+    if settings.get("thoughts") not in (None, "none"):
+        raise InputError(
+            "run", "questions that no other step's replies are told in", f"thoughts {settings['thoughts']}"
+        )
+    if given.pop("captions", ALTERNATIVE_TEXTS) != ALTERNATIVE_TEXTS:
+        raise InputError("run", "questions without captions of a file, which the run does not keep", "captions")
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():
         chosen = {"agent": grounding}
@@ -51,19 +57,24 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     return opened.grounding
 
 
-def rebuild_questions(grounding: Grounding, prepared: PreparedStep, prediction: Prediction) -> dict[int, Question]:
+def rebuild_questions(grounding: Grounding, prepared: PreparedStep, prediction: Prediction) -> dict[int, PastQuestion]:
     """Place in `prediction.groups` -> the question of that group. Those that cannot be rebuilt are left out.
 
     Raises StepError for a page that no question can be built from.
     """
+    past_questions = getattr(grounding, "past_questions", None)
+    if past_questions is not None:
+        rebuilt = enumerate(past_questions(prepared, [group.replies for group in prediction.groups]))
+        offered = [group.offered for group in prediction.groups]
+        return {place: one for place, one in rebuilt if one.question.offered == offered[place]}
     first = {(question.index, question.offered): question for question in grounding.questions(prepared)}
-    found: dict[int, Question] = {}
+    found: dict[int, PastQuestion] = {}
     for place, group in enumerate(prediction.groups):
         question = first.get((group.group, group.offered))
         if question is None:
             question = _later_question(grounding, prepared, prediction.groups[:place], group)
         if question is not None:
-            found[place] = question
+            found[place] = PastQuestion(question)
     return found
 
 

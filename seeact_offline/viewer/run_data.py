@@ -47,6 +47,12 @@ class RunData:
         place = self.places.get(key)
         return None if place is None else next(_single_row(*place).steps())
 
+    def earlier(self, key: StepKey, most: int) -> tuple[Step, ...]:
+        """Up to `most` steps of the task that come right before this one. Raises DatasetError."""
+        task = [one for one in self.places if one.annotation_id == key.annotation_id]
+        before = task[: task.index(key)] if key in task and most else []
+        return tuple(next(_single_row(*self.places[one]).steps()) for one in before[-most:])
+
     def count(self, limit: int | None, tasks: Collection[str] | None) -> int:
         """Steps of the split under a limit or a choice of tasks. Raises DatasetError."""
         return len(replace(self.split, limit=limit, wanted=tasks).keys)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seeact_offline.files.formats import FormatError
-from seeact_offline.grounding.conversation import Question
+from seeact_offline.grounding.conversation import PastQuestion
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.pages.screenshots import group_crop, shown_box
 from seeact_offline.records import (
@@ -187,13 +187,15 @@ class _StepBuilder:
             for place, group in enumerate(prediction.groups)
         ]
 
-    def _questions(self, entry: RunEntry, prediction: Prediction, page: StepPage) -> dict[int, Question]:
+    def _questions(self, entry: RunEntry, prediction: Prediction, page: StepPage) -> dict[int, PastQuestion]:
         """Place of each group -> its question, where it can be rebuilt."""
-        grounding, found = entry.grounding, dict[int, Question]()
+        grounding, found = entry.grounding, dict[int, PastQuestion]()
         why = grounding if isinstance(grounding, str) else ""
         if not isinstance(grounding, str) and prediction.groups:
             try:
-                prepared = prepare(page.step, None, 0, grounding.form.image)
+                n_earlier = getattr(grounding, "earlier", 0)
+                earlier = () if entry.data is None else entry.data.earlier(self._key, n_earlier)
+                prepared = prepare(replace(page.step, earlier=earlier), None, 0, grounding.form.image)
                 # predictions keep the order of the ranking, and no scores; one picture for all runs is decoded once
                 ranked = tuple(RankedCandidate(node, 0.0, rank) for rank, node in enumerate(prediction.ranked))
                 prepared = replace(prepared, picture=page.picture or prepared.picture, ranked=ranked)
@@ -207,22 +209,33 @@ class _StepBuilder:
             self._problems.append(f"What {entry.name} sent with group {lacking} cannot be put together again{because}.")
         return found
 
-    def _sent(self, question: Question, group: Reply) -> dict[str, Any]:
+    def _sent(self, past: PastQuestion, group: Reply) -> dict[str, Any]:
         """The turns that were sent: those answered, and the one that the model declined."""
+        question = past.question
         n = min(len(question.turns), len(group.replies) + 1)
         pictures = [*question.pictures, *[None] * n][:n]
         for node, text in zip(question.offered, question.texts, strict=False):
             self._texts.setdefault(node, text)
-        names = [None if one is None else image_name(self._key, one.key) for one in pictures]
-        self.images |= {name: one.image for name, one in zip(names, pictures, strict=True) if name is not None}  # type: ignore[union-attr]
         return {
             "labels": list(question.labels) or _letters(group),
-            "crop": shown_box(next((picture for picture in pictures if picture is not None), None)),
+            "crop": shown_box(next((picture for picture in pictures if picture is not None), None)) or past.part,
+            "window": past.part,
+            "act": past.act,
             "system": question.system or None,
-            "examples": [{"role": one.role, "text": one.text} for one in question.examples],
+            "examples": [
+                {"role": one.role, "text": one.text, "image": self._image(one.picture)} for one in question.examples
+            ],
             "prompts": list(question.turns[:n]),
-            "images": names,
+            "images": [self._image(one) for one in pictures],
         }
+
+    def _image(self, picture: Any) -> str | None:
+        """The name under which a `Picture` is shown; None for none."""
+        if picture is None:
+            return None
+        name = image_name(self._key, picture.key)
+        self.images[name] = picture.image
+        return name
 
 
 def _first(name: str, *sources: Step | StepRow | Truth | None) -> str:
@@ -287,7 +300,9 @@ def _not_known(entry: RunEntry, group: Reply, page: StepPage | None) -> dict[str
         crop = list(group_crop(boxes, page.picture.size)) if boxes and page.picture is not None else None
     return {
         "labels": _letters(group) if strategy is not None and strategy.is_lettered else [],
-        "crop": crop,
+        "crop": crop if group.shown is None else list(group.shown.part),
+        "window": None,
+        "act": "",
         "system": None,
         "examples": [],
         "prompts": None,

@@ -36,7 +36,8 @@ export function cut(text, most = 200) {
 
 function whole(text, start, end) {
   const code = text.charCodeAt(end - 1);
-  return text.slice(start, code >= 0xd800 && code < 0xdc00 ? end - 1 : end);
+  // half of a pair at the very end has no other half to wait for
+  return text.slice(start, end < text.length && code >= 0xd800 && code < 0xdc00 ? end - 1 : end);
 }
 
 /** A node. `attributes.on`: listeners by event. Children: nodes, texts, numbers, lists of them; null and false are left out. */

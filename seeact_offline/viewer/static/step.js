@@ -191,7 +191,7 @@ export class StepView {
     this.choice = h(
       "select",
       { "aria-label": "Group of elements shown on the page", on: { change: () => this.#setGroup(this.choice.value) } },
-      h("option", { value: "" }, "All groups"),
+      h("option", { value: "" }, [...this.groups.values()].every((one) => one.window) ? "All turns" : "All groups"),
       [...this.groups].map(([value, group]) => h("option", { value }, group.name)),
     );
     this.legend = h("ul", { class: "legend", "aria-label": "Legend" });
@@ -390,7 +390,7 @@ export class StepView {
       { class: "card conversation", "data-run": letter },
       h("h2", {}, this.many && h("span", { class: "letter" }, letter), "Questions and replies"),
       groups.length === 0 && h("p", { class: "faint" }, held && held.usage === null ? "The questions are not known." : "Nothing was asked."),
-      examples(groups),
+      groups.some((one) => one.window) ? null : examples(groups, "Examples, the same for every group"),
       systems.map((text) => h("details", {}, h("summary", {}, systems.length > 1 ? "System text" : "System text, the same for every group"), long(text, { label: "System text" }))),
       groups.map((group, place) => this.#group(group, `${letter}${place}`, place === groups.length - 1)),
     );
@@ -400,18 +400,19 @@ export class StepView {
     const { parsed } = group;
     const show = h("button", { type: "button", class: "quiet", on: { click: () => this.#setGroup(this.app.state.group === name ? "" : name) } }, "Show on the page");
     const turns = Math.max(group.replies.length, group.prompts?.length ?? 0);
-    const picked = parsed?.failure ? words(parsed.failure) : parsed?.element_id ? `chose ${labelOf(group, parsed.element_id)}` : "chose none";
+    const picked = parsed?.failure ? words(parsed.failure) : group.act ? cut(group.act, 60) : parsed?.element_id ? `chose ${labelOf(group, parsed.element_id)}` : "chose none";
     return h(
       "details",
       { class: "group", "data-group": name, open: last },
-      h("summary", {}, h("strong", {}, groupName(group, "")), h("span", { class: "faint" }, ` ${group.offered.length} offered · ${picked}`)),
+      h("summary", {}, h("strong", {}, groupName(group, "")), h("span", { class: "faint" }, ` ${count(group.offered.length)} ${group.window ? "labels" : "offered"} · `, h("bdi", {}, picked))),
       h("p", {}, show),
+      group.window && examples([group], `Messages before this one: ${count(group.examples.length)}`),
       Array.from({ length: turns }, (_, turn) => turnOf(group, turn)),
       h(
         "dl",
         { class: "facts-list" },
         h("dt", {}, "Read as"),
-        h("dd", {}, this.#element(parsed?.element_id), " ", parsed?.op && operation(parsed.op, parsed.value), parsed?.failure && [" ", h("span", { class: "no" }, words(parsed.failure)), parsed.detail && [": ", brief(parsed.detail)]]),
+        h("dd", {}, group.act && [h("code", {}, brief(group.act)), " "], (parsed?.element_id || !group.act) && this.#element(parsed?.element_id), " ", parsed?.op && operation(parsed.op, parsed.value), parsed?.failure && [" ", h("span", { class: "no" }, words(parsed.failure)), parsed.detail && [": ", brief(parsed.detail)]]),
       ),
     );
   }
@@ -462,16 +463,17 @@ const described = ({ text, tag }, most) => (text || tag ? quoted(text || `<${tag
 /** The start of a text, and the rest on demand. */
 const brief = (text, most = 300) => (text.length <= most ? h("bdi", {}, text) : long(text, { first: most }));
 
-/** Example turns, which stand before the question in every group. */
-function examples(groups) {
+/** Messages that stand before the question: examples, or what an agent has seen and said. */
+function examples(groups, title) {
   const held = groups.find((one) => one.examples?.length)?.examples ?? [];
-  const turns = held.map((one) => [h("h4", {}, cut(one.role, 40)), long(one.text, { label: `Example, ${cut(one.role, 40)}`, first: 600 })]);
-  return turns.length > 0 && h("details", {}, h("summary", {}, "Examples, the same for every group"), h("div", { class: "turn" }, turns));
+  const turns = held.map((one) => [h("h4", {}, cut(one.role, 40)), one.image && sent(one.image, `Picture of an earlier message`), long(one.text, { label: `Example, ${cut(one.role, 40)}`, first: 600 })]);
+  return turns.length > 0 && h("details", { class: "before" }, h("summary", {}, title), h("div", { class: "turn" }, turns));
 }
 
 const operation = (op, value) => h("span", { class: "operation" }, h("strong", {}, cut(op, 40)), value ? [" ", h("bdi", { class: "value" }, brief(value))] : value === null && op !== "CLICK" && [" ", unknown("value")]);
 
-const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${group.final ? "final round" : `group ${group.group}`}`.replace(/^./, (first) => first.toUpperCase());
+const placeName = ({ final, window, group }) => (final ? "final round" : window ? `turn ${group + 1}, pixels ${count(window[1])} to ${count(window[3])}` : `group ${group}`);
+const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${placeName(group)}`.replace(/^./, (first) => first.toUpperCase());
 
 /** The label of an element in this group. */
 function labelOf(group, id) {
@@ -486,9 +488,9 @@ function turnOf(group, turn) {
   const reply = group.replies[turn];
   return h(
     "section",
-    { class: "turn", "aria-label": `Turn ${turn + 1}` },
-    h("h3", {}, `Turn ${turn + 1}`),
-    image && sent(image, turn),
+    { class: group.window ? "turn windowed" : "turn", "aria-label": `Turn ${turn + 1}` },
+    !group.window && h("h3", {}, `Turn ${turn + 1}`),
+    image && sent(image, `Picture sent in turn ${turn + 1}`),
     h("h4", {}, "Asked"),
     prompt === undefined || prompt === null ? h("p", { class: "faint" }, "This text cannot be shown.") : long(prompt, { label: `Asked in turn ${turn + 1}`, first: 600 }),
     h("h4", {}, "Replied", call && h("span", { class: "faint" }, ` ${callOf(call)}`)),
@@ -506,8 +508,8 @@ function callOf(call) {
 }
 
 /** The picture as it was sent: small, or in its own pixels. */
-function sent(src, turn) {
-  const image = h("img", { src, alt: `Picture sent in turn ${turn + 1}`, loading: "lazy", decoding: "async" });
+function sent(src, alt) {
+  const image = h("img", { src, alt, loading: "lazy", decoding: "async" });
   const button = h("button", { type: "button", class: "sent", "aria-expanded": "false", title: "The picture as sent: click for its own size", on: { click: () => grow() } }, image);
   const grow = () => button.setAttribute("aria-expanded", String(button.classList.toggle("full")));
   return button;

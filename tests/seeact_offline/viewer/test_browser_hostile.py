@@ -39,7 +39,7 @@ def url() -> str:
 
 
 def hostile(text: str) -> toy_site.Texts:
-    return toy_site.Texts(task=text, element=text, prompt=text, reply=text)
+    return toy_site.Texts(task=text, element=text, prompt=text, reply=text, act=text)
 
 
 def open_everything(tab: Tab) -> None:

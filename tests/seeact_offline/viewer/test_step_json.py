@@ -57,13 +57,42 @@ class Listening:
 
     def __init__(self) -> None:
         self.heard: dict[tuple[str, int, int], Request] = {}
+        self.say: Callable[[Request], str] = lambda request: "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 
     async def complete(self, request: Request) -> Completion:
         self.heard[request.key.action_uid, request.group, request.turn] = request
-        return Completion("ELEMENT: A\nACTION: CLICK\nVALUE: None", Usage(calls=1))
+        return Completion(self.say(request), Usage(calls=1))
 
     async def aclose(self) -> None:
         pass
+
+
+def test_a_web_agents_dialogue_is_the_one_that_was_held(tmp_path: Path) -> None:
+    """Marked windows, lists, corrections and scrolls; earlier steps are told as they were."""
+    model = Listening()
+    said = (
+        "Click [1]",
+        "Thought: a\nAction: Click [9999]",
+        "Thought: a\nAction: Scroll [WINDOW]; [down]",
+        "Thought: a\nAction: Click [0]",
+    )
+    model.say = lambda request: said[request.group]
+    task = "60f6e6d3-9bf6-5b98-a75c-951ec5e95c87"
+    run = so.evaluate(tasks=[task], agent="webvoyager", model=model, ask_equal=True, out=tmp_path / "run")
+    site = Site([run.path])
+    for place, n_told in ((0, 0), (1, 2)):
+        step = step_of(site, place)
+        groups = step["runs"][0]["groups"]
+        assert (step["problems"], len(groups[0]["examples"])) == ([], n_told)
+        assert [group["act"] for group in groups] == ["", "Click [9999]", "Scroll [WINDOW]; [down]", "Click [0]"]
+        assert [group["window"][1] for group in groups[:3]] == [0, 0, 0] < [groups[3]["window"][1]]
+        for group in groups:
+            *before, last = model.heard[step["action_uid"], group["group"], 1].messages[1:]
+            assert group["prompts"] == [last.text]
+            assert [(one["role"], one["text"]) for one in group["examples"]] == [(one.role, one.text) for one in before]
+            shown = [*(one["image"] for one in group["examples"]), *group["images"]]
+            assert [name is None for name in shown] == [one.picture is None for one in (*before, last)]
+    assert size_of(site, groups[3]["images"][0]) == model.heard[step["action_uid"], 3, 1].messages[-1].picture.size  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel", "mindact"])

@@ -54,6 +54,8 @@ class Texts:
     element: str = "Search flights"
     prompt: str = "Which element is the next one to use?"
     reply: str = "ELEMENT: B\nACTION: CLICK\nVALUE: None"
+    act: str = ""
+    """The action read from a reply; empty for questions that are no windows of a web agent."""
 
 
 def key_of(row: int) -> str:
@@ -209,8 +211,13 @@ def _answer(run: int, row: int, ids: list[str], texts: Texts) -> dict[str, Any]:
     chosen = "e1" if outcome in ("success", "wrong_op") else None if outcome == "unreadable_reply" else "e2"
     failure = "no_choice" if outcome == "unreadable_reply" else None
     parsed = {"element_id": chosen, "op": "CLICK", "value": "", "failure": failure, "detail": ""}
+    told = [
+        {"role": "user", "text": texts.prompt, "image": "img/sent.webp"},
+        {"role": "assistant", "text": texts.reply, "image": None},
+    ]
     groups = [
-        {"group": number, "final": False, "offered": offered, "labels": [chr(65 + place) for place in range(len(offered))],
+        {"window": [0, 600 * number, WIDTH, 600 * number + 720] if texts.act else None, "act": texts.act, "examples": told if texts.act else [],
+         "group": number, "final": False, "offered": offered, "labels": [chr(65 + place) for place in range(len(offered))],
          "crop": [0, 600 * number, WIDTH, 600 * number + 720], "system": "You use websites for people.",
          "prompts": [f"{texts.prompt} {number}", "So which one?"], "images": ["img/sent.webp", None],
          "replies": ["The search button.", texts.reply], "parsed": parsed,
