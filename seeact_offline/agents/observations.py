@@ -79,14 +79,24 @@ class Observation:
     text: str
     picture: Picture | None
     labels: Mapping[str, Label] = field(repr=False)
+    is_cut: bool = False
+    """Whether the text was too long, and is shown up to MAX_TOKENS."""
 
 
 class Scene:
     """A step's page, from which the observations of its windows are made."""
 
-    def __init__(self, step: Step, page: Page, picture: PagePicture, captions: Captions | None = None) -> None:
-        """`captions`: None where pictures go without. Raises RowError `bad_recording` or `bad_screenshot`."""
-        self.step, self.page, self.picture = step, page, picture
+    def __init__(
+        self,
+        step: Step,
+        page: Page,
+        picture: PagePicture,
+        captions: Captions | None = None,
+        cut: Callable[[str, int], str] = cut_words,
+    ) -> None:
+        """`captions`: None where pictures go without. `cut`: a text and a number of tokens -> the text up to there. Raises RowError
+        `bad_recording` or `bad_screenshot`."""
+        self.step, self.page, self.picture, self.cut = step, page, picture, cut
         self.size = picture.size
         screen = screen_of(step, page, (0, 0, *self.size))
         self.address, self.title, self.fall_backs = screen.address, screen.title, screen.fall_backs
@@ -155,7 +165,8 @@ def observe_som(scene: Scene, window: Rectangle) -> Observation:
     found = marks.visualwebarena(scene.elements, window)
     text = marks.visualwebarena_list(found) or trees.print_arena(scene.tree, _box(window)).text
     picture = MarkedWindow(scene.crop(window), found, marks.draw_visualwebarena)
-    return Observation(window, cut_words(text, trees.MAX_TOKENS), picture, _labels_of(found, window))
+    shown = scene.cut(text, trees.MAX_TOKENS)
+    return Observation(window, shown, picture, _labels_of(found, window), shown != text)
 
 
 def observe_tree(scene: Scene, window: Rectangle) -> Observation:
@@ -175,8 +186,8 @@ def observe_html(scene: Scene, window: Rectangle) -> Observation:
 
 def _arena(scene: Scene, window: Rectangle, printed: TreeText) -> Observation:
     headed = printed.below(trees.head_line([scene.title]))
-    text = cut_words(headed.text, trees.MAX_TOKENS)
-    return Observation(window, text, None, _labels_in(headed, text))
+    text = scene.cut(headed.text, trees.MAX_TOKENS)
+    return Observation(window, text, None, _labels_in(headed, text), text != headed.text)
 
 
 def _box(window: Rectangle) -> Box:

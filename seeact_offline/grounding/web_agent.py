@@ -38,6 +38,7 @@ from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, 
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import PromptPack
+from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
 from seeact_offline.replies.points import element_at
 
@@ -51,6 +52,7 @@ CANNOT_ACT = (
 ANYWHERE = Shown.whole((1, 1))
 """Stands for the picture where a label is read or written, which no picture is needed for."""
 BAD_LABEL = "bad_label"
+CUT_BY_WORDS = "cut_by_words"
 CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
 """Failures after which a dialogue goes on."""
 ALTERNATIVE_TEXTS = "alternative texts alone"
@@ -217,12 +219,15 @@ class WebAgentGrounding:
         captions: Mapping[StepKey, Captions] | None = None,
         max_turns: int = 5,
         strict: bool = False,
+        tokenizer: str = WORDS,
     ) -> None:
-        """`captions`: of each step; alternative texts alone where it has none. `max_turns`: most questions a step."""
+        """`captions`: of each step; alternative texts alone where it has none. `max_turns`: most questions a step. `tokenizer`: as
+        `open_tokenizer` takes it, by which long observations are cut."""
         self.form = form or QuestionOptions()
         self._web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
         self._captions, self._max_turns, self._strict = captions or {}, max_turns, strict
+        self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
 
@@ -262,6 +267,7 @@ class WebAgentGrounding:
                 talk = await session.converse(question)
                 act, answer = None, Answer(failure=talk.failure, detail=talk.detail)
                 seen = windows.at(turn.top).shown
+                notes[CUT_BY_WORDS] |= seen.is_cut and self._tokenizer == WORDS
                 if talk.failure is None:
                     act, answer = self._read(talk.texts[-1], seen)
                 if answer.failure in CORRECTED:
@@ -289,7 +295,8 @@ class WebAgentGrounding:
     def _windows(self, prepared: PreparedStep) -> _Windows:
         """Raises RowError."""
         captions = self._captions.get(prepared.step.key, {}) if "captions" in self.observation else None
-        scene = Scene(prepared.step, prepared.page, prepared.picture, captions)
+        cut = open_tokenizer(self._tokenizer).cut
+        scene = Scene(prepared.step, prepared.page, prepared.picture, captions, cut)
         return _Windows(self._web, self._web.observations[self.observation], scene)
 
     def _target(self, windows: _Windows) -> _Target:
@@ -467,8 +474,13 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     if file is not None and "captions" not in (observation or ""):
         raise InputError("captions", "none with an observation that shows no captions", str(file))
     captions = None if file is None else read_captions(file)
+    tokenizer = own.get("cut_by", WORDS)
+    try:
+        open_tokenizer(tokenizer)
+    except InputError as error:
+        raise InputError("cut_by", error.expected, error.got) from None
     grounding = WebAgentGrounding(
-        web, inputs.pack, inputs.form, observation, captions, own["max_turns"], own["strict_reading"]
+        web, inputs.pack, inputs.form, observation, captions, own["max_turns"], own["strict_reading"], tokenizer
     )
     width, height = web.agent.view.size
     identity = {
@@ -476,12 +488,12 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
         "max_turns": own["max_turns"],
         "window": f"{'full width' if width == WIDEST else width} x {height}",
         "thoughts": "none",
-        "fall_backs": sorted(OF_EVERY_ROW),
+        "fall_backs": sorted(OF_EVERY_ROW | ({CUT_BY_WORDS} if tokenizer == WORDS and not web.head else set())),
     }
     if own["strict_reading"]:
         identity["strict_reading"] = True
     if not web.head:
-        identity["cut"] = f"{MAX_TOKENS} words"
+        identity |= {"cut": MAX_TOKENS, "cut_by": tokenizer}
     if "captions" in grounding.observation:
         identity["captions"] = ALTERNATIVE_TEXTS if file is None else file_digest(file)
     return StrategyInstance(grounding, identity)
@@ -517,6 +529,8 @@ def strategy_of(web: WebAgent) -> Strategy:
             STRICT_READING,
             *(
                 Option("observation", "what is shown of a page (default: som+captions)", next(iter(web.observations)), choices=tuple(web.observations)),
+                Option("cut_by", f"counts the {MAX_TOKENS:,} tokens at which an observation is cut: words, characters, tiktoken:NAME or hf:DIR_OR_ID"
+                       " (default: the model's own where this machine has it, else words)", WORDS, of_model=tokenizer_of, metavar="NAME"),
                 Option("captions", "captions of pictures, JSONL (default: their alternative texts alone)", read=Path, metavar="FILE"),
             ) * several,
         ),
@@ -533,6 +547,7 @@ NOTES: Mapping[str, str] = {
     "bad_label": "a reply with a label that is not there",
     "recovered": "a step that was answered after such a reply",
     "strict_id_hit": "the element named, whatever lies at its place, is a positive",
+    CUT_BY_WORDS: "an observation was cut by words, as the model's tokenizer is not known or not on this machine",
     "lenient_hit": "the element named is a positive, around or inside of one, or has its centre in the box of one",
     **{name: said for name, said in FALL_BACKS.items() if name not in OF_EVERY_ROW},
 }

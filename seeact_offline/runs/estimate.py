@@ -9,17 +9,12 @@ Where the further question depends on what a reply says (attributes), the stand-
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from math import comb, sqrt
-from pathlib import Path
 from typing import Any, cast
 
 from seeact_offline.dataset.split import with_earlier
@@ -29,7 +24,7 @@ from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_g
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_keys
 from seeact_offline.ranking import Scores
-from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
+from seeact_offline.ranking.tokenizers import Tokenizer, is_fetched, open_tokenizer
 from seeact_offline.records import (
     CallError,
     Completion,
@@ -56,8 +51,6 @@ STAND_IN = "\0the reply that nobody knows yet\0"
 """Stands for an unknown reply. No page holds NUL characters."""
 ENOUGH_STEPS = 5
 """Steps with replies, from which on lengths are measured in them."""
-O200K_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-"""Address whose digest names the file that tiktoken has fetched."""
 TOKENS_A_WORD, TOKENS_A_WORD_OF_MARKUP = 1.0, 0.955
 """Tokens in o200k_base, as measured on 402 prompts (docs/cost.md)."""
 
@@ -131,11 +124,7 @@ def detectable(steps_of_tasks: Sequence[int], assumed: Assumptions) -> float | N
 def local_tokenizer(has_markup: bool = False) -> Tokenizer:
     """OpenAI's o200k_base, where tiktoken is installed and has fetched it before; else words, of which `has_markup` (prompts hold
     pruned markup) says how many tokens they are."""
-    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    place = Path(tempfile.gettempdir()) / "data-gym-cache" if folder is None else Path(folder)
-    file = place / hashlib.sha1(O200K_URL.encode(), usedforsecurity=False).hexdigest()
-    # a folder named "" keeps nothing
-    if folder != "" and find_spec("tiktoken") is not None and file.is_file():
+    if is_fetched("o200k_base"):
         return open_tokenizer("tiktoken:o200k_base")
     tokens = TOKENS_A_WORD_OF_MARKUP if has_markup else TOKENS_A_WORD
     return Tokenizer(f"words, at {tokens:g} tokens each (o200k_base)", lambda text: round(tokens * count_words(text)))

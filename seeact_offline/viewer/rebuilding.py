@@ -40,6 +40,9 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
         raise InputError("run", "a grounding of this package", f"{grounding}")
     own = [name for name, (_, owners) in own_options().items() if grounding in owners]
     given = {name: settings[name] for name in (*OPTIONS, *own) if settings.get(name) is not None}
+    if str(given.get("cut_by", "")).startswith("hf:"):
+        # a manifest may be from another person: to look at a run must not load a model's files
+        raise InputError("run", "observations that are cut without a local model's files", f"cut by {given['cut_by']}")
     if settings.get("thoughts") not in (None, "none"):
         raise InputError(
             "run", "questions that no other step's replies are told in", f"thoughts {settings['thoughts']}"

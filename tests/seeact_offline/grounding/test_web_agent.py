@@ -280,10 +280,21 @@ def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
 
 
+def test_steps_cut_by_the_fall_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MAX_TOKENS", 60)
+    fallen = evaluated(tmp_path, "visualwebarena", None, "tree")
+    named = evaluated(tmp_path / "named", "visualwebarena", None, "tree", cut_by="characters")
+    assert fallen.results["notes"]["cut_by_words"] == fallen.results["n_steps"]
+    assert "cut_by_words" not in named.results["notes"]
+    assert (named.manifest["identity"]["cut_by"], named.results["notes"]["target_cut_off"] > 0) == ("characters", True)
+    assert "cut_by_words" not in named.manifest["identity"]["fall_backs"]
+
+
 def test_a_run_names_what_stood_in_and_what_was_asked(tmp_path: Path) -> None:
     run = evaluated(tmp_path, "webvoyager")
     arena = evaluated(tmp_path / "arena", "visualwebarena").manifest["identity"]
-    assert (arena["captions"], arena["cut"]) == ("alternative texts alone", "3840 words")
+    assert (arena["captions"], arena["cut"], arena["cut_by"]) == ("alternative texts alone", 3840, "words")
+    assert "cut_by_words" in arena["fall_backs"]
     told = run.manifest["identity"]
     assert (told["thoughts"], told["window"], told["max_turns"]) == ("none", "full width x 768", 5)
     assert "href_of_all_links" in told["fall_backs"]

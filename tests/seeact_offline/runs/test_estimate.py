@@ -18,6 +18,7 @@ from PIL import Image
 
 import seeact_offline as so
 from seeact_offline.models import Price
+from seeact_offline.ranking import tokenizers
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
 from seeact_offline.runs import estimate as module
@@ -373,7 +374,7 @@ def test_more_tasks_show_smaller_differences_and_one_shows_none() -> None:
 
 def test_nothing_is_fetched_for_the_tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    monkeypatch.setattr(tokenizers, "find_spec", lambda name: object())
     found = local_tokenizer()
     assert found.count("two words") == 2
     assert "words" in found.name
@@ -387,6 +388,6 @@ def test_tiktoken_is_used_where_its_file_is_at_hand(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     # the name under which tiktoken keeps it
     (tmp_path / "fb374d419588a4632f3f557e76b4b70aebbca790").touch()
-    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    monkeypatch.setattr(tokenizers, "find_spec", lambda name: object())
     monkeypatch.setattr(module, "open_tokenizer", lambda spec: spec)
     assert local_tokenizer() == "tiktoken:o200k_base"  # type: ignore[comparison-overlap]
