@@ -2,7 +2,8 @@
 
 A run takes its scores from a file that the user names, or keeps a ranker's scores in `$SEEACT_CACHE` (the user's cache folder):
 one score file for a split, its version and a ranker. It ranks the steps that the file lacks and adds them, so nothing is ranked
-twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a damaged file is made anew.
+twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a damaged file is made anew. The
+bundled sample brings such files of the default ranker.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from seeact_offline.dataset import Split, open_split
+from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
@@ -47,6 +48,7 @@ from seeact_offline.records import InputError, ScoreFileError, Step, StepError, 
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
+from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
 
 Format = Literal["parquet", "official"]
@@ -170,6 +172,9 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
     """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError."""
     origin = replace(_origin(config, split, engine), limit=None)
     path = _cache_file(split, origin.ranker_digest, origin.text_version)
+    shipped = SCORES / path.name
+    if shipped.is_file():
+        return KeptScores(ParquetScores(shipped), scores_digest(engine.digest))
     lock = FileLock(path.with_suffix(".lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,10 +199,28 @@ def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
     path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
+    if path is None:
+        return None
     try:
-        return None if path is None or not path.exists() else ParquetScores(path)
+        found = next((one for one in (SCORES / path.name, path) if one.exists()), None)
+        return None if found is None else ParquetScores(found)
     except ScoreFileError:
         return None
+
+
+def ship_scores(folder: Path, watch: Watch) -> list[Path]:
+    """Ranks the test splits of the bundled sample with the default ranker into the files that the sample brings."""
+    config, paths = RankConfig(), []
+    for name in TEST_SPLITS:
+        split = open_split(config.dataset, name)
+        with open_engine(config, watch) as engine:
+            origin = _origin(config, split, engine)
+            path = folder / _cache_file(split, origin.ranker_digest, origin.text_version).name
+            for old in folder.glob(f"{name}-*.parquet"):
+                old.unlink()
+            _rank_into(path, split, engine, origin, watch)
+        paths.append(path)
+    return paths
 
 
 @contextmanager

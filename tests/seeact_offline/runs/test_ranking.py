@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from ranker import LexicalRanker
-from seeact_offline.dataset import Split, open_split
+from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.ranking import LiveScores, ScoreRow, Scores, write_scores
 from seeact_offline.records import ScoreFileError, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
@@ -234,3 +234,15 @@ def test_two_runs_at_once_rank_one_after_the_other(data: Path, held: FileLock, r
     waiting.join(30)
     assert (ranker.calls, len(found)) == (6, 1)
     assert "another run is ranking" in watch.notes[0]
+
+
+@pytest.mark.parametrize("name", TEST_SPLITS)
+def test_the_sample_brings_the_scores_of_its_test_splits(name: str, ranker: Counted) -> None:
+    """A first run once spent most of its time on ranking what never changes."""
+    split = open_split("sample", name)
+    shipped = ranking_stage(EvalConfig(split=name), split, Watch()).scores()
+    assert ranker.calls == 0
+    some = open_split("sample", name, limit=1)
+    assert all_of(shipped, some) == all_of(LiveScores(LexicalRanker()), some)
+    last = split.only([split.keys[-1].annotation_id])
+    assert None not in all_of(shipped, last)
