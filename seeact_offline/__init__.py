@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from seeact_offline.cli.interactive import evaluate
     from seeact_offline.dataset import load_steps
     from seeact_offline.runs.config import EvalConfig
-    from seeact_offline.runs.evaluate import evaluate
     from seeact_offline.runs.finished import compare
     from seeact_offline.runs.questions import questions
     from seeact_offline.runs.ranking import rank
@@ -28,7 +28,7 @@ _MODULES = {
     "EvalConfig": "runs.config",
     "Run": "runs.run",
     "compare": "runs.finished",
-    "evaluate": "runs.evaluate",
+    "evaluate": "cli.interactive",
     "load_run": "runs.run",
     "load_steps": "dataset",
     "questions": "runs.questions",

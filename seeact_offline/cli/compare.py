@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from seeact_offline.cli.output import say
@@ -11,14 +12,20 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
 from seeact_offline.runs.finished import compare
+from seeact_offline.runs.folder import read_results
 from seeact_offline.scoring.paired import BREAKDOWNS
+from seeact_offline.tables.table_input import run_folders
 
 ENDINGS = (".json", ".md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run directories; the first is compared with each other"
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="runs, or a grid's folder; the first is compared with each other",
     )
     parser.add_argument(
         "--by", type=_names, default=[], metavar="NAME[,NAME...]", help=f"break down by {', '.join(BREAKDOWNS)}"
@@ -39,13 +46,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix not in ENDINGS:
         raise InputError("out", f"a file ending in {' or '.join(ENDINGS)}", str(args.out))
-    found = compare(*args.runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
-    if args.out is not None:
-        as_json = json.dumps(found.to_dict(), indent=2) + "\n"
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(args.out, as_json if args.out.suffix == ".json" else printable(found.report()))
-    say(found.report())
+    compared = _by_split(args.runs)
+    if args.out is not None and len(compared) > 1:
+        raise InputError("out", "runs of one split", f"{len(compared)} splits")
+    for runs in compared:
+        found = compare(*runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
+        if args.out is not None:
+            as_json = json.dumps(found.to_dict(), indent=2) + "\n"
+            args.out.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(args.out, as_json if args.out.suffix == ".json" else printable(found.report()))
+        say(found.report())
     return 0
+
+
+def _by_split(paths: Sequence[Path]) -> list[list[Path]]:
+    """The runs that are named; where a folder of runs is among them, those of each split apart."""
+    runs = [one for path in paths for one in run_folders(path) or [path]]
+    if len(runs) == len(paths):
+        return [runs]
+    splits: dict[str, list[Path]] = {}
+    for one in runs:
+        splits.setdefault(read_results(one).split, []).append(one)
+    return [*splits.values()]
 
 
 def _names(text: str) -> list[str]:

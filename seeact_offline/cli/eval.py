@@ -20,7 +20,7 @@ from seeact_offline.records import IMAGE_DETAILS, JPEG_95, InputError, Predictio
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.report import counted, none_answered, short
+from seeact_offline.scoring.report import counted, headline_text, none_answered, short
 
 if TYPE_CHECKING:
     from seeact_offline.runs.run import Run
@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch", nargs=2, metavar=("ACTION", "DIR"),
         help="ask through batch files instead of calls: export, import or submit batches of requests in DIR",
     )  # fmt: skip
+    runs.add_argument("--verbose", action="store_true", help="print all tables of report.md at the end")
     runs.add_argument(
         "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
     )
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--baseline",
             type=Path,
             metavar="RUN",
-            help="finished run of the same steps to compare with at the end",
+            help="finished run of the same steps; the end tells how much the new one differs from it",
         )
     )
     runs.add_argument(
@@ -261,13 +262,13 @@ def _run_one(args: argparse.Namespace) -> int:
 
         say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
-    if args.baseline is not None:
-        from seeact_offline.runs.finished import read_scored
-
-        # refused before anything is asked
-        read_scored(args.baseline)
     reporters = open_reporters(args.report_to)
     config = config_of(args)
+    if args.baseline is not None:
+        from seeact_offline.runs.finished import check_baseline
+
+        # refused before anything is asked
+        check_baseline(args.baseline, config)
     if args.batch is None:
         from seeact_offline.runs.evaluate import evaluate
 
@@ -296,12 +297,13 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if lost is not None:
         _note_what_is_left(run, args.max_cost)
         return 1
-    say(short(run.results, notes()))
+    say(short(run.results, notes()) if args.verbose else headline_text(run.results))
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
 
-        say(f"\n{compare(args.baseline, run.path, seed=config.seed).report()}")
+        say(f"\n{compare(run.path, args.baseline, seed=config.seed).differences()}")
+        say(f"\nMore of it: compare {run.path} {args.baseline}")
     _note_what_is_left(run, args.max_cost)
     for report in reporters:
         report(run)

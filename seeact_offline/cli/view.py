@@ -25,7 +25,11 @@ NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", type=Path, nargs="*", metavar="RUN", help="run directories, finished or not; several stand side by side"
+        "runs",
+        type=Path,
+        nargs="*",
+        metavar="RUN",
+        help="runs, finished or not, or folders of runs; several stand side by side",
     )
     parser.add_argument(
         "--dataset",
@@ -68,11 +72,14 @@ def run(args: argparse.Namespace) -> int:
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
         with closing(AnnotationSite(args.annotate, args.out, **options)) as page:
             return _serve(page, args)
+    from seeact_offline.tables.table_input import run_folders
     from seeact_offline.viewer.notes import CauseNotes
     from seeact_offline.viewer.site import Site
 
+    # a folder of runs stands for these
+    runs = [one for path in args.runs for one in run_folders(path) or [path]]
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
-    with closing(Site(args.runs, dataset=args.dataset, causes=causes)) as site:
+    with closing(Site(runs, dataset=args.dataset, causes=causes)) as site:
         return _serve(site, args) if args.bundle is None else _write(site, args)
 
 

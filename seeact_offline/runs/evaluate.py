@@ -63,7 +63,14 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     for remark in [*remarks, *(f"{settings['model']} ignores {name}" for name in run.model.ignored)]:
         watch.note(remark)
     scores = run.scores()
-    complete = ask_all(run, state, model, scores, budget, watch)
+    try:
+        complete = ask_all(run, state, model, scores, budget, watch)
+    except KeyboardInterrupt:
+        n_replies = sum(len(group.replies) for one in state.done.values() for group in one.groups)
+        cost = "cost not known" if budget.known is None else f"{budget.known:.4f} USD spent"
+        kept = f"{counted(n_replies, 'reply', 'replies')} kept in {run.folder.path}"
+        watch.note(f"{len(state.done)} of {counted(len(run.split.keys), 'step')} done, {kept}, {cost}")
+        raise
     if not complete and not state.done:
         raise budget.too_small()
     repeated: list[Prediction] = []

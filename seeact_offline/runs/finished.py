@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import ScoredRun, compare_runs
@@ -41,6 +43,16 @@ def compare(
         names = [os.fspath(run) for run in runs]
     scored = [read_scored(Path(run), name) for run, name in zip(runs, names, strict=True)]
     return compare_runs(scored, by=by, intersect=intersect, detect=detect, seed=seed)
+
+
+def check_baseline(run: Path, config: EvalConfig) -> None:
+    """Raises InputError where a finished run has not exactly the steps that this configuration asks."""
+    read_scored(run)
+    had = read_steps(run).keys()
+    asked = frozenset(open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids).keys)
+    if had != asked:
+        got = f"{run} of {len(had)} steps, {len(had & asked)} of them among these"
+        raise InputError("baseline", f"a finished run of the {len(asked)} steps asked for", got)
 
 
 def read_scored(run: Path, name: str = "") -> ScoredRun:

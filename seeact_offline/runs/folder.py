@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -134,6 +134,16 @@ class RunFolder:
         elif self.predictions.exists():
             got = f"none beside the predictions in {self.path}; name another folder"
             raise InputError("out", "a manifest.json", got)
+
+    def suits(self, identity: Mapping[str, Any], keys: Collection[StepKey]) -> bool:
+        """True where a run of this identity over these steps could be in the folder: it holds no other, and no other steps."""
+        if not self.manifest.exists():
+            return not self.predictions.exists()
+        try:
+            _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
+            return self.load().keys() <= frozenset(keys)
+        except InputError:
+            return False
 
     def claim(self, manifest: Manifest) -> None:
         """Writes the manifest. Where one of the same identity is there, only its settings and the source of its replies

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,14 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         ranking = ranking_stage(config, split, watch)
     elif config.scores is not None:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
+    manifest = _manifest(config, split, ranking, opened, protocol, model)
+    if config.out is None:
+        named, folder = folder, next(one for one in _numbered(folder) if one.suits(manifest.identity, split.keys))
+        if folder is not named:
+            watch.note(
+                f"{named.path} holds a run of another configuration or of more steps: this one goes to {folder.path}"
+            )
+            model = model_settings(config, folder)
     orders = [Order(config.seed, number) for number in range(1, config.repeats + 1)]
     return OpenRun(
         split=split,
@@ -155,7 +164,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         model=model,
         protocol=protocol,
         folder=folder,
-        manifest=_manifest(config, split, ranking, opened, protocol, model),
+        manifest=manifest,
         asking=_ask_options(config, split, model),
         flagged=None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & {*split.keys},
         predict_only=config.predict_only,
@@ -173,6 +182,13 @@ def run_folder(config: EvalConfig, model: str | None = None, what: str | None = 
     names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what or config.strategy_title]
     names += (model or model_name(config.model)).split("/")[-2:]
     return RunFolder(Path("runs") / "-".join(map(safe_name, names)))
+
+
+def _numbered(folder: RunFolder) -> Iterator[RunFolder]:
+    """The folder, then `-2`, `-3`, ... beside it."""
+    yield folder
+    for number in count(2):
+        yield RunFolder(folder.path.with_name(f"{folder.path.name}-{number}"))
 
 
 def safe_name(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.records import InputError, Prediction
 from seeact_offline.runs.folder import RunFolder, read_manifest
+from seeact_offline.scoring.report import headline_text
 
 if TYPE_CHECKING:
     import datasets
@@ -37,6 +38,15 @@ class Run:
     def __fspath__(self) -> str:
         """Its folder: a run can be given wherever a path is asked for."""
         return str(self.path)
+
+    def __repr__(self) -> str:
+        """Its folder and its headline, where it has one."""
+        name = f"<Run {str(self.path)!r}>"
+        try:
+            return f"{name} {headline_text(self.results)}"
+        except (OSError, ValueError, LookupError, TypeError):
+            # unfinished, or of another program
+            return name
 
     @cached_property
     def results(self) -> dict[str, Any]:

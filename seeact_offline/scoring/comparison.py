@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from seeact_offline.files.markdown import percent
@@ -148,6 +148,10 @@ class Comparison:
             "first_macro": macros[first], "second_macro": macros[second],
             "difference": gap.macro, "low": low, "high": high, "p": gap.p,
         }  # fmt: skip
+
+    def differences(self) -> str:
+        """The table of the differences alone, as Markdown."""
+        return replace(_differences(self), title="", notes=[]).markdown()
 
     def report(self) -> str:
         """The comparison as Markdown, a table a question."""

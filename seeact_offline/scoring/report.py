@@ -153,8 +153,33 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     return "\n" + Table(title="How it was run", header=("what", "value"), rows=rows).markdown() + "\n"
 
 
+def headline_text(results: Mapping[str, Any]) -> str:
+    """The end of `eval`: the quoted figures with their intervals, the failures, and the cost."""
+    size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
+    lines = [
+        f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}, {results['model']}"
+    ]
+    named = [(name, title) for name, title in METRICS.items() if results[name] is not None]
+    quoted = [(title, headline(results["protocol"], name, results[name])) for name, title in named]
+    rows = [(title, percent(one["value"]), _interval(one["ci95"]), one["average"]) for title, one in quoted]
+    lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
+    if parts := _by_split(results):
+        lines += [replace(parts, title="", notes=[]).markdown(), ""]
+    if lost := results.get("unanswered"):
+        lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
+    if results["n_tasks"] < VERY_FEW_TASKS:
+        lines.append(f"Caution: {counted(results['n_tasks'], 'task')} only, too few to tell methods apart.")
+    if results["failures"]:
+        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in results['failures'].items())}")
+    usage = results["usage"]
+    tokens = [f"{usage[f'{kind}_tokens']:,} {kind} tokens" for kind in TOKENS if usage[f"{kind}_tokens"]]
+    return "\n".join(
+        [*lines, f"{', '.join([counted(usage['calls'], 'call'), *tokens])}, {_usd(usage['cost_usd'])} USD"]
+    )
+
+
 def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str:
-    """The output of `eval` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each note."""
+    """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each note."""
     size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
     head = f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}"
     tables = [

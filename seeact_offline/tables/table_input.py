@@ -172,7 +172,7 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     found: dict[Path, Path] = {}
     unfinished: list[Path] = []
     for path in paths:
-        folders = [path] if (path / "results.json").is_file() else _children(path)
+        folders = run_folders(path)
         done = [folder for folder in folders if (folder / "results.json").is_file()]
         unfinished += [folder for folder in folders if folder not in done]
         if not done:
@@ -181,8 +181,10 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     return list(found.values()), unfinished
 
 
-def _children(path: Path) -> list[Path]:
-    """The folders of runs in a folder: in the order of the file that lists them, if there is one, else by name."""
+def run_folders(path: Path) -> list[Path]:
+    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name."""
+    if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
+        return [path]
     folders = {child.name: child for child in sorted(path.glob("*/")) if (child / "manifest.json").is_file()}
     for name in FOLDER_LISTS:
         if (path / name).is_file():

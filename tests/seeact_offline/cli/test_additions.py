@@ -73,7 +73,7 @@ def test_a_configuration_file_may_name_its_option(cli: Cli, sample: Sample, tmp_
 
 
 def test_its_notes_are_explained(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    outcome = cli("eval", *sample.words, *TOYS, "--out", tmp_path)
+    outcome = cli("eval", *sample.words, *TOYS, "--verbose", "--out", tmp_path)
     assert "the element was taken by its rank alone" in outcome.out
     assert "the element was taken by its rank alone" in cli("score", tmp_path).out
 

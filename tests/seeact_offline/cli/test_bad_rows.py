@@ -218,4 +218,4 @@ def test_the_terminal_names_no_failure_more_often_than_it_happened(cli: Cli, tmp
     sample = sample_with(tmp_path / "data", bad_row(BAD["no screenshot"][1]))
     outcome = cli("eval", *sample.words, *WORDS, "--out", tmp_path / "run")
     assert "1 of 5 steps failed to run" in outcome.err
-    assert "| no_screenshot | 1" in outcome.out
+    assert "Failures: no_screenshot 1" in outcome.out

@@ -101,7 +101,35 @@ def test_the_same_call_writes_the_same_bytes(cli: Cli, runs: tuple[Path, Path], 
 def test_a_new_run_is_compared_with_its_baseline(cli: Cli, sample: Sample, runs: tuple[Path, Path]) -> None:
     done = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", runs[1], "--baseline", runs[0])
     assert done.status == 0
-    assert so.compare(*runs).report().strip() in done.out
+    new_minus_old = so.compare(runs[1], runs[0])
+    assert new_minus_old.differences() in done.out
+    assert new_minus_old.pairs[0].gap.macro > 0
+
+
+def test_the_baselines_steps_are_checked_before_anything_is_asked(
+    cli: Cli, sample: Sample, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    error = cli("eval", *sample.words, "--limit", 1, "--out", tmp_path / "new", "--baseline", runs[0]).error
+    assert "--baseline" in error
+    assert "steps" in error
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_of_runs_stands_for_them_split_by_split(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    words = (
+        "--dataset",
+        sample.dataset,
+        "--scores",
+        sample.scores,
+        "--split",
+        "cross_task",
+        "--out",
+        tmp_path / "grid",
+    )
+    cli("eval", *words, "--model", "builtin/lexical", "--model", "builtin/oracle")
+    done = cli("compare", tmp_path / "grid")
+    assert done.status == 0
+    assert "cross_task-choice-builtin-lexical against cross_task-choice-builtin-oracle" in done.out
 
 
 def test_a_baseline_that_is_no_run_is_refused_before_anything_is_asked(
