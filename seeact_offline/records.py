@@ -464,6 +464,10 @@ class Message:
     text: str
     picture: Picture | None = None
     """Shown after the text."""
+    inserted: tuple[str, ...] | None = None
+    """Texts of pages, tasks and replies in `text`; None: it may all be. In them alone special tokens of a model mean nothing."""
+    markup: int = 0
+    """Characters of a page's markup at the beginning of `text`, which a model's limit may cut apart from the rest."""
 
 
 @dataclass(frozen=True, slots=True)

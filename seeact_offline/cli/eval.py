@@ -138,6 +138,10 @@ def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) 
         "--model-arg", "-M", action="append", default=[], dest="named_values", metavar="NAME=VALUE",
         help="any other parameter of the request; repeatable; -M api=responses selects OpenAI's Responses API",
     )  # fmt: skip
+    parser.add_argument(
+        "--max-input-tokens", action="append", type=lambda text: f"max_input_tokens={text}", dest="named_values", metavar="PAGE+REST",
+        help="of hf/ with a text-to-text model: cut a question's page and its rest each to so many tokens, such as 512+512",
+    )  # fmt: skip
     add_picture_arguments(model)
     model.add_argument(
         "--timeout",

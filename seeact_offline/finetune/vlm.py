@@ -31,14 +31,8 @@ from seeact_offline.finetune.training_rows import EPOCH, RowCounts, StepRows, ch
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_generation import (
-    LoadingOptions,
-    Turn,
-    control_tokens,
-    harmless,
-    running_dtype,
-    system_merged,
-)
+from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
+from seeact_offline.models.hf_prompts import Turn, control_tokens, harmless, system_merged
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy

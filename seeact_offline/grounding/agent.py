@@ -170,12 +170,13 @@ class AgentGrounding:
         shown, step = views[index], prepared.step
         pack = _sized(self._pack, shown)
         n, told = self._agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
-        text = pack.render_turn1(step.task, told if n is None else told[-n:])
+        told = told if n is None else told[-n:]
+        text = pack.render_turn1(step.task, told)
         ideal = target.reply if index == target.view else self._agent.scroll if index < target.view else target.reply
         picture = self._picture(prepared, shown)
         return Question(
             index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._told(prepared),
-            reply_prefix=pack.reply_prefix,
+            reply_prefix=pack.reply_prefix, inserted=(step.task, *told),
         )  # fmt: skip
 
     def _shown_steps(self, step: Step) -> tuple[Step, ...]:
@@ -191,7 +192,13 @@ class AgentGrounding:
             views = views_of(self._agent, before)
             target = self._target(before, views)
             picture = self._picture(before, views[target.view])
-            turns += [Message("user", f"Step {step.index + 1}", picture), Message("assistant", target.reply)]
+            # the agent's own language, but for the element's words of a planner, and a value that might spell a token, escaped
+            value = step.truth.operation.value
+            said = None if self._agent.grounder is not None or set("<[|") & set(value) else (value,)
+            turns += [
+                Message("user", f"Step {step.index + 1}", picture),
+                Message("assistant", target.reply, inserted=said),
+            ]
         return tuple(turns)
 
     def _grounder_question(
@@ -203,7 +210,7 @@ class AgentGrounding:
         text = pack.render_turn1(wanted if self._grounder.speaks == {"CLICK"} else f"Click on {wanted}", ())
         return Question(
             index, (), pack.render_system(), (text,), (self._picture(prepared, shown),), (target.answer,),
-            reply_prefix=pack.reply_prefix, for_grounder=finds,
+            reply_prefix=pack.reply_prefix, for_grounder=finds, inserted=(wanted,),
         )  # fmt: skip
 
     def _for_grounder(self, shown: Shown) -> Shown:

@@ -63,6 +63,10 @@ class Question:
     """Stands before a reply where the model is given it back, as the prompt pack says."""
     for_grounder: bool = False
     """As `Request.for_grounder`."""
+    inserted: tuple[str, ...] | None = None
+    """As `Message.inserted`, of turn 1."""
+    markup: int = 0
+    """As `Message.markup`, of turn 1."""
     alone: Question | None = None
     """The same question with a turn 1 of its own; set where turn 1 is shared."""
 
@@ -191,8 +195,11 @@ def build_reply(question: Question, texts: Sequence[str], read: GroundingReply, 
 
 def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...]:
     """The conversation up to the turn after those already answered. An empty system text is no message."""
-    told = [Message("system", question.system)] if question.system else []
-    out = [*told, *question.examples, Message("user", question.turns[0], question.pictures[0])]
+    # ours where turn 1 tells what is not
+    inserted = None if question.inserted is None else ()
+    told = [Message("system", question.system, inserted=inserted)] if question.system else []
+    first = Message("user", question.turns[0], question.pictures[0], question.inserted, question.markup)
+    out = [*told, *question.examples, first]
     for turn, text in enumerate(said, 1):
         out += [
             Message("assistant", question.reply_prefix + text),

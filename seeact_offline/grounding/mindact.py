@@ -291,6 +291,7 @@ class MindactGrounding:
             offered=offered,
             system=pack.render_system(),
             turns=(question_text(pack, group.html, texts, step.task, step.history),),
+            markup=len(group.html) if pack.turn1.startswith("{{html}}") else 0,
             pictures=(self._picture(prepared, ids),),
             examples=self._examples,
             ideal=(ideal_answer(self.options.layout, step, offered),),

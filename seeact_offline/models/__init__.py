@@ -64,10 +64,9 @@ class ModelSource:
         """As `Provider.is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
         return self.provider.is_text_to_text(self.name)
 
-    @property
-    def image_rule(self) -> ImageRule | None:
+    def image_rule(self, options: ModelOptions) -> ImageRule | None:
         """As `Provider.image_rule`."""
-        return self.provider.image_rule(self.name)
+        return self.provider.image_rule(self.name, options)
 
     def ignored_options(self, options: ModelOptions) -> list[str]:
         """Options that were given, which the model ignores."""

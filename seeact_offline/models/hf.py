@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -16,17 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder, settings
-from seeact_offline.models.hf_generation import (
-    DTYPES,
-    Answer,
-    Generator,
-    LoadingOptions,
-    Prompt,
-    Turn,
-    check_packages,
-    check_processor,
-    running_dtype,
-)
+from seeact_offline.models.hf_generation import Answer, Generator, PreparedBatch
+from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_processor, running_dtype
+from seeact_offline.models.hf_pictures import picture_rule
+from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import CallError, CallRecord, Completion, ModelSpecError, Picture, Request
@@ -48,7 +42,7 @@ class HFModel:
         check_processor(name, self._folder)
         self._generator: Generator | None = None
         self._stop = threading.Event()
-        self._batches: Batches[Prompt, Answer] = Batches(self._answer, self._batch_size)
+        self._batches: Batches[Prompt, PreparedBatch, Answer] = Batches(self._prepare, self._answer, self._batch_size)
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that cannot
@@ -70,23 +64,28 @@ class HFModel:
         def decoded(picture: Picture | None) -> Image.Image | None:
             return None if picture is None else open_picture(picture.encoded(self._options.image_format)).convert("RGB")
 
-        turns = tuple(Turn(one.role, one.text, decoded(one.picture)) for one in request.messages)
+        turns = tuple(
+            Turn(one.role, one.text, decoded(one.picture), one.inserted, one.markup) for one in request.messages
+        )
         # a seed of the call's place, so that neither order nor company matters
         place = "\0".join([str(self._options.seed), *request.key, str(request.group), str(request.turn)])
         digest = hashlib.sha256(place.encode("utf-8", "surrogatepass")).digest()
         return Prompt(turns, int.from_bytes(digest[:7], "big"))
 
-    def _answer(self, prompts: Sequence[Prompt]) -> list[Answer]:
-        """In the thread of the batches."""
+    def _prepare(self, prompts: Sequence[Prompt]) -> PreparedBatch:
+        """Loads the model for the first batch."""
         if self._generator is None:
             options = self._options
             sampling = (options.max_tokens, options.temperature or 0.0)
             self._generator = Generator(self._name, self._folder, self._loading, *sampling, self._stop)
-        return self._generator.answer(prompts)
+        return self._generator.prepare(prompts)
+
+    def _answer(self, batch: PreparedBatch) -> list[Answer]:
+        assert self._generator is not None
+        return self._generator.answer(batch)
 
     def _batch_size(self) -> int:
-        size = self._loading.batch_size if self._generator is None else self._generator.batch_size
-        return min(size, self._options.concurrency)
+        return self._loading.batch_size if self._generator is None else self._generator.batch_size
 
 
 def loading(options: ModelOptions) -> LoadingOptions:
@@ -102,6 +101,11 @@ def loading(options: ModelOptions) -> LoadingOptions:
     return LoadingOptions(**given)
 
 
+def _is_input_limit(value: Any) -> bool:
+    found = re.fullmatch(r"([0-9]{1,7})\+([0-9]{1,7})", value) if isinstance(value, str) else None
+    return found is not None and int(found[1]) >= 1 and int(found[2]) >= 2
+
+
 def _at_least(least: int) -> Any:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
@@ -112,6 +116,7 @@ _VALUES: dict[str, tuple[str, Any]] = {
     "device_map": ("a device or auto", lambda value: isinstance(value, str)),
     "load_in_4bit": ("true or false", lambda value: isinstance(value, bool)),
     "max_pixels": ("a whole number of at least 1", _at_least(1)),
+    "max_input_tokens": ("tokens of page and rest, such as 512+512,", _is_input_limit),
 }
 """The values that each of `LoadingOptions` may have, for people and as a test."""
 
@@ -123,6 +128,8 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
     """
     how = asdict(loading(options))
     del how["batch_size"], how["device_map"]
+    if how["max_input_tokens"] is None:
+        del how["max_input_tokens"]
     return {
         "model": "hf",
         "checkpoint_digest": digest(find_folder(name)),
@@ -148,4 +155,6 @@ PROVIDER = Provider(
     options=("max_tokens", "temperature", "image_format", "concurrency", "seed", "model_args"),
     is_loaded=True,
     is_text_to_text=is_text_to_text,
+    image_rule=picture_rule,
+    at_once=lambda options: 2 * loading(options).batch_size,
 )

@@ -1,7 +1,8 @@
 """The folder of a model in the hub's format: found or downloaded, checked before it is loaded, told from others by its digest.
 
 Anyone may have written such a folder. Its own code is never run (`auto_map` counts for nothing), weights are read from
-safetensors alone, and settings that would make transformers load further files or code are refused.
+safetensors or, where there are none, from a pickle that holds tensors alone, and settings that would make transformers load
+further files or code are refused.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.digest import cached_file_digest
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import ModelSpecError
@@ -22,8 +25,12 @@ from seeact_offline.records import ModelSpecError
 ANSWER_S = 2.0
 """Seconds that the hub has to say that it knows a model; its client asks twice."""
 WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
+PICKLED = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+"""Read where there are no WEIGHTS, and tensors alone."""
 SETTINGS = ("*.json", "*.jinja", "*.txt", "*.model")
 INDEX = "model.safetensors.index.json"
+PICKLED_INDEX = "pytorch_model.bin.index.json"
+PROCESSOR, PICTURES = "processor_config.json", "preprocessor_config.json"
 SAMPLE_BYTES = 4096
 """The beginning of each tensor that counts for the digest."""
 MAX_JSON_BYTES = 64 * 2**20
@@ -52,11 +59,20 @@ def settings(folder: Path, name: str) -> dict[str, Any]:
     return content
 
 
+def picture_settings(folder: Path, name: str) -> dict[str, Any]:
+    """The settings of its pictures' processor, wherever they stand; empty where there are none. Raises ModelSpecError."""
+    whole = _json(folder / PROCESSOR, name) if (folder / PROCESSOR).is_file() else {}
+    found = whole.get("image_processor") if isinstance(whole, dict) else None
+    if not found and (folder / PICTURES).is_file():
+        found = _json(folder / PICTURES, name)
+    return found if isinstance(found, dict) else {}
+
+
 def digest(folder: Path) -> str:
     """SHA-256, in hex, of the settings' files and of each tensor's name, shape and first 4 KiB.
 
     Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models that
-    differ nowhere in the beginning of any tensor are taken for one. Raises ModelSpecError for a file that is no safetensors.
+    differ nowhere in the beginning of any tensor are taken for one. A pickled file counts as a whole. Raises ModelSpecError for a file that is no safetensors.
     """
     found = hashlib.sha256()
     for path in _matching(folder, SETTINGS):
@@ -77,6 +93,9 @@ def digest(folder: Path) -> str:
                     found.update(file.read(min(SAMPLE_BYTES, end - begin)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
             raise ModelSpecError("model", f"a safetensors file as {path}", f"{type(error).__name__}: {error}") from None
+    if not has_safetensors(folder):
+        for path in _matching(folder, PICKLED):
+            found.update(f"{path.name}\0{cached_file_digest(path)}".encode())
     return found.hexdigest()
 
 
@@ -93,22 +112,29 @@ def _check(folder: Path, name: str) -> None:
         raise ModelSpecError("model", f"whole weights in hf/{name}", "an adapter, to be merged into its model first")
     missing = _missing_weights(folder, name)
     if missing:
-        raise ModelSpecError("model", f"weights of hf/{name} as safetensors, the only kind that is read", missing)
+        raise ModelSpecError("model", f"weights of hf/{name} as safetensors, or as tensors in {PICKLED[0]}", missing)
+
+
+def has_safetensors(folder: Path) -> bool:
+    """False for a folder whose weights are pickled."""
+    return (folder / "model.safetensors").is_file() or (folder / INDEX).is_file()
 
 
 def _missing_weights(folder: Path, name: str) -> str:
     """The file that is lacking, for people; empty where none is."""
-    if (folder / "model.safetensors").is_file():
+    safe = has_safetensors(folder)
+    kinds, index = (WEIGHTS, INDEX) if safe else (PICKLED, PICKLED_INDEX)
+    if (folder / kinds[0]).is_file():
         return ""
-    if not (folder / INDEX).is_file():
-        return f"neither model.safetensors nor {INDEX}"
-    content = _json(folder / INDEX, name)
+    if not (folder / index).is_file():
+        return f"neither model.safetensors nor {INDEX} nor {PICKLED[0]}"
+    content = _json(folder / index, name)
     named = content.get("weight_map") if isinstance(content, dict) else None
     files = {str(value) for value in named.values()} if isinstance(named, dict) else set()
-    here = {path.name for path in _matching(folder, WEIGHTS)}
+    here = {path.name for path in _matching(folder, kinds)}
     lacking = sorted(files - here)
     if lacking or not files:
-        return f"no {lacking[0]!r:.80}" if lacking else f"an {INDEX} that names no file"
+        return f"no {lacking[0]!r:.80}" if lacking else f"an {index} that names no file"
     return ""
 
 
@@ -119,7 +145,7 @@ def _snapshot(name: str) -> Path:
         )
     from huggingface_hub import HfApi, snapshot_download
 
-    chosen: Any = {"allow_patterns": [*WEIGHTS, *SETTINGS], "ignore_patterns": ["*/*", "consolidated*"]}
+    chosen: Any = {"ignore_patterns": ["*/*", "consolidated*"]}
     try:
         kept = Path(snapshot_download(name, local_files_only=True, **chosen))
         if (kept / "config.json").is_file() and not _missing_weights(kept, name):
@@ -129,7 +155,9 @@ def _snapshot(name: str) -> Path:
     try:
         # first, because a download takes its time to give up where there is no network
         found = HfApi().model_info(name, timeout=ANSWER_S)
-        return Path(snapshot_download(name, revision=found.sha, **chosen))
+        safe = any(fnmatch(one.rfilename, kind) for one in found.siblings or () for kind in WEIGHTS)
+        allowed = [*(WEIGHTS if safe else PICKLED), *SETTINGS]
+        return Path(snapshot_download(name, revision=found.sha, allow_patterns=allowed, **chosen))
     except Exception as error:
         # besides the hub's own errors those of the HTTP client that it happens to use
         package = type(error).__module__.partition(".")[0]

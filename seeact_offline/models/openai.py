@@ -214,5 +214,5 @@ PROVIDER = Provider(
     takes_batches=True,
     server=address_of,
     is_listed=lambda base_url: find_server(base_url).host in LISTED_HOSTS,
-    image_rule=rule_named,
+    image_rule=lambda name, options: rule_named(name),
 )

@@ -101,5 +101,7 @@ class Provider:
     """A base URL, None for none -> the address of the server that the user names by it or in the environment; None: none."""
     is_listed: Callable[[str | None], bool] = lambda base_url: False
     """A base URL, None for none -> True where the bundled price table holds the prices of that server's models."""
-    image_rule: Callable[[str], ImageRule | None] = lambda name: None
+    image_rule: Callable[[str, ModelOptions], ImageRule | None] = lambda name, options: None
     """The part behind `PROVIDER/` -> how the model counts pictures; None: not known."""
+    at_once: Callable[[ModelOptions], int] = lambda options: 1
+    """Fewest calls in flight that keep the model busy: one that answers in batches wants a batch and the next. Raises ModelSpecError."""

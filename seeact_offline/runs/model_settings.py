@@ -119,7 +119,8 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
         price=None if quote is None else quote.price,
         seed=config.seed,
     )
-    rule = provider.image_rule(source.name)
+    options = replace(options, concurrency=max(options.concurrency, provider.at_once(options)))
+    rule = source.image_rule(options)
     return ModelSettings(config.model, name, source, options, quote, config.max_cost, rule, _grounder(config, folder))
 
 

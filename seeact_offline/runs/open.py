@@ -263,4 +263,6 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
     is_function = callable(config.model) and not hasattr(config.model, "complete")
     anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
-    return AskOptions(config.top_k, config.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew)
+    return AskOptions(
+        config.top_k, model.options.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew
+    )

@@ -20,7 +20,9 @@ from seeact_offline.finetune.recipe import Recipe, Running
 from seeact_offline.finetune.training_rows import parts_of
 from seeact_offline.finetune.tuning import FineTuningResult, fine_tune
 from seeact_offline.finetune.vlm import ChoiceQuestions, conversations
-from seeact_offline.models.hf_generation import Generator, LoadingOptions, Prompt, Turn
+from seeact_offline.models.hf_generation import Generator
+from seeact_offline.models.hf_loading import LoadingOptions
+from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions
@@ -144,7 +146,11 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
         [{name: column[0] for name, column in made.items()}]
     )
     generator = Generator("base", base, LoadingOptions(), 8, 0.0, threading.Event())
-    asked = generator._encoded([Prompt((Turn("system", row["system"]), Turn("user", row["question"], picture)))])
+    asked = (
+        generator.prepare([Prompt((Turn("system", row["system"]), Turn("user", row["question"], picture)))])
+        .parts[0]
+        .inputs
+    )
     n = asked["input_ids"].shape[1]
     assert torch.equal(batch["input_ids"][:, :n], asked["input_ids"])
     assert torch.equal(batch["pixel_values"], asked["pixel_values"])

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -23,7 +24,8 @@ from seeact_offline.models import PROVIDERS, ModelOptions, find_model, open_mode
 from seeact_offline.models.hf import HFModel, loading
 from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder
-from seeact_offline.models.hf_generation import GumbelNoise, Turn, fitted, limit_pixels, plain, system_merged
+from seeact_offline.models.hf_generation import Generator, GumbelNoise
+from seeact_offline.models.hf_prompts import Turn, fitted, limit_pixels, plain, system_merged
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import (
     PNG,
@@ -158,15 +160,29 @@ def test_the_picture_counts(folders: dict[str, Path]) -> None:
     assert said([red]) != said([green])
 
 
-def test_predictions_are_the_same_whatever_the_concurrency(folders: dict[str, Path], tmp_path: Path) -> None:
-    def predictions(concurrency: int) -> bytes:
-        out = tmp_path / str(concurrency)
+def test_predictions_are_the_same_whatever_the_batch_size(folders: dict[str, Path], tmp_path: Path) -> None:
+    def predictions(size: int) -> bytes:
+        out = tmp_path / str(size)
         sample = {"dataset": "sample", "split": "cross_website", "limit": 1, "ranker": "bm25", "top_k": 20}
-        run = evaluate(model=f"hf/{folders['llava']}", max_tokens=40, concurrency=concurrency, out=out, **sample)
+        model = {
+            "model": f"hf/{folders['llava']}",
+            "model_args": {"batch_size": size},
+            "concurrency": 1,
+            "cache": "off",
+        }
+        run = evaluate(max_tokens=40, out=out, **model, **sample)
         assert run.results["usage"]["calls"] > 20
         return (out / "predictions.jsonl").read_bytes()
 
-    assert predictions(1) == predictions(8)
+    sizes: list[int] = []
+    answer = Generator.answer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Generator, "answer", lambda self, batch: sizes.append(len(batch.prompts)) or answer(self, batch))
+        one = predictions(1)
+        assert max(sizes) == 1
+        # more steps than --concurrency are asked at once, so that batches are full
+        assert predictions(8) == one
+        assert max(sizes) > 1
 
 
 def test_a_reply_that_is_kept_is_not_generated_again(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -383,7 +399,7 @@ def batched(n: int, size: int, lengths: Sequence[int] | None = None) -> list[lis
         return [-item for item in items]
 
     async def run() -> None:
-        batches = Batches(work, lambda: size)
+        batches = Batches(list, work, lambda: size)
         asked = [batches.ask(item, (lengths or [0] * n)[item]) for item in range(n)]
         assert await asyncio.gather(*asked) == [-item for item in range(n)]
         await batches.aclose()
@@ -400,6 +416,31 @@ def test_a_batch_holds_the_one_that_waits_longest_and_those_nearest_it_in_length
     assert batched(6, 2, [10, 90, 11, 89, 50, 51]) == [[2, 0], [1, 3], [5, 4]]
 
 
+def test_the_next_batch_is_prepared_while_one_is_answered() -> None:
+    happened: list[str] = []
+    prepared = threading.Event()
+
+    def prepare(items: Sequence[int]) -> list[int]:
+        happened.append(f"prepared {list(items)}")
+        if 2 in items:
+            prepared.set()
+        return list(items)
+
+    def work(items: Sequence[int]) -> list[int]:
+        # the first batch ends only when the second is ready
+        assert prepared.wait(10)
+        happened.append(f"answered {list(items)}")
+        return list(items)
+
+    async def run() -> None:
+        batches = Batches(prepare, work, lambda: 2)
+        assert await asyncio.gather(*(batches.ask(item, 0) for item in range(4))) == [0, 1, 2, 3]
+        await batches.aclose()
+
+    asyncio.run(run())
+    assert happened == ["prepared [0, 1]", "prepared [2, 3]", "answered [0, 1]", "answered [2, 3]"]
+
+
 def test_what_nobody_waits_for_any_more_is_not_worked_on() -> None:
     seen: list[int] = []
 
@@ -408,7 +449,7 @@ def test_what_nobody_waits_for_any_more_is_not_worked_on() -> None:
         return list(items)
 
     async def run() -> None:
-        batches = Batches(work, lambda: 8)
+        batches = Batches(list, work, lambda: 8)
         given_up, kept = (asyncio.create_task(batches.ask(item, 0)) for item in (1, 2))
         await asyncio.sleep(0)
         given_up.cancel()
@@ -429,7 +470,7 @@ def test_an_error_reaches_everybody_who_asked(error: BaseException) -> None:
         raise error
 
     async def run() -> list[int | BaseException]:
-        batches = Batches(work, lambda: 2)
+        batches = Batches(list, work, lambda: 2)
         answers = await asyncio.gather(*(batches.ask(item, 0) for item in range(3)), return_exceptions=True)
         await batches.aclose()
         return answers
@@ -503,13 +544,19 @@ def test_everything_can_be_given() -> None:
 @pytest.mark.parametrize(
     ("given", "expected", "got"),
     [
-        ({"bach_size": 8}, "for hf/ one of batch_size, dtype, device_map, load_in_4bit, max_pixels", "'bach_size'"),
+        (
+            {"bach_size": 8},
+            "for hf/ one of batch_size, dtype, device_map, load_in_4bit, max_pixels, max_input_tokens",
+            "'bach_size'",
+        ),
         ({"batch_size": 0}, "a whole number of at least 1 as batch_size", "0"),
         ({"batch_size": True}, "a whole number of at least 1 as batch_size", "True"),
         ({"dtype": "int8"}, "one of auto, float32, bfloat16, float16 as dtype", "'int8'"),
         ({"dtype": ["float32"]}, "one of auto, float32, bfloat16, float16 as dtype", "['float32']"),
         ({"device_map": {"": 0}}, "a device or auto as device_map", "{'': 0}"),
         ({"load_in_4bit": "yes"}, "true or false as load_in_4bit", "'yes'"),
+        ({"max_input_tokens": "512"}, "tokens of page and rest, such as 512+512, as max_input_tokens", "'512'"),
+        ({"max_input_tokens": "0+2"}, "tokens of page and rest, such as 512+512, as max_input_tokens", "'0+2'"),
         ({"max_pixels": 1.5}, "a whole number of at least 1 as max_pixels", "1.5"),
     ],
 )
@@ -522,7 +569,7 @@ def test_what_model_args_cannot_be_is_named(
 
 def test_four_bits_need_their_package(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "seeact_offline.models.hf_generation.find_spec", lambda name: None if name == "bitsandbytes" else True
+        "seeact_offline.models.hf_loading.find_spec", lambda name: None if name == "bitsandbytes" else True
     )
     error = refusal(lambda: open_model(f"hf/{folders['llama']}", ModelOptions(model_args={"load_in_4bit": True})))
     assert "bitsandbytes" in error.expected
@@ -540,12 +587,6 @@ def test_numbers_of_another_format_are_run(folders: dict[str, Path]) -> None:
     options = replace(OPTIONS, model_args={"dtype": "bfloat16"})
     (answer,) = ask(folders["llava"], requests("llava", 1), options)
     assert isinstance(answer, Completion)
-
-
-def test_no_more_calls_than_asked_for_share_a_batch(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = crowded(monkeypatch, 8)
-    ask(folders["llama"], requests("llama"), replace(OPTIONS, concurrency=4))
-    assert sizes == [4, 2]
 
 
 def test_options_of_servers_are_not_heeded() -> None:
@@ -620,9 +661,9 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str, bool]] = {
     "no config": (lambda folder: (folder / "config.json").unlink(), "config.json", True),
     "torn config": (text("config.json", "{"), "a readable config.json", True),
     "config of a list": (text("config.json", "[]"), "an object in the config.json", True),
-    "pickled weights": (
-        lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
-        "safetensors, the only kind that is read",
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "neither model.safetensors nor model.safetensors.index.json nor pytorch_model.bin",
         True,
     ),
     "a shard lacking": (lacking_a_shard, "no 'model-00001-of-00001.safetensors'", True),
@@ -673,7 +714,33 @@ def test_weights_that_are_no_safetensors_have_no_digest(copied: Path) -> None:
 def test_a_model_of_pictures_needs_a_chat_template(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["llava"], tmp_path / "copy"))
     (folder / "chat_template.jinja").unlink()
-    assert "to know where a picture goes" in refusal(lambda: ask(folder, [request(0, Plain("red"))])).expected
+    # before anything is ranked
+    assert "to know where a picture goes" in refusal(lambda: open_model(f"hf/{folder}", OPTIONS)).expected
+
+
+class Planted:
+    """A pickle of it opens a file."""
+
+    def __reduce__(self) -> Any:
+        return open, ("planted", "w")
+
+
+def test_pickled_weights_are_read_where_they_are_tensors_alone(
+    folders: dict[str, Path], copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    weights, pickled = load_file(copied / "model.safetensors"), copied / "pytorch_model.bin"
+    (copied / "model.safetensors").unlink()
+    torch.save(weights, pickled)
+    assert said(ask(copied, [request(0)])) == said(ask(folders["llama"], [request(0)]))
+    before = digest(copied)
+    torch.save({**weights, "more": Planted()}, pickled)
+    assert digest(copied) != before
+    monkeypatch.chdir(copied)
+    assert "to load as a model" in refusal(lambda: ask(copied, [request(0)])).expected
+    assert not (copied / "planted").exists()
 
 
 @pytest.mark.parametrize("name", ["no-such-folder", "./no/such", "../x/y", "a/b/c", "~/x", "~nobody-here/x"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models import find_model
+from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.models.image_tokens import MOST_PATCHES, RULES, patches
 from seeact_offline.records import IMAGE_DETAILS, ImageDetail
 from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
@@ -19,7 +19,7 @@ SIZES = st.tuples(SIDES, SIDES)
 
 
 def count(model: str, size: Size, detail: ImageDetail = "high") -> int:
-    rule = find_model(f"openai/{model}").image_rule
+    rule = find_model(f"openai/{model}").image_rule(ModelOptions())
     assert rule is not None
     return rule.count(size, detail)
 
@@ -111,12 +111,16 @@ def test_every_picture_costs_something(size: Size, model: str, detail: ImageDeta
 
 
 def test_a_day_at_the_end_of_a_name_makes_no_other_rule() -> None:
-    assert find_model("openai/gpt-4o-2024-08-06").image_rule is find_model("openai/gpt-4o").image_rule
-    assert find_model("openai/gpt-4o-mini-2024-07-18").image_rule is find_model("openai/gpt-4o-mini").image_rule
+    assert find_model("openai/gpt-4o-2024-08-06").image_rule(ModelOptions()) is find_model("openai/gpt-4o").image_rule(
+        ModelOptions()
+    )
+    assert find_model("openai/gpt-4o-mini-2024-07-18").image_rule(ModelOptions()) is find_model(
+        "openai/gpt-4o-mini"
+    ).image_rule(ModelOptions())
 
 
 @pytest.mark.parametrize(
     "model", ["openai/qwen", "hf/gpt-4o", "openai/gpt-4o-audio", "builtin/lexical", "openai/gpt-5.4"]
 )
 def test_no_rule_is_guessed(model: str) -> None:
-    assert find_model(model).image_rule is None
+    assert find_model(model).image_rule(ModelOptions()) is None

@@ -1,0 +1,209 @@
+"""Opens a model of transformers and its processor. Other people's files: every fault is one sentence."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.models import hf_folder
+from seeact_offline.records import ModelSpecError
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadingOptions:
+    """The `model_args` of `hf/`: how a model is loaded and run."""
+
+    batch_size: int = 8
+    """Most prompts in one pass."""
+    dtype: str = "auto"
+    """One of DTYPES; auto: bfloat16 on a GPU, float32 without one."""
+    device_map: str | None = None
+    """A device (`cpu`, `cuda:1`), or how accelerate spreads the model (`auto`); None: the GPU where there is one."""
+    load_in_4bit: bool = False
+    """NF4 weights, by bitsandbytes."""
+    max_pixels: int | None = None
+    """Most pixels of a picture; None: whatever the model's own processor takes."""
+    max_input_tokens: str | None = None
+    """`MARKUP+REST`: most tokens of a question's page and of its rest, each cut at its end; None: nothing is cut."""
+
+
+def running_dtype(loading: LoadingOptions) -> str:
+    """The number format that `auto` stands for here."""
+    import torch
+
+    if loading.dtype != "auto":
+        return loading.dtype
+    on_gpu = torch.cuda.is_available() and loading.device_map != "cpu"
+    return "bfloat16" if on_gpu else "float32"
+
+
+def load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, Any]:
+    """Its kind (image-text, causal or seq2seq) and the model, on its device."""
+    import torch
+    import transformers
+
+    spread, device = _placed(loading, torch.cuda.is_available())
+    options: dict[str, Any] = {"dtype": running_dtype(loading), "output_loading_info": True}
+    if loading.load_in_4bit:
+        options["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=running_dtype(loading)
+        )
+        spread = spread or {"": device}
+    if spread is not None:
+        options["device_map"] = spread
+    with _in_one_sentence(f"hf/{name} to load as a model that generates text"):
+        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
+        loaders: dict[str, tuple[Any, Any]] = {
+            "image-text": (transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, transformers.AutoModelForImageTextToText),
+            "seq2seq": (transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, transformers.AutoModelForSeq2SeqLM),
+            "causal": (transformers.MODEL_FOR_CAUSAL_LM_MAPPING, transformers.AutoModelForCausalLM),
+        }
+        kind = next((kind for kind, (models, _) in loaders.items() if type(config) in models), None)
+        if kind is None:
+            wanted = "an image-text-to-text, causal or text-to-text model of transformers"
+            raise ModelSpecError("model", wanted, f"hf/{name} of type {config.model_type}")
+        loader = loaders[kind][1]
+        model, report = loader.from_pretrained(
+            str(folder),
+            use_safetensors=hf_folder.has_safetensors(folder),
+            # of a pickle, tensors alone
+            weights_only=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            **options,
+        )
+        if spread is None:
+            model = model.to(device)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        # they were filled with random numbers, and so would be the replies
+        got = f"hf/{name}, which lacks {len(missing)} of its weights, {missing[0]} first"
+        raise ModelSpecError("model", "a trained model", got)
+    return kind, model.eval().requires_grad_(False)
+
+
+def _placed(loading: LoadingOptions, has_gpu: bool) -> tuple[Any, str]:
+    """The `device_map` for accelerate (None: it is not needed), or else the one device. Raises ModelSpecError."""
+    import torch
+
+    if loading.device_map is None:
+        return None, "cuda" if has_gpu else "cpu"
+    try:
+        device = torch.device(loading.device_map)
+    except RuntimeError:
+        if find_spec("accelerate") is None:
+            raise _needs("accelerate", "device_map") from None
+        return loading.device_map, ""
+    if device.type == "cuda" and not has_gpu:
+        raise ModelSpecError(
+            "model_args", "a device_map that torch sees here", f"{loading.device_map}, and it sees no GPU"
+        )
+    return None, str(device)
+
+
+def check_packages(loading: LoadingOptions) -> None:
+    """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            got = "an installation without it: pip install 'seeact-offline[hf]'"
+            raise ModelSpecError("model", f"the package {package} for hf/", got)
+    for package in ("bitsandbytes", "accelerate") if loading.load_in_4bit else ():
+        if find_spec(package) is None:
+            raise _needs(package, "load_in_4bit")
+
+
+def check_processor(name: str, folder: Path) -> None:
+    """Raises ModelSpecError where a model that sees pictures has no usable processor or chat template, or lacks torchvision.
+
+    Models of texts are not looked at: they need neither, and torch is loaded for the first question alone.
+    """
+    if "vision_config" in hf_folder.settings(folder, name):
+        with quiet():
+            chat_template(name, "image-text", load_processor(name, folder, "image-text"))
+
+
+def _needs(package: str, option: str) -> ModelSpecError:
+    wanted = f"the package {package} for {option}, from seeact-offline[quantised]"
+    return ModelSpecError("model_args", wanted, "an installation without it")
+
+
+def load_processor(name: str, folder: Path, kind: str) -> Any:
+    """A tokenizer, or for pictures the processor that has one."""
+    from transformers import AutoProcessor, AutoTokenizer
+
+    loader = AutoProcessor if kind == "image-text" else AutoTokenizer
+    with _in_one_sentence(f"the {'processor' if kind == 'image-text' else 'tokenizer'} of hf/{name} to load"):
+        try:
+            processor = loader.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
+        except (ImportError, ValueError) as error:
+            if "torchvision" not in str(error).lower() or find_spec("torchvision") is not None:
+                raise
+            got = "an installation without it: pip install torchvision, of the build that torch is of"
+            raise ModelSpecError("model", f"the package torchvision for the processor of hf/{name}", got) from None
+    if kind == "image-text" and getattr(processor, "image_processor", None) is None:
+        raise ModelSpecError("model", f"a processor of pictures in hf/{name}", type(processor).__name__)
+    return processor
+
+
+def chat_template(name: str, kind: str, processor: Any) -> str | None:
+    """The chat template; None for the plain rendering of a model that has none. Raises ModelSpecError where the place of a picture
+    is not known without one: BLIP-2's processor puts it first by itself."""
+    found = getattr(processor, "chat_template", None)
+    if found is None and kind == "image-text":
+        found = processor.tokenizer.chat_template
+    if isinstance(found, dict):
+        found = found.get("default")
+    if found is None and kind == "image-text":
+        queries = getattr(processor, "num_query_tokens", 0)
+        if queries is None:
+            raise ModelSpecError(
+                "model", f"num_query_tokens in the processor of hf/{name}, as since transformers 4.46", "none"
+            )
+        if not queries:
+            raise ModelSpecError("model", f"a chat template in hf/{name}, to know where a picture goes", "none")
+    return found
+
+
+@contextmanager
+def _in_one_sentence(expected: str) -> Iterator[None]:
+    """Turns everything that transformers raises inside into a ModelSpecError."""
+    try:
+        yield
+    except ModelSpecError:
+        raise
+    # other people's code on other people's files: nobody has listed how it fails, and the error is raised as our own
+    except Exception as error:
+        raise ModelSpecError("model", expected, hf_folder.first_line(error)) from error
+
+
+_silence = threading.Lock()
+_silenced: list[tuple[int, bool]] = []
+"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Switches off transformers' progress bars and remarks, as long as any thread is inside."""
+    from transformers.utils import logging
+
+    with _silence:
+        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
+        _silenced.append(before)
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        with _silence:
+            level, bars = _silenced.pop()
+            if not _silenced:
+                logging.set_verbosity(level)
+                if bars:
+                    logging.enable_progress_bar()

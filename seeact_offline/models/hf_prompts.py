@@ -1,0 +1,273 @@
+"""Prompts as a model of transformers takes them: messages through its chat template, pictures through its processor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seeact_offline.models import hf_folder
+from seeact_offline.records import ModelSpecError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message as a chat template takes it."""
+
+    role: str
+    text: str
+    picture: Image.Image | None = None
+    inserted: tuple[str, ...] | None = None
+    """As `Message.inserted`."""
+    markup: int = 0
+    """As `Message.markup`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One conversation to be answered."""
+
+    turns: tuple[Turn, ...]
+    seed: int = 0
+    """Seed of its draws, above temperature 0."""
+
+    @property
+    def length(self) -> int:
+        """Characters, a stand-in for tokens before there are any."""
+        return sum(len(turn.text) for turn in self.turns)
+
+    @property
+    def pictures(self) -> list[Image.Image]:
+        return [turn.picture for turn in self.turns if turn.picture is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPrompts:
+    """Some prompts of a batch as tensors."""
+
+    places: Sequence[int]
+    """Their places in the batch."""
+    inputs: Any
+    """Tensors by name, padded to the longest prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimit:
+    """Most tokens of a question, cut as MindAct's released code does: the page's markup and the rest each at its end."""
+
+    markup: int
+    rest: int
+    """With the token that ends a text."""
+
+
+class PromptEncoder:
+    """Turns prompts into tensors. Its methods may be called from several threads."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        processor: Any,
+        template: str | None,
+        max_pixels: int | None = None,
+        limit: InputLimit | None = None,
+    ) -> None:
+        """`kind`: image-text, causal or seq2seq. `template`: the chat template; None: turns are named, see `plain`.
+
+        Raises ModelSpecError for a `limit` where prompts are not single texts.
+        """
+        self._name, self._kind, self._processor, self._template = name, kind, processor, template
+        self._tokenizer = getattr(processor, "tokenizer", processor)
+        self._limit, self._max_pixels = limit, max_pixels
+        if max_pixels is not None and limit_pixels(processor, max_pixels):
+            self._max_pixels = None
+        # tokens that stand for pieces of a picture: the processor counts them, whoever spells them
+        self._places = tuple(
+            str(token) for kind in ("image", "video") if (token := getattr(processor, f"{kind}_token", None))
+        )
+        self._tokens = control_tokens(self._tokenizer, template or "", self._places)
+        if limit is not None and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
+            wanted = "no max_input_tokens for a model that is not text-to-text; it is for T5 and BLIP-2"
+            raise ModelSpecError("model_args", wanted, f"one for hf/{name}")
+        # a tokenizer of the package tokenizers fails where two threads use it
+        self._lock = threading.Lock()
+
+    def encode(self, prompts: Sequence[Prompt]) -> list[EncodedPrompts]:
+        """In each part either all prompts show pictures or none does: not every processor takes both together.
+
+        Raises ModelSpecError for pictures where the model sees none, and for messages that its template refuses.
+        """
+        parts = [[n for n, one in enumerate(prompts) if bool(one.pictures) == shown] for shown in (False, True)]
+        return [self.encode_some(prompts, places) for places in parts if places]
+
+    def encode_some(self, prompts: Sequence[Prompt], places: Sequence[int]) -> EncodedPrompts:
+        """The prompts at these places, of which all show pictures or none does. Raises as `encode`."""
+        some = [prompts[place] for place in places]
+        with self._lock:
+            return EncodedPrompts(places, self._tensors(some) if self._limit is None else self._cut(some, self._limit))
+
+    def _tensors(self, prompts: Sequence[Prompt]) -> Any:
+        texts = [self._rendered(prompt.turns) for prompt in prompts]
+        options: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
+        if self._kind != "image-text":
+            # a chat template writes the special tokens itself
+            return self._tokenizer(
+                texts, add_special_tokens=self._template is None, return_token_type_ids=False, **options
+            )
+        begin = self._tokenizer.bos_token
+        if begin is not None and texts[0].startswith(begin):
+            options["add_special_tokens"] = False
+        pictures = self._pictures(prompts)
+        return self._processor(text=texts, images=pictures if pictures[0] else None, **options)
+
+    def _cut(self, prompts: Sequence[Prompt], limit: InputLimit) -> Any:
+        """Single texts whose markup and rest are cut apart, as in training. Raises ModelSpecError for conversations."""
+        rows = []
+        for prompt in prompts:
+            if len(prompt.turns) != 1:
+                raise ModelSpecError(
+                    "model_args", "no max_input_tokens for a conversation", f"{len(prompt.turns)} messages"
+                )
+            turn = prompt.turns[0]
+            parts = [self._defused(turn, turn.text[: turn.markup]), self._defused(turn, turn.text[turn.markup :])]
+            markup, rest = self._tokenizer(parts, add_special_tokens=False)["input_ids"]
+            rows.append(cut_ids(markup, rest, limit, self._tokenizer.eos_token_id))
+        pictures = self._pictures(prompts)
+        if not pictures[0]:
+            return self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
+        # BLIP-2's tokens of a picture come first
+        token = self._tokenizer.convert_tokens_to_ids(str(self._processor.image_token))
+        rows = [[token] * self._processor.num_query_tokens + row for row in rows]
+        inputs = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
+        shown = [picture for one in pictures for picture in one]
+        inputs["pixel_values"] = self._processor.image_processor(shown, return_tensors="pt")["pixel_values"]
+        return inputs
+
+    def _pictures(self, prompts: Sequence[Prompt]) -> list[list[Image.Image]]:
+        """Raises ModelSpecError for pictures where the model sees none."""
+        pictures = [[fitted(picture, self._max_pixels) for picture in prompt.pictures] for prompt in prompts]
+        if self._kind != "image-text" and any(pictures):
+            self._refuse_pictures()
+        return pictures
+
+    def _refuse_pictures(self) -> None:
+        got = f"hf/{self._name}, which reads text alone"
+        raise ModelSpecError("model", "one that sees pictures, or no_image so that none is shown", got)
+
+    def _defused(self, turn: Turn, text: str) -> str:
+        """The turn's text, or a part of it, without control tokens that a page or a reply spells out."""
+        if turn.inserted is None:
+            return harmless(text, self._tokens)
+        text = harmless(text, self._places)
+        # the longest first, as one may be part of another
+        for value in sorted(filter(None, turn.inserted), key=len, reverse=True):
+            text = text.replace(harmless(value, self._places), harmless(value, self._tokens))
+        return text
+
+    def _rendered(self, turns: Sequence[Turn]) -> str:
+        """Raises ModelSpecError for pictures where the model sees none, and for turns that its chat template refuses."""
+        from jinja2 import TemplateError
+
+        if self._kind != "image-text" and any(turn.picture for turn in turns):
+            self._refuse_pictures()
+        turns = [Turn(turn.role, self._defused(turn, turn.text), turn.picture) for turn in turns]
+        if self._template is None:
+            return plain(turns)
+        try:
+            return self._chat(turns)
+        except TemplateError:
+            merged = system_merged(turns)
+        try:
+            return self._chat(merged)
+        except TemplateError as error:
+            wanted = f"a chat template in hf/{self._name} that takes these messages"
+            raise ModelSpecError("model", wanted, hf_folder.first_line(error)) from None
+
+    def _chat(self, turns: Sequence[Turn]) -> str:
+        chat: list[dict[str, Any]] = []
+        for turn in turns:
+            # text, then picture, as in SeeAct's released code
+            parts = [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
+            chat.append({"role": turn.role, "content": parts if self._kind == "image-text" else turn.text})
+        text: str = self._processor.apply_chat_template(
+            chat, chat_template=self._template, tokenize=False, add_generation_prompt=True
+        )
+        return text
+
+
+# --- texts ---
+
+
+def control_tokens(tokenizer: Any, template: str = "", more: Sequence[str] = ()) -> list[str]:
+    """Special tokens, what else a chat template writes that is one token, and `more`; the longest first."""
+    added = tokenizer.added_tokens_decoder.values()
+    found = {*more, *(str(token.content) for token in added if token.special or token.content in template)}
+    return sorted((token for token in found if len(token) > 1 and not token.isspace()), key=lambda t: (-len(t), t))
+
+
+def harmless(text: str, tokens: Sequence[str]) -> str:
+    """A page that spells out a token such as `<image>` or `<|im_end|>` says so: a space keeps it from being one."""
+    # JSON rows can hold halves of surrogate pairs, which no tokenizer takes
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    for token in tokens:
+        text = text.replace(token, f"{token[0]} {token[1:]}")
+    return text
+
+
+def cut_ids(markup: Sequence[int], rest: Sequence[int], limit: InputLimit, end: int) -> list[int]:
+    """The tokens of a question, each part cut at its end, and the token that ends a text."""
+    return [*markup[: limit.markup], *rest[: limit.rest - 1], end]
+
+
+def plain(turns: Sequence[Turn]) -> str:
+    """Turns without a chat template: one alone is its text; several are named, and the last name is left to be answered."""
+    if len(turns) == 1:
+        return turns[0].text
+    said = [turn.text if turn.role == "system" else f"{turn.role.capitalize()}: {turn.text}" for turn in turns]
+    return "\n\n".join([*said, "Assistant:"])
+
+
+def system_merged(turns: Sequence[Turn]) -> list[Turn]:
+    """Puts the system's text in front of the user's first, for models that know no system."""
+    told = "\n\n".join(turn.text for turn in turns if turn.role == "system")
+    rest = [turn for turn in turns if turn.role != "system"]
+    if not told or not rest:
+        return rest
+    return [Turn(rest[0].role, f"{told}\n\n{rest[0].text}", rest[0].picture), *rest[1:]]
+
+
+# --- pictures ---
+
+
+def fitted(picture: Image.Image, max_pixels: int | None) -> Image.Image:
+    """The picture, made smaller where it has more pixels."""
+    from PIL import Image
+
+    width, height = picture.size
+    if max_pixels is None or width * height <= max_pixels:
+        return picture
+    scale = (max_pixels / (width * height)) ** 0.5
+    # a side is at least one pixel, and then the other may not use up more than all
+    width, height = max(1, int(width * scale)), max(1, int(height * scale))
+    return picture.resize((min(width, max_pixels), min(height, max_pixels)), Image.Resampling.LANCZOS)
+
+
+def limit_pixels(processor: Any, max_pixels: int) -> bool:
+    """Gives the budget to a processor that has one of its own, such as Qwen2-VL's; False where it has none."""
+    images: Any = getattr(processor, "image_processor", None)
+    size = dict(getattr(images, "size", None) or {})
+    kinds = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
+    if "max_pixels" in size:
+        most, least = "max_pixels", "min_pixels"
+    elif "max_pixels" in kinds and "longest_edge" in size:
+        # there, sides stand for areas
+        most, least = "longest_edge", "shortest_edge"
+    else:
+        return False
+    smaller = {least: min(size[least], max_pixels)} if least in size else {}
+    images.size = type(images.size)(**{**size, **smaller, most: max_pixels})
+    return True
