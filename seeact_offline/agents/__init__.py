@@ -13,14 +13,19 @@ from seeact_offline.agents.pyautogui import AGUVIS, OPENCUA
 from seeact_offline.agents.qwen import ANTHROPIC, GEMINI, OPENAI, QWEN_2_5_VL, QWEN_3_VL
 from seeact_offline.agents.uground_agent import SEEACT_PLANNER, UGROUND, UGROUND_BLIND, UGROUND_GROUNDER
 from seeact_offline.agents.uitars import UITARS, UITARS_1_5
+from seeact_offline.agents.web_agents import OPENWEBVOYAGER, VISUALWEBARENA, WEBVOYAGER, WEBVOYAGER_TEXT
 
-AGENTS: dict[str, Agent] = {
+GUI_MODELS: dict[str, Agent] = {
     agent.name: agent
     for agent in (
         QWEN_2_5_VL, QWEN_3_VL, UGROUND, UGROUND_BLIND, SEEACT_PLANNER, UGROUND_GROUNDER, UITARS, UITARS_1_5, AGUVIS, OPENCUA, SHOWUI, SEECLICK, OSATLAS, HOLO1,
         HOLO1_5, SCREENSUITE, ANTHROPIC, OPENAI, GEMINI,
     )
 }  # fmt: skip
-"""Every agent by its name, in the order in which docs and help list them."""
+"""Agents that name places, by name, in the order in which docs and help list them."""
+AGENTS: dict[str, Agent] = GUI_MODELS | {
+    agent.name: agent for agent in (WEBVOYAGER, WEBVOYAGER_TEXT, VISUALWEBARENA, OPENWEBVOYAGER)
+}
+"""Every agent by its name; the web agents, which name labels of what they are shown, come last."""
 
-__all__ = ["AGENTS", "ENDINGS", "Act", "Agent", "Answer", "Fold", "Unreadable", "View"]
+__all__ = ["AGENTS", "ENDINGS", "GUI_MODELS", "Act", "Agent", "Answer", "Fold", "Unreadable", "View"]

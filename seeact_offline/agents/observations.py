@@ -64,7 +64,7 @@ class Label:
     place: Point | None
     """The place that an action on it points at, in pixels of the page; None for what has no box."""
     words: str = ""
-    """Role and name, where the observation says them."""
+    """Its line of the observation without the label, where lines tell what there is."""
     is_shown: bool = True
     """False: it can be neither seen nor read, though an action may name it."""
     is_cut: bool = False
@@ -156,7 +156,9 @@ def observe_open(scene: Scene, window: Rectangle) -> Observation:
         if node.box is not None:
             left, right = max(node.box.x, window[0]), min(node.box.right, window[2])
             top, bottom = max(node.box.y, window[1]), min(node.box.bottom, window[3])
-            labels[name] = replace(labels[name], place=((left + right) // 2, (top + bottom) // 2))
+            # in the window's pixels, as halves are rounded down
+            x, y = left - window[0] + max(0, right - left) // 2, top - window[1] + max(0, bottom - top) // 2
+            labels[name] = replace(labels[name], place=(x + window[0], y + window[1]))
     return Observation(window, printed.text, scene.crop(window), labels)
 
 
@@ -211,6 +213,5 @@ def _labels_in(printed: TreeText, text: str) -> dict[str, Label]:
     for name, node in printed.nodes.items():
         is_shown = printed.shows(name, text)
         place = None if node.box is None else center(node.box)
-        words = f"{node.role} {node.name!r}"
-        labels[name] = Label(node.id, place, words, is_shown, not is_shown and printed.shows(name))
+        labels[name] = Label(node.id, place, printed.words(name), is_shown, not is_shown and printed.shows(name))
     return labels

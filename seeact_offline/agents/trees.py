@@ -59,6 +59,11 @@ class TreeText:
         end = self.ends.get(printed_id)
         return end is not None and (cut is None or cut[:end] == self.text[:end])
 
+    def words(self, printed_id: str) -> str:
+        """The line of an id without the id, white space collapsed; empty where there is none."""
+        end = self.ends.get(printed_id, 0)
+        return " ".join(self.text[self.text.rfind("\n", 0, end) + 1 : end].split()[1:])
+
     def below(self, head: str) -> TreeText:
         """The same below a head line and a blank one, as VisualWebArena shows its observations."""
         begin = len(head) + 2

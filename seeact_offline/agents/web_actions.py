@@ -308,6 +308,17 @@ def _write_arena(act: Act) -> str:
     raise ValueError(f"no words for {act}")
 
 
+def remembered(act: Act, words: str = "") -> str:
+    """VisualWebArena's line of the action before. `words`: what it named, as its line of a tree says. Raises ValueError as `Grammar.write`."""
+    if act.place is not None and act.kind in (*CLICKS, "select", "type"):
+        said = f" [{act.text or ''}]" if act.kind == "type" else ""
+        verb = act.kind if act.kind in ("hover", "type") else "click"
+        return f"{verb} [{act.place}]{said} where [{act.place}]{f' is {words}' if words else ''}"
+    if act.kind == "tab" and act.text not in ("new", "close"):
+        return f"page_focus [{act.text}]"
+    return _write_arena(act)
+
+
 WEBVOYAGER = _webvoyager("webvoyager", _Dialect("Google", "; "))
 WEBVOYAGER_TEXT = _webvoyager("webvoyager-text", _Dialect("Google", "; ", reads_numbers=False))
 OPENWEBVOYAGER = _webvoyager("openwebvoyager", _Dialect("Restart", ";: "), gap="\n\n")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from seeact_offline.agents import AGENTS, Agent, Answer, Unreadable
+from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable
 from seeact_offline.agents.screens import Shown, blocks
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
@@ -46,7 +46,7 @@ OPTIONS = (
     Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or that of a further question (default: none)",
            TYPE_PLACES[0], choices=TYPE_PLACES),
     Option("grounder_agent", "agent that finds the element which a planner such as uground describes (default: its own)",
-           choices=tuple(name for name, agent in AGENTS.items() if agent.grounder is None and agent.view.part == "page")),
+           choices=tuple(name for name, agent in GUI_MODELS.items() if agent.grounder is None and agent.view.part == "page")),
 )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ class AgentGrounding:
         self._strict, self._told_pictures = strict, earlier
         self.earlier = max(earlier, agent.fold.type_place == "last-click")
         self.asks_grounder = agent.grounder is not None
-        self._grounder = grounder or (agent if agent.grounder is None else AGENTS[agent.grounder])
+        self._grounder = grounder or (agent if agent.grounder is None else GUI_MODELS[agent.grounder])
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError `bad_screenshot`."""
@@ -364,7 +364,7 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
         inputs.form,
         pack,
         inputs.own["strict_reading"],
-        AGENTS[finder] if finder else None,
+        GUI_MODELS[finder] if finder else None,
         inputs.own["history_pictures"],
     )
     told = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
@@ -404,4 +404,4 @@ def strategy_of(agent: Agent) -> Strategy:
     )
 
 
-STRATEGIES: dict[str, Strategy] = {name: strategy_of(agent) for name, agent in AGENTS.items()}
+STRATEGIES: dict[str, Strategy] = {name: strategy_of(agent) for name, agent in GUI_MODELS.items()}

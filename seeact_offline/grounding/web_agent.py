@@ -19,14 +19,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from seeact_offline.agents import Act, Agent, Answer, Unreadable, View, observations
+from seeact_offline.agents import AGENTS, Act, Agent, Answer, Unreadable, observations
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
 from seeact_offline.agents.observations import Captions, Label, Observation, Observe, Scene
 from seeact_offline.agents.screen_page import FALL_BACKS, OF_EVERY_ROW
 from seeact_offline.agents.screens import Shown
 from seeact_offline.agents.trees import MAX_TOKENS
-from seeact_offline.agents.web_actions import GRAMMARS, Grammar
+from seeact_offline.agents.web_actions import GRAMMARS, Grammar, remembered
+from seeact_offline.agents.web_agents import WIDEST
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
@@ -42,13 +43,18 @@ from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_o
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
 from seeact_offline.replies.points import element_at
 
-THOUGHT = "This is the next step."
-"""Stands for the thoughts that a recording lacks, and for those of the ideal replies."""
 PARTS_MISSING = "Your reply cannot be read: it needs a part that begins with Thought: and one that begins with Action:."
 CANNOT_ACT = (
     "Your action cannot be carried out. Check that its label is among those shown and that it is written in one of the given forms,"
     " then give a new Thought and Action."
 )
+UNREADABLE_REPLY = (
+    "none, as your last reply could not be read: {said}. Put one action between triple backticks, its arguments in brackets, as in"
+    " ```click [12]```."
+)
+NO_SUCH_LABEL = "none, as the element of your last action is not there: {said}. Look at the observation again."
+LONGEST_SAID = 2_000
+"""Characters of a reply that such a line repeats."""
 ANYWHERE = Shown.whole((1, 1))
 """Stands for the picture where a label is read or written, which no picture is needed for."""
 BAD_LABEL = "bad_label"
@@ -75,8 +81,8 @@ class WebAgent:
     """Clips a dialogue; True: as released, with its accidents."""
     head: str = ""
     """Stands above each observation of a dialogue; empty: no dialogue, every question stands alone."""
-    correction: Literal["alone", "above", "none"] = "none"
-    """Where a correction stands: in a message of its own, above the next observation, or nowhere."""
+    correction: Literal["alone", "above", "last action"] = "last action"
+    """Where a correction stands: in a message of its own, above the next observation, or in place of the last action."""
     names_elements: bool = False
     """Whether a label is its element; False: the place that it points at decides."""
 
@@ -378,8 +384,7 @@ class WebAgentGrounding:
     def _action_line(self, told: _Told) -> str:
         """The action with what it names, as VisualWebArena remembers it."""
         words = told.seen.labels[told.label].words
-        action = self._web.grammar.write(self._web.grammar.read(told.reply)[0])
-        return f"{action} where [{told.label}]{f' is {words}' if words else ''}"
+        return remembered(self._web.grammar.read(told.reply)[0], words)
 
     # --- what is answered ---
 
@@ -400,16 +405,26 @@ class WebAgentGrounding:
         top, correction = turn.top, ""
         if answer.failure == "scrolled" and act is not None:
             top = windows.scrolled(top, act.text) if act.place is None else top
-        elif answer.failure in CORRECTED and self._web.correction != "none":
-            correction = PARTS_MISSING if answer.failure == MissingPart.name else CANNOT_ACT
+        elif answer.failure in CORRECTED:
+            correction = self._correction(texts[-1], act, answer)
         elif answer.failure != "waited":
             return None
         if turn.index + 1 >= self._max_turns:
             return None
         asked = Message("user", question.turns[0], question.pictures[0])
         said = Message("assistant", question.reply_prefix + texts[-1])
-        last = "" if self._web.head or act is None else self._web.grammar.write(act)
-        return _Turn(turn.index + 1, top, (*turn.said, asked, said), correction, last)
+        following = _Turn(turn.index + 1, top, (*turn.said, asked, said), correction)
+        if self._web.correction != "last action":
+            return following
+        return replace(following, correction="", last_action=correction or (remembered(act) if act else ""))
+
+    def _correction(self, text: str, act: Act | None, answer: Answer) -> str:
+        """The words that follow a reply without an action or with a label that is not there."""
+        if self._web.correction != "last action":
+            return PARTS_MISSING if answer.failure == MissingPart.name else CANNOT_ACT
+        if act is None:
+            return UNREADABLE_REPLY.format(said=text[-LONGEST_SAID:].strip())
+        return NO_SUCH_LABEL.format(said=self._web.grammar.write(act))
 
 
 def _shown(windows: _Windows, seen: Observation) -> Shown:
@@ -420,45 +435,28 @@ def _shown(windows: _Windows, seen: Observation) -> Shown:
 # --- the agents ---
 
 
-def _written(grammar: Grammar, op: str, value: str, place: object) -> str:
-    """A choice in a list is typed, which is read as a choice again."""
-    return grammar.reply(Act("click" if op == "CLICK" else "type", str(place), value), THOUGHT)
-
-
-def _agent(name: str, source: str, size: tuple[int, int], step: int) -> Agent:
-    grammar = GRAMMARS[name]
-    view = View("window", size, step)
-    scroll = grammar.reply(Act("scroll", None, "down"), THOUGHT)
-    return Agent(
-        name, source, grammar.read, grammar.read_strictly, partial(_written, grammar), view=view, scroll=scroll
-    )
-
-
 def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]:
     """As OpenWebVoyager does; pictures travel beside the texts, which need no places for them."""
     return tuple(replace(one, text=one.text.replace(f" {IMAGE}", "")) for one in clip_open(messages))
 
 
-WIDEST = 100_000
-"""Wider than any page: WebVoyager's and OpenWebVoyager's windows are as wide as the page was recorded."""
-_VOYAGER = "MinorJerry/WebVoyager 5a78967"
 WEB_AGENTS: Mapping[str, WebAgent] = {
     "webvoyager": WebAgent(
-        _agent("webvoyager", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
+        AGENTS["webvoyager"], GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
         lambda messages, strict: clip(messages, 3), OBSERVATION, "alone", names_elements=True,
     ),
     "webvoyager-text": WebAgent(
-        _agent("webvoyager-text", _VOYAGER, (WIDEST, 768), 512), GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
+        AGENTS["webvoyager-text"], GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
         lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone",
     ),
     "visualwebarena": WebAgent(
-        _agent("visualwebarena", "web-arena-x/visualwebarena 89f5af2", (1280, 2048), 2048), GRAMMARS["visualwebarena"],
+        AGENTS["visualwebarena"], GRAMMARS["visualwebarena"],
         {"som+captions": observations.observe_som, "tree": observations.observe_tree, "tree+captions": observations.observe_tree,
          "image+tree+captions": observations.observe_tree_and_picture, "html": observations.observe_html},
         lambda messages, strict: tuple(messages[-1:]),
     ),
     "openwebvoyager": WebAgent(
-        _agent("openwebvoyager", "MinorJerry/OpenWebVoyager e907cef", (WIDEST, 768), 512), GRAMMARS["openwebvoyager"],
+        AGENTS["openwebvoyager"], GRAMMARS["openwebvoyager"],
         {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above",
     ),
 }  # fmt: skip

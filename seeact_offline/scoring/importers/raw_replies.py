@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seeact_offline.agents import AGENTS, Agent, Unreadable
+from seeact_offline.agents import GUI_MODELS, Agent, Unreadable
 from seeact_offline.agents import Answer as AgentAnswer
 from seeact_offline.agents.screens import Rectangle, Shown
 from seeact_offline.records import InputError, Prediction, Reply, Truth
@@ -32,14 +32,14 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     columns = {name for row in found.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
         raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
-    if agent not in AGENTS:
+    if agent not in GUI_MODELS:
         raise InputError(
-            "agent", f"one of {', '.join(AGENTS)} with the format replies", repr(agent) if agent else "none"
+            "agent", f"one of {', '.join(GUI_MODELS)} with the format replies", repr(agent) if agent else "none"
         )
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
-        {key: _answer(row, AGENTS[agent], bool(strict)) for key, row in first.items()},
+        {key: _answer(row, GUI_MODELS[agent], bool(strict)) for key, row in first.items()},
         [*problems, *(Problem("unknown_column", name, of_step=False) for name in unknown)],
         settings={"agent": agent},
     )

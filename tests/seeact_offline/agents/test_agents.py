@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.agents import AGENTS, Agent, Unreadable
+from seeact_offline.agents import AGENTS, GUI_MODELS, Agent, Unreadable
 from seeact_offline.agents.screens import Shown
 
-PLACED = [agent for agent in AGENTS.values() if agent.grounder is None]
+PLACED = [agent for agent in GUI_MODELS.values() if agent.grounder is None]
 SIDES = st.integers(300, 12_000)
 TEXTS = (
     st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="\x85"), min_size=1)
@@ -38,6 +38,16 @@ def test_what_an_agent_writes_it_reads(agent: Agent, width: int, height: int, x:
             half = [0.5 * 10**-agent.frame.decimals * one + 1e-6 for one in unit]
             assert abs(answer.place[0] - place[0]) <= half[0]
             assert abs(answer.place[1] - place[1]) <= half[1]
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS.keys() - GUI_MODELS.keys()))
+@given(label=st.integers(0, 10**6).map(str), value=TEXTS.filter(lambda text: not set(text) & set("[]`")))
+def test_a_web_agent_reads_the_labels_that_it_writes(name: str, label: str, value: str) -> None:
+    agent, shown = AGENTS[name], Shown.whole((1280, 800))
+    for op, said in (("CLICK", "CLICK"), ("TYPE", "TYPE"), ("SELECT", "TYPE")):
+        answer = agent.answer(agent.read(agent.write(op, value, label, shown)), shown)
+        assert (answer.op, answer.label, answer.failure) == (said, label, None)
+        assert answer.value == ("" if op == "CLICK" else value)
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.agents.acts import Act, Unreadable
-from seeact_offline.agents.web_actions import GRAMMARS, Grammar
+from seeact_offline.agents.web_actions import GRAMMARS, Grammar, remembered
 from tests.reference.web_actions import READERS
 
 GRAMMAR = pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=lambda grammar: grammar.name)
@@ -252,3 +252,28 @@ def test_the_strict_reader_reads_what_the_released_one_does(grammar: Grammar) ->
         assert len(tolerant) == 3 or len(expected) == 1, reply
         kinds.add(expected[0])
     assert kinds >= {"format_error", "no_act", "click", "type", "scroll", "answer", "back"}
+
+
+@pytest.mark.parametrize(
+    ("action", "line"),
+    [
+        ("click [3]", "click [3] where [3] is link 'Home'"),
+        ("hover [3]", "hover [3] where [3] is link 'Home'"),
+        ("type [3] [New York] [0]", "type [3] [New York] where [3] is link 'Home'"),
+        ("type [3] [New York]", "type [3] [New York\n] where [3] is link 'Home'"),
+        ("scroll down", "scroll [down]"),
+        ("press [ENTER]", "press [Enter]"),
+        ("goto [a.b]", "goto [a.b]"),
+        ("tab_focus [2]", "page_focus [2]"),
+        ("new_tab", "new_tab"),
+        ("close_tab", "close_tab"),
+        ("go_back", "go_back"),
+        ("go_forward", "go_forward"),
+        ("stop [Rome]", "stop [Rome]"),
+        ("stop", "stop []"),
+    ],
+)
+def test_visualwebarenas_line_of_the_action_before(action: str, line: str) -> None:
+    (act,) = GRAMMARS["visualwebarena"].read(f"```{action}```")
+    assert remembered(act, "link 'Home'") == line
+    assert remembered(act) == line.replace(" is link 'Home'", "")

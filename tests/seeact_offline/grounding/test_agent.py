@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.agents import AGENTS
+from seeact_offline.agents import AGENTS, GUI_MODELS
 from seeact_offline.records import Completion, InputError, ShownPicture
 from seeact_offline.runs.watch import Watch
 from tests.tiny_models import save_llava
 
-ASKED = [name for name, agent in AGENTS.items() if name != "uground-grounder"]
+ASKED = [name for name, agent in GUI_MODELS.items() if name != "uground-grounder"]
 
 
 @pytest.mark.parametrize("name", ASKED)
