@@ -31,6 +31,7 @@ VERBS = {
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
     "view": "browse finished runs, or ground steps by hand",
     "cache": "list, prune or clear stored replies",
+    "ablate": "compare ways of marking, or the observations of a web agent, over the same steps",
     "ablate-markup": "compare ways of marking elements on the picture, as in the paper's Table 5",
     "tables": "draw the paper's tables and figures from finished runs, or check a drawn one",
     "stats": "count tasks, pages, elements and tokens, as in the paper's Table 1",

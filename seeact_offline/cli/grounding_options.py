@@ -27,11 +27,12 @@ def add_arguments(asked: argparse._ActionsContainer) -> None:
         help="choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: %(default)s)",
     )  # fmt: skip
     for option, owners in own_options().values():
-        _add_own(asked, option, ", ".join(owners) if len(owners) <= MOST_NAMED else "agents")
+        add_own(asked, option, ", ".join(owners) if len(owners) <= MOST_NAMED else "agents")
     asked.add_argument("--ungrounded", action="store_true", help="ask turn 1 only, and score its operation and value")
 
 
-def _add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> None:
+def add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> None:
+    """Adds an option that only these strategies have; it is None unless given."""
     name, purpose = f"--{option.name.replace('_', '-')}", f"{owners}: {option.help}"
     if option.read is bool:
         asked.add_argument(name, action="store_true", default=None, help=purpose)

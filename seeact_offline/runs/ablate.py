@@ -1,14 +1,16 @@
-"""Annotation with several ways of marking over the same steps: a grid of runs in one folder, from which Table 5 is made.
+"""Ways of marking, or a web agent's observations, over the same steps: a grid of runs in one folder, from which a table is made.
 
 The runs share the replies and the money of the folder: equal questions are paid for once, by the first run that asks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from seeact_offline.grounding.web_agent import WEB_AGENTS
 from seeact_offline.models.budget import Budget
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.collecting import rare_collections
@@ -23,9 +25,72 @@ from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
 
-NAME = "ablate-markup"
-OF_A_MARKING = ("marks", "mark_position", "mark_turn1")
-"""Entries of a manifest that differ from run to run."""
+if TYPE_CHECKING:
+    from seeact_offline.runs.plan import Estimate
+
+OBSERVER = "visualwebarena"
+"""The web agent that has several observations."""
+OBSERVATIONS = tuple(WEB_AGENTS[OBSERVER].observations)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The settings in which the runs of an ablation differ."""
+
+    name: str
+    """In the manifest, and in the name of a folder."""
+    settings: tuple[str, ...]
+    """Entries of a manifest that differ from run to run."""
+    runs: tuple[str, str]
+    """One run and several, in words."""
+
+
+AXES: Mapping[str, Axis] = {
+    "markup": Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking")),
+    "observation": Axis("ablate-observation", ("observation", "captions"), ("observation", "observations")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One run of an ablation."""
+
+    name: str
+    """The name of its folder."""
+    options: Mapping[str, Any]
+    """Options of the run that others lack or have otherwise."""
+
+
+def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Variant]:
+    """Annotation with each of these ways of marking. Raises InputError for one with too few labels."""
+    check_markings(markings, config.group_size, config.merge, config.top_k)
+    return [
+        Variant(
+            one.name,
+            {
+                "grounding": "annotation",
+                "marks": one.kind,
+                "mark_position": one.position,
+                "mark_turn1": one.in_turn1 or None,
+            },
+        )
+        for one in markings
+    ]
+
+
+def observation_variants(config: EvalConfig, observations: Sequence[str] = OBSERVATIONS) -> list[Variant]:
+    """OBSERVER with each of these observations. A file of captions goes to those that show captions."""
+    return [
+        Variant(
+            one,
+            {
+                "agent": OBSERVER,
+                "observation": one,
+                "captions": config.own("captions") if "captions" in one else None,
+            },
+        )
+        for one in observations
+    ]
 
 
 @dataclass(frozen=True)
@@ -39,43 +104,62 @@ class Ablation:
     """Steps that some run lacks, because a cost limit stopped the ablation: they are not in the table."""
 
 
-def ablate_markup(config: EvalConfig, markings: Sequence[Marking], watch: Watch | None = None) -> Ablation:
-    """Asks the same steps with every marking, one after the other. `config`: what the runs have in common. A killed ablation
+def ablate(config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch | None = None) -> Ablation:
+    """Asks the same steps in every variant, one after the other. `config`: what the runs have in common. A killed ablation
     resumes from its folder.
 
     Raises InputError.
     """
     watch = watch or Watch()
-    check_markings(markings, config.group_size, config.merge, config.top_k)
-    out = run_folder(config, what=NAME).path
-    configs = [
-        config.changed(
-            out=out,
-            grounding="annotation",
-            marks=one.kind,
-            mark_position=one.position,
-            mark_turn1=one.in_turn1 or None,
-        )
-        for one in markings
-    ]
+    first, whole, runs = _open(config, axis, variants, watch)
+    first.folder.check(whole.identity)
+    with first.folder.alone(), first.model.spending(first.folder) as budget, rare_collections():
+        return _ablate(axis, first.folder, whole, runs, budget, watch)
+
+
+def estimate_ablation(
+    config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch | None = None
+) -> dict[str, Estimate]:
+    """Estimates calls, tokens and cost of each variant by itself; sends nothing. Raises InputError."""
+    from seeact_offline.runs.estimate import estimate
+
+    watch = watch or Watch()
+    _, _, runs = _open(config, axis, variants, watch)
+    return {variant.name: estimate(run, watch) for variant, run in zip(variants, runs, strict=True)}
+
+
+def _open(
+    config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch
+) -> tuple[OpenRun, Manifest, list[OpenRun]]:
+    """The run that opens the folder of all, the manifest of this folder, and the run of each variant. Raises InputError."""
+    out = run_folder(config, what=axis.name).path
+    configs = [config.changed(out=out, **variant.options) for variant in variants]
     first = open_run(configs[0], watch)
     identity, settings = (
-        {name: value for name, value in named.items() if name not in OF_A_MARKING}
+        {name: value for name, value in named.items() if name not in axis.settings}
         for named in (first.manifest.identity, first.manifest.settings)
     )
-    whole = Manifest(identity=identity | {"ablation": NAME}, settings=settings, made=first.manifest.made)
-    first.folder.check(whole.identity)
+    whole = Manifest(identity=identity | {"ablation": axis.name}, settings=settings, made=first.manifest.made)
     runs = []
-    for marking, one in zip(markings, configs, strict=True):
+    for variant, one in zip(variants, configs, strict=True):
         opened = open_strategy(one)
-        manifest = first.manifest.changed(identity=opened.identity | {"ablation": NAME}, settings=opened.shown)
-        folder = RunFolder(first.folder.path / marking.name)
-        runs.append(replace(first, grounding=opened.grounding, folder=folder, manifest=manifest))
-    with first.folder.alone(), first.model.spending(first.folder) as budget, rare_collections():
-        return _ablate(first.folder, whole, runs, budget, watch)
+        manifest = Manifest(
+            identity=whole.identity | opened.identity, settings=settings | opened.shown, made=first.manifest.made
+        )
+        runs.append(
+            replace(
+                first,
+                grounding=opened.grounding,
+                folder=RunFolder(first.folder.path / variant.name),
+                manifest=manifest,
+            )
+        )
+    return first, whole, runs
 
 
-def _ablate(out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Budget, watch: Watch) -> Ablation:
+def _ablate(
+    axis: Axis, out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Budget, watch: Watch
+) -> Ablation:
     """The runs, in a folder in which no other process is at work."""
     for run in runs:
         if run.folder.path.exists():
@@ -91,7 +175,7 @@ def _ablate(out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Bu
     settings, split = whole.settings, runs[0].split
     watch.begun(settings["dataset"])
     steps = extent(split, settings["dataset"])
-    watch.note(f"{counted(len(runs), 'way')} of marking, {steps} each, model {settings['model']}, out {out.path}")
+    watch.note(f"{counted(len(runs), *axis.runs)}, {steps} each, model {settings['model']}, out {out.path}")
     if n_done := sum(len(state.done) for state in states):
         watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")
     scores = runs[0].scores()

@@ -71,7 +71,13 @@ def dry_run(
     one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
     """
     watch = watch or Watch()
-    run = open_run((config or EvalConfig()).changed(**options), watch)
+    return estimate(open_run((config or EvalConfig()).changed(**options), watch), watch, assumed, tokenizer)
+
+
+def estimate(
+    run: OpenRun, watch: Watch, assumed: Assumptions | None = None, tokenizer: Tokenizer | None = None
+) -> Estimate:
+    """As `dry_run`, of a run that is opened."""
     form = run.grounding.form
     tokenizer = tokenizer or local_tokenizer(has_markup=not form.image)
     known = _known(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -134,10 +135,15 @@ class Estimate:
             f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer"
             f" {self.n_kept} calls that are not counted above. Nothing was sent."
         )
-        rules = f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
-        notes = [left, self._price(), rules, self._assumptions(), self._power(), *self.remarks]
+        notes = [left, *self.bases]
         title = f"What {self.model} would be asked: {self.n_asked} of {counted(self.n_steps, 'step')}, {counted(self.n_tasks, 'task')}"
         return Table(title=title, header=["", "least", "expected", "most"], rows=rows, notes=notes)
+
+    @property
+    def bases(self) -> list[str]:
+        """Sentences on prices, counts and assumptions."""
+        rules = f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
+        return [self._price(), rules, self._assumptions(), self._power(), *self.remarks]
 
     def report(self) -> str:
         """The table as Markdown."""
@@ -178,6 +184,28 @@ class Estimate:
             f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {percent(self.detectable)} points or more with a power of 80 % at 5 %, "
             f"{basis}."
         )
+
+
+def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
+    """What each variant of an ablation is expected to take, by name, and all of them together."""
+    one = next(iter(estimates.values()))
+    total = sum((estimate.expected for estimate in estimates.values()), Amount())
+    amounts = {**{name: estimate.expected for name, estimate in estimates.items()}, "all": total}
+    rows = [
+        (
+            name,
+            *(f"{n:,.0f}" for n in (amount.calls, amount.text_tokens, amount.image_tokens, amount.completion_tokens)),
+            _usd(amount.cost(one.quote)),
+        )
+        for name, amount in amounts.items()
+    ]
+    notes = [
+        f"Expected for {counted(one.n_steps, 'step')} of {counted(one.n_tasks, 'task')}, each row by itself: a question that rows have"
+        " in common is paid for once. Nothing was sent.",
+        *one.bases,
+    ]
+    header = ("", "calls", "prompt tokens, text", "prompt tokens, pictures", "completion tokens", "USD")
+    return Table(title=f"What {one.model} would be asked", header=header, rows=rows, notes=notes)
 
 
 def _usd(cost: float | None) -> str:

@@ -17,7 +17,7 @@ from seeact_offline.files.extensions import entry_point_names, load_named
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.tables import data_sets, markup, methods
+from seeact_offline.tables import ablation, data_sets, methods
 from seeact_offline.tables.document import Provenance, TableDocument
 from seeact_offline.tables.table_input import SAMPLE, TableInput, TableRun
 
@@ -41,9 +41,9 @@ TABLES: dict[str, TableKind] = {
     "2": TableKind(methods.build, frozenset({"by", "stderr"})),
     "3": TableKind(methods.build, frozenset({"by", "stderr"})),
     "4": TableKind(methods.build, frozenset({"stderr"})),
-    "5": TableKind(markup.build, frozenset({"stderr"})),
+    **{name: TableKind(ablation.build, frozenset({"stderr"})) for name in ablation.LAYOUTS},
 }
-"""By number in the paper. To add one, write a module that builds it, and a line here."""
+"""By number in the paper, or by name. To add one, write a module that builds it, and a line here."""
 
 
 def find_table(name: str) -> TableKind:

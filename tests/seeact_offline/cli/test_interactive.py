@@ -106,4 +106,6 @@ def test_an_interrupt_says_what_is_done_kept_and_spent(small: dict[str, Any]) ->
 
     with pytest.raises(KeyboardInterrupt):
         so.evaluate(**small, model=Interrupting(), concurrency=1, watch=Noted())
-    assert any("of 6 steps done" in text and "4 replies kept in" in text and "cost not known" in text for text in heard), heard
+    assert any(
+        "of 6 steps done" in text and "4 replies kept in" in text and "cost not known" in text for text in heard
+    ), heard

@@ -187,5 +187,7 @@ def test_missing_package_is_named_with_its_install_line(
 
 @pytest.mark.parametrize("spec", ["", "word", "tiktoken", "tiktoken:", "gpt:4"])
 def test_unknown_tokenizer_is_refused(spec: str) -> None:
-    with pytest.raises(InputError, match=r"^tokenizer: expected words, characters, tiktoken:NAME or hf:DIR_OR_ID, got "):
+    with pytest.raises(
+        InputError, match=r"^tokenizer: expected words, characters, tiktoken:NAME or hf:DIR_OR_ID, got "
+    ):
         open_tokenizer(spec)

@@ -19,8 +19,8 @@ from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import assemble
 from seeact_offline.tables import TableDocument, build_table
+from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import ENDINGS, Form
-from seeact_offline.tables.markup import ablation_table
 from tests.finished_runs import figure, make_run
 from tests.reference import paired
 
@@ -75,7 +75,7 @@ def ablation(
         write_run(folder / marking.name, marking, n_steps, **options)
         names.append(marking.name)
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, "identity": {}, "settings": SETTINGS | options}))
-    table = ablation_table(folder, names, complete)
+    table = ablation_table("5", folder, names, complete)
     (folder / "table.json").write_text(json.dumps(table))
     return table
 

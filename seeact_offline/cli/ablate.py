@@ -1,0 +1,149 @@
+"""`ablate`: the same steps with every way of marking, or every observation of a web agent, in one folder, and the table of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from seeact_offline.cli import grounding_options, options
+from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
+from seeact_offline.cli.output import note, say
+from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.files.markdown import printable
+from seeact_offline.grounding.strategies import find_strategy
+from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
+from seeact_offline.records import InputError
+from seeact_offline.runs.ablate import (
+    AXES,
+    OBSERVATIONS,
+    OBSERVER,
+    Variant,
+    ablate,
+    estimate_ablation,
+    markup_variants,
+    observation_variants,
+)
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import RunFolder
+from seeact_offline.runs.markings import Turn1, markings_of
+from seeact_offline.runs.plan import table_of_variants
+from seeact_offline.scoring.report import counted
+from seeact_offline.tables import build_table
+from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
+from seeact_offline.tables.document import TableDocument
+
+POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
+TURN1: tuple[Turn1, ...] = ("paper", "plain", "marked", "both")
+ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations",)}
+"""The options that name the rows of a table."""
+T = TypeVar("T", bound=str)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--over", choices=tuple(AXES), required=True, help="settings in which the rows differ")
+    add_arguments_of(parser, [*AXES])
+
+
+def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
+    """Adds the options of these axes."""
+    options.add_data_arguments(parser)
+    options.add_tasks_argument(parser)
+    rows = parser.add_argument_group("rows of the table")
+    if "markup" in axes:
+        _add_markup(rows)
+    asked = parser.add_argument_group("ranking and prompts")
+    options.add_group_arguments(asked)
+    grounding_options.add_picture_argument(asked)
+    if "observation" in axes:
+        rows.add_argument(
+            "--observations", type=_listed(OBSERVATIONS), metavar="NAME,...",
+            help=f"observations of {OBSERVER}: any of {', '.join(OBSERVATIONS)} (default: all)",
+        )  # fmt: skip
+        own = [option for option in find_strategy(OBSERVER).options if option.name != "observation"]
+        for option in own:
+            grounding_options.add_own(asked, option, OBSERVER)
+    add_model_arguments(parser)
+    runs = add_run_arguments(parser)
+    runs.add_argument(
+        "--dry-run", action="store_true", help="estimate calls, tokens and cost of each row; send nothing"
+    )
+    runs.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run resumes from it (default: runs/...)"
+    )
+
+
+def _add_markup(rows: argparse._ArgumentGroup) -> None:
+    rows.add_argument(
+        "--kinds", type=_listed(MARK_KINDS), metavar="KIND,...",
+        help=f"labels: any of {', '.join(MARK_KINDS)} (default: all)",
+    )  # fmt: skip
+    rows.add_argument(
+        "--positions", type=_listed(MARK_POSITIONS), metavar="POSITION,...",
+        help=f"where they go: any of {', '.join(MARK_POSITIONS)} (default: {','.join(POSITIONS)})",
+    )  # fmt: skip
+    rows.add_argument(
+        "--turn1", choices=TURN1,
+        help="picture of turn 1: plain, marked, both, or as in the paper's Table 5, which has one marked row"
+        f" (default: {TURN1[0]})",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    axis, config = AXES[args.over], config_of(args)
+    variants = _variants(args, config)
+    if args.dry_run:
+        say(table_of_variants(estimate_ablation(config, axis, variants, TerminalWatch())).markdown())
+        return 0
+    found = ablate(config, axis, variants, TerminalWatch())
+    table_name = ABLATION_TABLES[args.over]
+    table = ablation_table(table_name, found.path, [one.name for one in variants], complete=not found.n_left)
+    say(_write(table_name, found.path, table).body())
+    say(f"\nTable: {found.path / 'table.md'}")
+    if found.n_left:
+        n_steps = table["n_steps"] + found.n_left
+        note(
+            f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
+        )
+    if found.failed:
+        note(
+            f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command retries them"
+        )
+    return 1 if found.failed or found.n_left else 0
+
+
+def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
+    """Raises InputError for rows of another axis."""
+    for over, names in ROWS.items():
+        for name in names:
+            if over != args.over and getattr(args, name, None) is not None:
+                raise InputError(name, f"--over {over} with it", f"--over {args.over}")
+    if args.over == "observation":
+        return observation_variants(config, args.observations or OBSERVATIONS)
+    markings = markings_of(args.kinds or MARK_KINDS, args.positions or POSITIONS, args.turn1 or TURN1[0])
+    return markup_variants(config, markings)
+
+
+def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
+    """Writes the table in every format but HTML; returns it."""
+    out = RunFolder(folder)
+    out.write("table.json", json.dumps(table, indent=2) + "\n")
+    document = build_table(name, [folder], folder)
+    out.write("table.md", printable(document.markdown()))
+    out.write("table.csv", document.text("csv"))
+    out.write("table.tex", printable(document.latex()))
+    return document
+
+
+def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:
+    """Reads some of `known`, separated by commas."""
+
+    def read(text: str) -> tuple[T, ...]:
+        found = tuple(one for word in text.split(",") for one in known if one == word.strip())
+        if not found or len(set(found)) < len(text.split(",")):
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(known)}, each once, got {text}")
+        return found
+
+    return read

@@ -1,0 +1,420 @@
+"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, or in what a web agent observes.
+
+The runs are those of `ablate`, or any others. The observations have ceilings and costs beside them, and no paper's figures: those are
+success rates of tasks on live or hosted sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seeact_offline.files.markdown import percent
+from seeact_offline.files.table import Table
+from seeact_offline.records import InputError, StepKey, Usage
+from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.markings import Marking, paper_markings
+from seeact_offline.scoring import aggregate, inference
+from seeact_offline.scoring.comparison import gap_interval, points
+from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
+from seeact_offline.scoring.protocols import headline
+from seeact_offline.scoring.results import ELEMENT_RULES, Results, assemble
+from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.tables.document import (
+    NO_FIGURE,
+    ORIGIN,
+    Provenance,
+    TableDocument,
+    averages_in_words,
+    best_cells,
+    figure_cells,
+    figure_columns,
+    interval_of,
+)
+from seeact_offline.tables.table_input import Figure, TableInput, TableRun, read_run, read_typed, relative
+
+ABLATION = "table.json"
+COUNTS = ("replies_reused", "failed_steps")
+SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
+TITLES = tuple(METRICS.values())
+BESIDE: Mapping[str, str] = {
+    "ceiling": "Ceiling",
+    **{rule: f"{METRICS['element_accuracy']}, {rule}" for rule in ELEMENT_RULES},
+}
+"""Figures beside METRICS, with their titles."""
+NO_SUCCESS_RATES = (
+    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
+    " come from live or hosted sites."
+)
+SPENT = ("Prompt tokens a step", "USD")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table of runs that differ in one thing."""
+
+    title: str
+    place: Mapping[str, str]
+    """The entries of `table.json` that tell its rows apart, with the titles of their columns."""
+    place_of: Callable[[Results], dict[str, str] | None]
+    """The values of these entries; None for a run that has no place in the table."""
+    words: str
+    """A row in words, with the entries as placeholders."""
+    expected: str
+    """The runs that have a place in it."""
+    paper: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
+    """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
+
+
+def _marking(row: Mapping[str, Any]) -> Marking:
+    return Marking(row["kind"], row["position"], row["turn1"] == "marked")
+
+
+def _place_of_marking(results: Results) -> dict[str, str] | None:
+    if results.marks is None:
+        return None
+    marking = Marking(results.marks, results.mark_position, bool(results.mark_turn1))  # type: ignore[arg-type]
+    return {"kind": marking.kind, "position": marking.position, "turn1": marking.turn1}
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "5": Layout(
+        title="Ways of marking",
+        place={"kind": "kind", "position": "position", "turn1": "turn 1"},
+        place_of=_place_of_marking,
+        words="{kind}, {position}, {turn1} turn 1",
+        expected="runs by annotation, or a folder of ablate-markup",
+        paper=lambda row: paper_markings().get(_marking(row)),
+    ),
+    "observations": Layout(
+        title="Observations of a web agent",
+        place={"agent": "agent", "observation": "observation"},
+        place_of=lambda found: (
+            None if found.observation is None else {"agent": found.grounding, "observation": found.observation}
+        ),
+        words="{observation}",
+        expected="runs of web agents, or a folder of ablate --over observation",
+    ),
+}
+"""By the name of the table."""
+ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations"}
+"""The table of each axis of `ablate`."""
+
+
+def build(given: TableInput) -> TableDocument:
+    """Raises InputError for runs that cannot be rows of one table."""
+    if len(given.paths) == 1 and (given.paths[0] / ABLATION).is_file():
+        folder = given.paths[0]
+        made = read_typed(folder / ABLATION, _Ablation)
+        runs = [read_run(folder / row.folder, given.base) for row in made.rows]
+        table = ablation_table(given.table, folder, [row.folder for row in made.rows], made.complete)
+        return _document(given, table, runs, [relative(folder, given.base)])
+    runs = given.runs
+    _check_alike(LAYOUTS[given.table], runs)
+    table = _table(LAYOUTS[given.table], runs, runs[0].settings, [run.name for run in runs])
+    return _document(given, table, runs, [run.name for run in runs])
+
+
+class _AblationRow(msgspec.Struct):
+    folder: str
+
+
+class _Ablation(msgspec.Struct):
+    """The entries of an ablation's `table.json` that the run folders beside it do not hold."""
+
+    rows: tuple[_AblationRow, ...]
+    complete: bool = True
+
+
+# --- figures ---
+
+
+def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool) -> dict[str, Any]:
+    """`table.json` of `ablate`: figures over the steps that all rows have. `rows`: the names of its run folders.
+
+    `name`: one of LAYOUTS. `complete`: whether all steps were asked. Raises InputError.
+    """
+    runs = [read_run(folder / row, folder) for row in rows]
+    _check_place(LAYOUTS[name], runs)
+    shared = frozenset.intersection(*(frozenset(step.key for step in run.steps) for run in runs))
+    runs = [run if len(run.steps) == len(shared) else _over(run, shared) for run in runs]
+    settings = read_manifest(folder).settings | {"protocol": runs[0].results.protocol}
+    return _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
+
+
+def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
+    """The run scored over these steps alone."""
+    # opens pages, which is not needed otherwise
+    from seeact_offline.runs.rescoring import open_finished
+
+    finished = open_finished(run.path)
+    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
+    predictions, truths = [p for p, _ in kept], [t for _, t in kept]
+    protocol = finished.protocol(run.results.protocol)
+    made = assemble(predictions, truths, protocol, finished.settings, complete=False)
+    results = msgspec.convert(made.results, Results)
+    return replace(run, results=results, steps=[msgspec.convert(row, StepRow) for row in made.rows])
+
+
+def _check_place(layout: Layout, runs: Sequence[TableRun]) -> None:
+    """Raises InputError for a run that has no place in the table."""
+    for run in runs:
+        if layout.place_of(run.results) is None:
+            raise InputError("runs", layout.expected, f"{run.name}, by {run.results.grounding}")
+
+
+def _check_alike(layout: Layout, runs: Sequence[TableRun]) -> None:
+    """Raises InputError for runs that have no place in the table, or differ in model, split, protocol or steps."""
+    _check_place(layout, runs)
+    first = runs[0]
+    for name in ("split", "model", "protocol"):
+        for run in runs:
+            ours, theirs = getattr(first.results, name), getattr(run.results, name)
+            if ours != theirs:
+                raise InputError("runs", f"runs of one {name}", f"{ours} in {first.name} and {theirs} in {run.name}")
+    if len({run.keys for run in runs}) > 1:
+        sizes = ", ".join(f"{run.name} ({run.results.n_steps})" for run in runs)
+        raise InputError("runs", "runs over the same steps", sizes)
+
+
+def _table(
+    layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
+) -> dict[str, Any]:
+    """All shares as fractions: each row's figures, their difference to the best row, the paper's.
+
+    The best row has the highest Step SR as the protocol quotes it, then the highest Element Accuracy, then comes first.
+    """
+    first = runs[0].results
+    named = list(zip(runs, folders, strict=True))
+    best, best_folder = max(named, key=lambda one: _quoted(one[0], "step_success_rate", "element_accuracy"))
+    return {
+        "schema": 1,
+        **settings,
+        "n_tasks": first.n_tasks,
+        "n_steps": first.n_steps,
+        "complete": all(run.results.complete for run in runs),
+        "best": best_folder,
+        "rows": [_row(layout, run, folder, best) for run, folder in named],
+        "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
+    }
+
+
+def _quoted(run: TableRun, *metrics: str) -> list[float]:
+    figures = [run.figure(metric) for metric in metrics]
+    return [figure.value if figure else 0.0 for figure in figures]
+
+
+def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
+    results = run.results
+    place = layout.place_of(results) or {}
+    beside: dict[str, Any] = {}
+    if layout.paper is None:
+        figures = {"ceiling": results.ceiling, **{rule: results.element_by_rule.get(rule) for rule in ELEMENT_RULES}}
+        beside = {name: figure and figure.named for name, figure in figures.items()}
+    else:
+        paper = layout.paper(place)
+        beside["paper"] = None if paper is None else dict(paper)
+    return {
+        **place,
+        "folder": folder,
+        **{name: getattr(results, name).named for name in METRICS},
+        "difference_to_best": None if run is best else _differences(run, best),
+        **beside,
+        "usage": results.usage,
+        "replies_reused": results.notes.get("reply_reused", 0),
+        "failed_steps": results.n_not_run,
+        "unreadable_replies": sum(results.reply_failures.values()),
+    }
+
+
+def _differences(run: TableRun, best: TableRun) -> dict[str, Any]:
+    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
+    ours, theirs = ({step.key: step for step in one.steps} for one in (run, best))
+    keys = [key for key in ours if key in theirs]
+    found = {}
+    for name, field in STEP_FIELDS.items():
+        values = [[float(getattr(steps[key], field) or 0.0) for key in keys] for steps in (ours, theirs)]
+        means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
+        found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
+    return found
+
+
+# --- drawing ---
+
+
+def _document(
+    given: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
+) -> TableDocument:
+    layout = LAYOUTS[given.table]
+    provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
+    return TableDocument(
+        title=f"{layout.title}, on {table['split']}",
+        lead=[_head(table)],
+        tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
+        figures=_for_a_paper(layout, table, given.stderr),
+        values=_values(layout, table, provenance),
+        provenance=provenance,
+    )
+
+
+def _head(table: Mapping[str, Any]) -> str:
+    ranker = "" if table["ranker"] is None else f", ranker {table['ranker']}"
+    size = f"{table['n_steps']} steps of {table['n_tasks']} tasks in every row"
+    complete = "" if table["complete"] else ", not all that were asked for"
+    return f"{table['model']}{ranker}, protocol {table['protocol']}: {size}{complete}."
+
+
+def _figures(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
+    notes = [_measure(layout, table)]
+    if table["n_tasks"] < 2:
+        notes[0] += " One task says nothing of how tasks vary, so the intervals are everything."
+    if len(table["rows"]) < 2:
+        notes.append("One row only: there is nothing to compare.")
+    titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
+    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in TITLES]
+    rows = []
+    for row in table["rows"]:
+        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(row)
+        rows.append((*_place(layout, row), *_own(table, row, stderr, "({} to {})"), *others))
+    return Table(header=(*layout.place.values(), *titles, *beside), rows=rows, notes=notes)
+
+
+def _own(table: Mapping[str, Any], row: Mapping[str, Any], stderr: bool, interval: str = "") -> list[str]:
+    return [text for figure in _row_figures(table, row) for text in figure_cells(figure, stderr, interval)]
+
+
+def _beside(table: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
+    """The figures of BESIDE, with their intervals where these have a form."""
+    cells = [figure_cells(_figure(table, row, name), stderr=False, interval=interval) for name in BESIDE]
+    return [texts[0] for texts in cells]
+
+
+def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figure]:
+    """The figures of METRICS."""
+    return [figure for name in METRICS if (figure := _figure(table, row, name)) is not None]
+
+
+def _figure(table: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Figure | None:
+    """A figure of METRICS or BESIDE, whose averages are those of Element Accuracy; None where the run has none."""
+    found = row[name]
+    if found is None:
+        return None
+    quoted = headline(table["protocol"], name if name in METRICS else "element_accuracy", found)
+    return Figure(found["macro"], found["micro"], **quoted, method=found["method"])
+
+
+def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
+    figures = [_row_figures(table, row) for row in table["rows"]]
+    quotes = [(title, figure.average) for title, figure in zip(TITLES, figures[0], strict=True)]
+    methods = interval_of([figure for some in figures for figure in some])
+    beside = f"Paper: {SOURCE}, whose figures are those of its own model and steps."
+    if layout.paper is None:
+        beside = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}. {beside}"
+
+
+def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
+    """Empty if there is only one row."""
+    best = next(row for row in table["rows"] if row["folder"] == table["best"])
+    rows = []
+    for row in table["rows"]:
+        if gaps := row["difference_to_best"]:
+            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
+            rows.append((*_place(layout, row), *cells))
+    note = (
+        "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
+        " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
+    )
+    title = f"Difference to the best row: {layout.words.format(**best)}"
+    header = (*layout.place.values(), *TITLES)
+    return [Table(title=title, header=header, rows=rows, notes=[note])] if rows else []
+
+
+def _costs(layout: Layout, table: Mapping[str, Any]) -> Table:
+    counts = (*COUNTS, "unreadable_replies")
+    totals = {name: sum(row[name] for row in table["rows"]) for name in counts}
+    rows = [(*_place(layout, row), *_cost(row["usage"], row)) for row in table["rows"]]
+    rows.append(("all", *("" for _ in [*layout.place][1:]), *_cost(table["usage"], totals)))
+    spent = ("calls", "replies reused", "prompt tokens", "completion tokens", "cost, USD", "failed steps")
+    header = (*layout.place.values(), *spent, "unreadable replies")
+    note = (
+        "Equal questions of a step are asked once: the row and group that came first paid, the others reused the reply."
+    )
+    return Table(title="Calls and cost", header=header, rows=rows, notes=[note])
+
+
+def _cost(usage: Mapping[str, Any], counts: Mapping[str, Any]) -> tuple[str, ...]:
+    cost = "not known" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f}"
+    amounts = usage["calls"], counts["replies_reused"], usage["prompt_tokens"], usage["completion_tokens"]
+    rest = counts["failed_steps"], counts["unreadable_replies"]
+    return (*(f"{n:,}" for n in amounts), cost, *(f"{n:,}" for n in rest))
+
+
+def _spent(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """The values of SPENT."""
+    usage, n_steps = row["usage"], table["n_steps"]
+    cost = usage["cost_usd"]
+    tokens = f"{usage['prompt_tokens'] / n_steps:.0f}" if n_steps else NO_FIGURE
+    return [tokens, NO_FIGURE if cost is None else f"{cost:.4f}"]
+
+
+def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
+    """The figures beside the paper's, or beside ceilings and costs."""
+    failed = sum(row["failed_steps"] for row in table["rows"])
+    columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
+    n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
+    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else TITLES
+    rows = []
+    for row in table["rows"]:
+        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(row)
+        rows.append((*_place(layout, row), *_own(table, row, stderr), *others))
+    header = (*(title.capitalize() for title in layout.place.values()), *columns, *beside)
+    return Table(
+        above=[
+            ("", n_labels),
+            (table["model"], len(columns)),
+            ("" if layout.paper is None else "Paper", len(beside)),
+        ],
+        header=header,
+        rows=rows,
+        remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(table["rows"], 1)],
+        notes=[_measure(layout, table), f"{_head(table)} Failed to run: {failed}."],
+        n_labels=n_labels,
+        numbers=[i for i, title in enumerate(header) if i >= n_labels and title != "95 % interval"],
+        best=best_cells(rows, [i for i, title in enumerate(header[:n_own]) if title in TITLES]),
+    )
+
+
+def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) -> Table:
+    """Every value under a name of its own, shares as fractions, empty if there is none."""
+    lines = []
+    for row, source in zip(table["rows"], provenance.runs, strict=True):
+        line: dict[str, Any] = {name: row[name] for name in (*layout.place, "folder")}
+        for name, figure in zip(METRICS, _row_figures(table, row), strict=True):
+            gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
+            low, high = figure.ci95 or (None, None)
+            gap_low, gap_high = gap["ci95"] or (None, None)
+            line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}
+            line |= {f"{name}_se": figure.se, f"{name}_difference": gap["macro"]}
+            line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
+            if layout.paper is not None:
+                line[f"{name}_paper"] = (row["paper"] or {}).get(name)
+        for name in BESIDE if layout.paper is None else ():
+            beside = _figure(table, row, name)
+            low, high = (beside and beside.ci95) or (None, None)
+            line |= {name: beside and beside.value, f"{name}_low": low, f"{name}_high": high}
+        line |= {name: row["usage"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "cost_usd")}
+        lines.append(line | {name: row[name] for name in COUNTS} | provenance.columns([source]))
+    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+
+
+def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:
+    return [row[name] for name in layout.place]
+
+
+def _paper(row: Mapping[str, Any]) -> list[str]:
+    return [percent((row["paper"] or {}).get(name)) for name in METRICS]
