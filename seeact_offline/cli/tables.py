@@ -17,11 +17,11 @@ from seeact_offline.tables.document import ENDINGS, Form
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN",
-        help="run folders or folders of them; --table 5: or a folder of ablate-markup; --table 1: a file of `stats --json`",
+        help="run folders or folders of them; --table 5, observations: or a folder of ablate; --table 1: a file of `stats --json`",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
-        "--table", metavar="NAME", help=f"number in the paper ({', '.join(TABLES)}), or FILE.py:NAME for a table of your own"
+        "--table", metavar="NAME", help=f"number, those up to 5 as in the paper, or name ({', '.join(TABLES)}), or FILE.py:NAME for a table of your own"
     )  # fmt: skip
     what.add_argument("--figure", choices=figures.FIGURES, help="a picture instead; needs --out")
     what.add_argument(
@@ -66,7 +66,7 @@ def _tabulate(args: argparse.Namespace) -> int:
         say(document.text(forms[0], args.standalone).removesuffix("\n"))
         return 0
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"table{args.table}" if args.table in TABLES else args.table.rpartition(":")[2]
+    stem = f"table{args.table}" if args.table.isdecimal() else args.table.rpartition(":")[2]
     for form in forms:
         path = folder / f"{stem}{ENDINGS[form]}" if is_folder else args.out
         replace_text(path, printable(document.text(form, args.standalone)))

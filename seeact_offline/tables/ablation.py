@@ -35,21 +35,21 @@ from seeact_offline.tables.document import (
     figure_columns,
     interval_of,
 )
-from seeact_offline.tables.table_input import Figure, TableInput, TableRun, read_run, read_typed, relative
+from seeact_offline.tables.table_input import (
+    BESIDE,
+    NO_SUCCESS_RATES,
+    Figure,
+    TableInput,
+    TableRun,
+    read_run,
+    read_typed,
+    relative,
+)
 
 ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
-BESIDE: Mapping[str, str] = {
-    "ceiling": "Ceiling",
-    **{rule: f"{METRICS['element_accuracy']}, {rule}" for rule in ELEMENT_RULES},
-}
-"""Figures beside METRICS, with their titles."""
-NO_SUCCESS_RATES = (
-    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
-    " come from live or hosted sites."
-)
 SPENT = ("Prompt tokens a step", "USD")
 
 

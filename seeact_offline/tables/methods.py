@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 4 of the paper: methods by split.
+"""Tables 2, 3 and 4 of the paper, methods by split, and Table 6, groundings and agents on the same steps.
 
 Methods are matched with the paper's rows by grounding and model, where these are the same beyond doubt (`paper/`).
 """
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
@@ -32,19 +32,34 @@ from seeact_offline.tables.document import (
     interval_of,
     named_averages,
 )
-from seeact_offline.tables.table_input import SAMPLE, Figure, TableInput, TableRun, labels
+from seeact_offline.tables.table_input import BESIDE, NO_SUCCESS_RATES, SAMPLE, Figure, TableInput, TableRun, labels
 
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
 """In the paper's order, with their titles."""
 POOLED = "pooled"
 OFFLINE = ("offline0", "offline1")
-FIGURES = {"2": tuple(METRICS), "3": ("step_success_rate",), "4": OFFLINE}
-TITLES = {**METRICS, "offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
+FIGURES = {
+    "2": tuple(METRICS),
+    "3": ("step_success_rate",),
+    "4": OFFLINE,
+    "6": ("element_accuracy", *BESIDE, "operation_f1", "step_success_rate"),
+}
+TITLES = {**METRICS, **BESIDE, "offline0": "Offline 0", "offline1": "Offline 1", "online": "Online"}
 SPLIT_TITLES = SPLITS | {POOLED: "All splits"}
-SUBJECTS = {"2": "Methods by split", "3": "Groundings by split", "4": "Whole tasks, all splits pooled"}
+SUBJECTS = {
+    "2": "Methods by split",
+    "3": "Groundings by split",
+    "4": "Whole tasks, all splits pooled",
+    "6": "Groundings and agents on the same steps",
+}
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
 SEEDS = "Runs that differ in their seed alone are one row: their mean, sample standard deviation (sd) and number (n)."
 INTERVAL = "95 % interval"
+_CEILINGS = (
+    f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding or agent. Strict and"
+    f" lenient: of web agents alone. {NO_SUCCESS_RATES}"
+)
+T = TypeVar("T")
 _IN_ROW = frozenset({"split", "grounding", "model", "limit", "tasks"})
 """Settings that a row names, or that its sizes say."""
 
@@ -112,8 +127,14 @@ class MethodTable:
         return f"Table {self.given.table}: {SUBJECTS[self.given.table]}{by}"
 
     @property
-    def paper(self) -> Mapping[str, Any]:
-        return paper_table(int(self.given.table))
+    def paper(self) -> Mapping[str, Any] | None:
+        """The paper's table; None for Table 6, which no paper has."""
+        return None if self.given.table == "6" else paper_table(int(self.given.table))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
+        return self.given.by is not None or self.given.table == "6"
 
     @property
     def place(self) -> str:
@@ -137,7 +158,8 @@ class MethodTable:
     def paper_figure(self, row: Mapping[str, Any] | None, split: str, metric: str) -> float | None:
         """In percent; None where the paper has none."""
         figures = (row or {}).get("figures", {}).get(split)
-        return None if figures is None else figures[self.paper["columns"].index(metric)]
+        paper = self.paper
+        return None if figures is None or paper is None else figures[paper["columns"].index(metric)]
 
 
 def build(given: TableInput) -> TableDocument:
@@ -153,7 +175,7 @@ def build(given: TableInput) -> TableDocument:
     )
     return TableDocument(
         title=table.title,
-        tables=[_page(table, provenance), *([] if given.by else [_paper_rows(table)])],
+        tables=[_page(table, provenance), *(_paper_rows(table.paper) if table.paper and not given.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
         provenance=provenance,
@@ -166,6 +188,8 @@ def build(given: TableInput) -> TableDocument:
 def method_table(given: TableInput) -> MethodTable:
     """The figures of Table 2, 3 or 4. Runs that differ in their seed alone are one row. Raises InputError."""
     runs = given.runs
+    if given.table == "6":
+        _check_comparable(runs)
     methods: dict[str, dict[str, list[TableRun]]] = defaultdict(lambda: defaultdict(list))
     for run, label in zip(runs, labels(runs, pooled="seed"), strict=True):
         methods[label][run.results.split].append(run)
@@ -175,7 +199,7 @@ def method_table(given: TableInput) -> MethodTable:
     for label, by_split in methods.items():
         found = {split: by_split[split] for split in splits if split in by_split}
         for alike in found.values():
-            _check_alike(alike)
+            _check_alike(alike, "runs of one cell over the same steps")
         together = [run for some in found.values() for run in some]
         cells = {POOLED: _pooled(together)} if given.table == "4" else _cells(given, found)
         rows.append(MethodRow(label, list(found), cells, _row_of_paper(given.table, together)))
@@ -183,13 +207,23 @@ def method_table(given: TableInput) -> MethodTable:
     return MethodTable(given, FIGURES[given.table], shown, rows, _differences(given.table, runs))
 
 
-def _check_alike(runs: Sequence[TableRun]) -> None:
-    """Raises InputError for runs of a cell that are over other steps or data."""
+def _check_comparable(runs: Sequence[TableRun]) -> None:
+    """Raises InputError for runs of a split over other steps or data, and for runs scored by different protocols."""
+    for split, beside in _grouped((run.results.split, run) for run in runs).items():
+        _check_alike(beside, f"runs over the same steps of {split}")
+    protocols = _grouped((run.results.protocol, run.name) for run in runs)
+    if len(protocols) > 1:
+        raise InputError("runs", "runs scored by one protocol (score RUN --protocol NAME)", _listed(protocols))
+
+
+def _check_alike(runs: Sequence[TableRun], expected: str) -> None:
+    """Raises InputError for runs that are over other steps or data than the first."""
     first = runs[0]
     for run in runs:
         of_same_data = run.settings.get("dataset_fingerprint") == first.settings.get("dataset_fingerprint")
         if run.keys != first.keys or not of_same_data:
-            raise InputError("runs", "runs of one cell over the same steps", f"{first.name} and {run.name}")
+            sizes = " and ".join(f"{one.name} ({one.results.n_steps})" for one in (first, run))
+            raise InputError("runs", expected, sizes)
 
 
 def _cells(given: TableInput, found: Mapping[str, Sequence[TableRun]]) -> dict[str, MethodCell]:
@@ -268,7 +302,7 @@ def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None
     results, splits = runs[0].results, {run.results.split for run in runs}
     if results.no_image or any(run.settings.get("dataset") == SAMPLE for run in runs):
         return None
-    if table == "4" and splits != set(SPLITS):
+    if table == "6" or (table == "4" and splits != set(SPLITS)):
         return None
     model = results.model.rsplit("/", 1)[-1].casefold()
     rows = paper_table(int(table))["rows"]
@@ -289,6 +323,9 @@ def _differences(table: str, runs: Sequence[TableRun]) -> list[str]:
             notes.append(f"Of different data on {split}: {_listed(data)}.")
         elif len(steps) > 1:
             notes.append(f"Over different steps of {split}: {'; '.join(map(', '.join, steps.values()))}.")
+    if table == "6" and len({run.results.model for run in runs}) > 1:
+        models = _grouped((run.results.model, run.name) for run in runs)
+        notes.append(f"By different models, so that a difference is not of the method alone: {_listed(models)}.")
     if table == "4":
         parts = _grouped((run.method, run.results.split) for run in runs)
         if len({tuple(sorted(set(splits))) for splits in parts.values()}) > 1:
@@ -297,8 +334,8 @@ def _differences(table: str, runs: Sequence[TableRun]) -> list[str]:
     return [*notes, *([f"Not all steps that were asked for: {', '.join(cut)}."] if cut else [])]
 
 
-def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
-    groups: dict[Any, list[str]] = defaultdict(list)
+def _grouped(pairs: Iterable[tuple[Any, T]]) -> dict[Any, list[T]]:
+    groups: dict[Any, list[T]] = defaultdict(list)
     for group, member in pairs:
         groups[group].append(member)
     return groups
@@ -314,7 +351,8 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 def _page(table: MethodTable, provenance: Provenance) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
     averages, stderr = table.average_column, table.given.stderr
-    columns = ["ours", *(["SE"] if stderr else []), "paper"]
+    papers = ["paper"] if table.paper else []
+    columns = ["ours", *(["SE"] if stderr else []), *papers]
     rows = []
     for row, place, cell in table.places:
         figures = [
@@ -322,17 +360,26 @@ def _page(table: MethodTable, provenance: Provenance) -> Table:
             for name in table.metrics
             for text in (
                 *figure_cells(cell.figures[name], stderr, "({} to {})"),
-                _text(table.paper_figure(row.paper, place, name)),
+                *(_text(table.paper_figure(row.paper, place, name)) for _ in papers),
             )
         ]
         labels_of_row = [row.method, _place(row, place), *(table.averages([cell]) for _ in averages)]
         sizes = [getattr(cell, name) for name in SIZES]
         rows.append([*labels_of_row, *figures, *sizes, provenance.numbers([run.name for run in cell.runs])])
     n_labels = 2 + len(averages)
-    over = [(TITLES[name], len(columns)) for name in table.metrics]
+    titles = [TITLES[name] for name in table.metrics]
+    # one figure a metric needs no second line
+    is_plain = len(columns) == 1
     return Table(
-        above=[("", n_labels), *over, ("", len(SIZES) + 1)],
-        header=("method", table.place, *averages, *(columns * len(over)), *SIZES.values(), ORIGIN),
+        above=[] if is_plain else [("", n_labels), *((one, len(columns)) for one in titles), ("", len(SIZES) + 1)],
+        header=(
+            "method",
+            table.place,
+            *averages,
+            *(titles if is_plain else columns * len(titles)),
+            *SIZES.values(),
+            ORIGIN,
+        ),
         rows=rows,
         notes=_notes(table, "beside ours only if grounding, model and split are the same beyond doubt"),
         n_labels=n_labels,
@@ -343,10 +390,9 @@ def _place(row: MethodRow, place: str) -> str:
     return ", ".join(row.splits) if place == POOLED else place
 
 
-def _paper_rows(table: MethodTable) -> Table:
-    paper = table.paper
+def _paper_rows(paper: Mapping[str, Any]) -> list[Table]:
     splits = list(dict.fromkeys(split for row in paper["rows"] for split in row["figures"]))
-    return Table(
+    rows = Table(
         title="The paper's own rows",
         above=[("", 1), *((SPLIT_TITLES[split], len(paper["columns"])) for split in splits)],
         header=("method", *([TITLES[name] for name in paper["columns"]] * len(splits))),
@@ -355,20 +401,21 @@ def _paper_rows(table: MethodTable) -> Table:
         ],
         notes=[f"Percent. {paper['source']}. {paper.get('remark', '')}".strip()],
     )
+    return [rows]
 
 
 def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     """The paper's layout: methods down, splits across; below ours the paper's own rows.
 
-    By website or domain a row is a method and one of these, and the paper has none.
+    Where the table is long, a row is a method and one place, and the paper has none.
     """
-    by, averages, stderr = table.given.by, table.average_column, table.given.stderr
-    across = [table.place] if by else table.splits
+    is_long, averages, stderr = table.is_long, table.average_column, table.given.stderr
+    across = [table.place] if is_long else table.splits
     columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr))]
     ours: list[list[str]] = []
     remarks = []
     for row in table.rows:
-        for places in [[place] for place in row.cells] if by else [across]:
+        for places in [[place] for place in row.cells] if is_long else [across]:
             cells = [row.cells.get(place) for place in places]
             known = [cell for cell in cells if cell is not None]
             figures = [
@@ -376,15 +423,21 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
                 for cell, name in itertools.product(cells, table.metrics)
                 for text in figure_cells(cell.figures[name] if cell else None, stderr)
             ]
-            ours.append([row.method, *(places if by else ()), *(table.averages(known) for _ in averages), *figures])
+            ours.append(
+                [row.method, *(places if is_long else ()), *(table.averages(known) for _ in averages), *figures]
+            )
             remarks.append(f"{ORIGIN} {provenance.numbers([run.name for cell in known for run in cell.runs])}")
-    papers = [] if by else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
-    n_labels = 1 + len(averages) + bool(by)
+    papers = [] if is_long or table.paper is None else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
+    n_labels = 1 + len(averages) + is_long
     titles = list(enumerate(columns * len(across), n_labels))
+    # a ceiling is no result
+    bold = {TITLES[name] for name in table.metrics if name not in BESIDE}
     return Table(
         title=table.title,
-        above=[] if by else [("", n_labels), *((SPLIT_TITLES.get(split, split), len(columns)) for split in across)],
-        header=["Method", *([table.place.capitalize()] if by else []), *map(str.capitalize, averages)]
+        above=[]
+        if is_long
+        else [("", n_labels), *((SPLIT_TITLES.get(split, split), len(columns)) for split in across)],
+        header=["Method", *([table.place.capitalize()] if is_long else []), *map(str.capitalize, averages)]
         + columns * len(across),
         rows=[*ours, *papers],
         notes=[*_notes(table, "its rows are of its own models and data"), *map(_sizes_in_words, table.rows)],
@@ -393,7 +446,7 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
         numbers=[i for i, title in titles if title != INTERVAL],
         best=[]
         if table.differences
-        else best_cells(ours, [i for i, title in titles if title in TITLES.values()], [1] if by else []),
+        else best_cells(ours, [i for i, title in titles if title in bold], [1] if is_long else []),
         remarks=remarks,
     )
 
@@ -428,7 +481,8 @@ def _notes(table: MethodTable, papers: str) -> list[str]:
     return [
         f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([] if given.by else [f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()]),
+        *([_CEILINGS] if paper is None else []),
+        *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if paper and not given.by else []),
         *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
         *([f"Every run: {settings}."] if settings else []),
         *table.differences,
@@ -455,7 +509,7 @@ def _values(table: MethodTable, provenance: Provenance) -> Table:
                 "sd": figure and figure.sd,
                 "n_runs": figure.n_runs if figure else 1,
                 "interval": figure and figure.method,
-                "paper": None if paper is None else round(paper / 100, 4),
+                **({} if table.paper is None else {"paper": None if paper is None else round(paper / 100, 4)}),
                 **{size: getattr(cell, size) for size in SIZES},
                 **provenance.columns([run.source for run in cell.runs]),
             }

@@ -17,15 +17,24 @@ from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.scoring.metrics import STEP_FIELDS
+from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.results import Results, ResultsFigure
+from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 SAMPLE = "sample"
 FOLDER_LISTS = ("grid.json", "table.json")
 """Files that list the run folders beside them in order: of a grid, and of a markup ablation."""
+BESIDE: Mapping[str, str] = {
+    "ceiling": "Ceiling",
+    **{rule: f"{METRICS['element_accuracy']}, {rule}" for rule in ELEMENT_RULES},
+}
+"""Figures beside METRICS, with their titles."""
+NO_SUCCESS_RATES = (
+    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
+    " come from live or hosted sites."
+)
 T = TypeVar("T", bound=msgspec.Struct)
 _EXPECTED = "a run folder with a results.json, or a folder of such"
 _IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
@@ -99,7 +108,9 @@ class TableRun:
         }
 
     def figure(self, metric: str) -> Figure | None:
-        """A metric of the run's results; None where the run asks for no element."""
+        """A metric of the run's results, or one of BESIDE; None where the run has none."""
+        if metric in ELEMENT_RULES:
+            return self._quoted("element_accuracy", self.results.element_by_rule.get(metric))
         return self._quoted(metric, getattr(self.results, metric))
 
     def figure_over(self, steps: Sequence[StepRow], metric: str) -> Figure | None:

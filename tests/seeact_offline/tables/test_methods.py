@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from pathlib import Path
@@ -16,6 +17,7 @@ from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.tables import build_table
+from seeact_offline.tables.document import ENDINGS
 from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
 from seeact_offline.tables.table_input import TableInput, find_runs
 from tests.conftest import SHARED_DATA
@@ -295,3 +297,58 @@ def test_damaged_runs_are_one_sentence(tmp_path: Path, name: str, spoilt: str | 
         (run / name).write_text(spoilt)
     with pytest.raises(InputError, match=f"^runs: {expected}"):
         table(2, [run])
+
+
+# --- Table 6 ---
+
+ARENA = {
+    "grounding": "visualwebarena", "observation": "tree", "ceiling": figure(0.8),
+    "element_by_rule": {"strict": figure(0.4), "lenient": figure(0.6)},
+}  # fmt: skip
+
+
+def side_by_side(folder: Path, **other: Any) -> list[Path]:
+    """A grounding that the paper has too, and a web agent."""
+    return [make_run(folder / "choice", ceiling=figure(0.7)), make_run(folder / "arena", **ARENA | other)]
+
+
+def test_groundings_and_agents_have_their_ceilings_beside_them_and_no_papers_figures(tmp_path: Path) -> None:
+    made = build_table(6, side_by_side(tmp_path), tmp_path)
+    values = {
+        (one["method"].split(",")[0], one["metric"]): one for one in csv.DictReader(made.text("csv").splitlines())
+    }
+    assert [float(values[name, "ceiling"]["value"]) for name in ("choice", "visualwebarena")] == [0.7, 0.8]
+    assert [values["visualwebarena", rule]["value"] for rule in ("strict", "lenient")] == ["0.4", "0.6"]
+    assert (values["choice", "lenient"]["value"], values["visualwebarena", "lenient"]["low"]) == ("", "0.5")
+    for form in ENDINGS:
+        text = made.text(form)
+        assert "paper" not in text.lower().replace("those of papers", "")
+        assert "no success rates of tasks" in text or form == "csv"
+
+
+def test_a_ceiling_is_never_the_best(tmp_path: Path) -> None:
+    runs = side_by_side(tmp_path, step_success_rate=figure(0.5))
+    latex = build_table(6, runs, tmp_path).text("latex")
+    assert r"\bfseries 50.0" in latex
+    assert r"\bfseries 80.0" not in latex
+
+
+@pytest.mark.parametrize(
+    ("other", "got"),
+    [
+        ({"steps": 3}, r"runs over the same steps of cross_task, got choice \(4\) and arena \(3\)"),
+        ({"dataset_fingerprint": "beef"}, "runs over the same steps of cross_task"),
+        ({"protocol": "mindact"}, "runs scored by one protocol"),
+    ],
+)
+def test_runs_that_are_not_of_the_same_steps_are_not_put_side_by_side(
+    tmp_path: Path, other: dict[str, Any], got: str
+) -> None:
+    with pytest.raises(InputError, match=got):
+        build_table(6, side_by_side(tmp_path, **other), tmp_path)
+
+
+def test_different_models_are_said_and_have_no_best(tmp_path: Path) -> None:
+    runs = side_by_side(tmp_path, model="openai/other", step_success_rate=figure(0.5))
+    assert "By different models" in notes(6, runs, tmp_path)
+    assert "bfseries" not in build_table(6, runs, tmp_path).text("latex")
