@@ -46,6 +46,7 @@ _LABEL = r"\[?(?P<label>\d+)\]?"
 _CONTENT = r"\[?(?P<text>.[^\]]*)"
 _STRICT_MARKS = re.compile("(?:Thought|Action|Observation):")
 _ACTION_MARK = re.compile(r"action[*_]*\s*:[*_]*", re.IGNORECASE)
+_THOUGHT_MARK = re.compile(r"thought[*_]*\s*:[*_]*", re.IGNORECASE)
 _LINE_MARK = re.compile(r"^[\s*#_]*(?:thought|action|observation)\b[*_]*\s*:", re.IGNORECASE | re.MULTILINE)
 _LONGEST_NUMBER = 4_000
 """Digits of a label; Python refuses to read much longer ones."""
@@ -122,6 +123,16 @@ def _read(dialect: _Dialect, text: str) -> list[Act]:
     if not marks:
         raise MissingPart("expected Action:")
     return _read_strictly(dialect, text)
+
+
+def thought_of(reply: str) -> str:
+    """The words of a reply of WebVoyager or OpenWebVoyager between `Thought:` and `Action:`; empty without an action."""
+    action = _ACTION_MARK.search(reply)
+    if action is None:
+        return ""
+    before = reply[: action.start()]
+    mark = _THOUGHT_MARK.search(before)
+    return before[mark.end() if mark else 0 :].strip(" \t\r\n*#_")
 
 
 def _begun(dialect: _Dialect, text: str) -> Act | None:

@@ -2,7 +2,8 @@
 
 The agent sees the page through a window, which it can scroll, and names a label of what it sees (`agents.observations`) in its own
 language (`agents.web_actions`). Earlier steps are told as if it had done them: the window that holds the right element, and the action
-that was recorded, without a thought. Both are ours: nobody scrolled to that window, and nobody wrote that reply.
+that was recorded, without a thought or with the one that the model gave at that step in another run. Both are ours: nobody scrolled to
+that window, and nobody wrote that reply.
 
 WebVoyager's label is its element; in the others an action points at a place, whose smallest candidate is the element.
 """
@@ -10,38 +11,40 @@ WebVoyager's label is its element; in the others an action points at a place, wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
-from seeact_offline.agents import AGENTS, Act, Agent, Answer, Unreadable, observations
+from seeact_offline.agents import AGENTS, Act, Answer, Unreadable, observations
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
-from seeact_offline.agents.observations import Captions, Label, Observation, Observe, Scene
+from seeact_offline.agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
+from seeact_offline.agents.observations import Captions, Observation, Scene
 from seeact_offline.agents.screen_page import FALL_BACKS, OF_EVERY_ROW
 from seeact_offline.agents.screens import Shown
 from seeact_offline.agents.trees import MAX_TOKENS
-from seeact_offline.agents.web_actions import GRAMMARS, Grammar, remembered
-from seeact_offline.agents.web_agents import WIDEST
+from seeact_offline.agents.web_actions import GRAMMARS, remembered
+from seeact_offline.agents.web_agents import THOUGHT, WIDEST
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.grounding.agent import STRICT_READING, agent_reply, landed, list_of_entry
+from seeact_offline.grounding.agent import STRICT_READING, agent_reply
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
 from seeact_offline.grounding.merging import decision
-from seeact_offline.grounding.pixel import elements
+from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.grounding.thoughts import read_thoughts
+from seeact_offline.grounding.web_windows import PageWindows, SeenWindow, Target, WebAgent
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
-from seeact_offline.replies.points import element_at
 
 PARTS_MISSING = "Your reply cannot be read: it needs a part that begins with Thought: and one that begins with Action:."
 CANNOT_ACT = (
@@ -53,6 +56,7 @@ UNREADABLE_REPLY = (
     " ```click [12]```."
 )
 NO_SUCH_LABEL = "none, as the element of your last action is not there: {said}. Look at the observation again."
+NO_TEXT_FIELD = "(The text went into an element that may be no text field: tag {tag}, type {kind}.)"
 LONGEST_SAID = 2_000
 """Characters of a reply that such a line repeats."""
 ANYWHERE = Shown.whole((1, 1))
@@ -70,48 +74,6 @@ MOST_KEPT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class WebAgent:
-    """A web agent: its window and language, what it is shown, and how its dialogue is led."""
-
-    agent: Agent
-    grammar: Grammar
-    observations: Mapping[str, Observe]
-    """By name, the usual one first."""
-    clip: Callable[[Sequence[Message], bool], tuple[Message, ...]]
-    """Clips a dialogue; True: as released, with its accidents."""
-    head: str = ""
-    """Stands above each observation of a dialogue; empty: no dialogue, every question stands alone."""
-    correction: Literal["alone", "above", "last action"] = "last action"
-    """Where a correction stands: in a message of its own, above the next observation, or in place of the last action."""
-    names_elements: bool = False
-    """Whether a label is its element; False: the place that it points at decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A window of a page."""
-
-    shown: Observation
-    leads: Mapping[str, str | None] = field(repr=False)
-    """Label -> the element that an action on it is judged by."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The first window that shows the right element, if any does."""
-
-    n_scrolls: int
-    seen: _Seen
-    label: str | None = None
-    cause: str = ""
-    """Why no window shows it: `not_marked` or `target_cut_off`."""
-    reply: str = ""
-    """The ideal reply once it is in view; where it is out of reach, one with the right operation."""
-    hits: bool = False
-    """Whether that reply, read and mapped to the page within the turns there are, leads to a positive."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Told:
     """An earlier step as it is told."""
 
@@ -119,6 +81,8 @@ class _Told:
     address: str
     label: str
     reply: str
+    warning: str = ""
+    """Stands before the next observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +92,10 @@ class _Past:
     messages: tuple[Message, ...] = ()
     texts: tuple[str, ...] = ()
     """Those that no window shows, in words."""
+    warning: str = ""
+    """Stands before the first observation of this step."""
+    n_without_thought: int = 0
+    """Messages of the model with a neutral line in place of a thought that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,75 +108,6 @@ class _Turn:
     said: tuple[Message, ...] = ()
     correction: str = ""
     last_action: str = ""
-
-
-class _Windows:
-    """A step's page as an agent sees it, window by window."""
-
-    def __init__(self, web: WebAgent, observe: Observe, scene: Scene) -> None:
-        self.scene, self.step = scene, scene.step
-        self._web, self._observe = web, observe
-        self._boxes = elements(scene.step, scene.page)
-        self._tags = {one.backend_node_id: one.tag for one in scene.step.candidates}
-        self._seen: dict[int, _Seen] = {}
-        self._last = max(0, scene.size[1] - web.agent.view.size[1])
-
-    @property
-    def tops(self) -> list[int]:
-        """The windows that scrolling down leads to."""
-        return [*range(0, self._last, self._web.agent.view.step), self._last]
-
-    def scrolled(self, top: int, direction: str | None) -> int:
-        step = self._web.agent.view.step
-        return min(max(top + (-step if direction == "up" else step), 0), self._last)
-
-    def at(self, top: int) -> _Seen:
-        if top not in self._seen:
-            width, height = self._web.agent.view.size
-            window = (0, top, min(width, self.scene.size[0]), min(top + height, self.scene.size[1]))
-            shown = self._observe(self.scene, window)
-            leads = {name: self._lead(one) for name, one in shown.labels.items() if one.is_shown or one.is_cut}
-            self._seen[top] = _Seen(shown, leads)
-        return self._seen[top]
-
-    def landed(self, label: Label, answer: Answer) -> tuple[str | None, Answer]:
-        """The element that an answer with this label means, and the answer. Typing into a list selects."""
-        answer = replace(answer, place=label.place)
-        if self._web.names_elements:
-            node, answer = list_of_entry(self.step, self.scene.page, label.id, answer)
-        else:
-            node, answer = landed(self.step, self.scene.page, answer)
-        if answer.op == "TYPE" and self._tags.get(node or "") == "select":
-            answer = replace(answer, op="SELECT")
-        return node, answer
-
-    def _lead(self, label: Label) -> str | None:
-        node = label.id if self._web.names_elements else label.place and element_at(label.place, self._boxes)
-        return self.landed(label, Answer("CLICK"))[0] if self._tags.get(node or "") == "option" else node
-
-    def find(self) -> _Target:
-        """The first window with a positive; the first of all where none has any."""
-        positives = self.step.truth.positives
-        cause = "not_marked" if positives else ""
-        for n_scrolls, top in enumerate(self.tops):
-            seen = self.at(top)
-            labels = seen.shown.labels
-            right = [name for name, node in seen.leads.items() if node in positives]
-            # a label of its own comes before one of what merely lies at its place
-            right = sorted(right, key={name: one.id not in positives for name, one in labels.items()}.__getitem__)
-            if shown := next((name for name in right if labels[name].is_shown), None):
-                return _Target(n_scrolls, seen, shown)
-            cause = "target_cut_off" if right else cause
-        return _Target(0, self.at(0), cause=cause)
-
-    def is_lenient_hit(self, label: Label) -> bool:
-        """Tells whether it is around or inside of a positive, or its place is in the box of one."""
-        page, truth = self.scene.page, self.step.truth
-        if label.place is not None and any(box.contains(*label.place) for box in truth.boxes):
-            return True
-        spans = [page.span(node) for node in truth.positives if node in page.ids]
-        own = page.span(label.id) if label.id in page.ids else (-1, -1)
-        return any(a <= own[0] < b or own[0] <= a < own[1] for a, b in spans)
 
 
 class WebAgentGrounding:
@@ -226,9 +125,11 @@ class WebAgentGrounding:
         max_turns: int = 5,
         strict: bool = False,
         tokenizer: str = WORDS,
+        thoughts: Mapping[StepKey, str] | None = None,
     ) -> None:
         """`captions`: of each step; alternative texts alone where it has none. `max_turns`: most questions a step. `tokenizer`: as
-        `open_tokenizer` takes it, by which long observations are cut."""
+        `open_tokenizer` takes it, by which long observations are cut. `thoughts`: the model's own at earlier steps; None: a neutral
+        line for each."""
         self.form = form or QuestionOptions()
         self._web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
@@ -236,6 +137,7 @@ class WebAgentGrounding:
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
+        self._thoughts = thoughts
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError."""
@@ -268,6 +170,7 @@ class WebAgentGrounding:
             target = await in_thread(self._target, windows)
             notes.update({target.cause} - {""} | (windows.scene.fall_backs - OF_EVERY_ROW))
             past = await in_thread(self._past, prepared.step)
+            notes["without_thought"] = past.n_without_thought
             while True:
                 question = await in_thread(self._question, windows, target, past, turn)
                 talk = await session.converse(question)
@@ -298,14 +201,14 @@ class WebAgentGrounding:
         session.replies.append(replace(last, element_id=element))
         return session.ended(decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes))
 
-    def _windows(self, prepared: PreparedStep) -> _Windows:
+    def _windows(self, prepared: PreparedStep) -> PageWindows:
         """Raises RowError."""
         captions = self._captions.get(prepared.step.key, {}) if "captions" in self.observation else None
         cut = open_tokenizer(self._tokenizer).cut
         scene = Scene(prepared.step, prepared.page, prepared.picture, captions, cut)
-        return _Windows(self._web, self._web.observations[self.observation], scene)
+        return PageWindows(self._web, self._web.observations[self.observation], scene)
 
-    def _target(self, windows: _Windows) -> _Target:
+    def _target(self, windows: PageWindows) -> Target:
         """The target with the ideal reply."""
         found = windows.find()
         if found.label is not None and found.n_scrolls < self._max_turns:
@@ -322,7 +225,7 @@ class WebAgentGrounding:
 
     # --- what is asked ---
 
-    def _question(self, windows: _Windows, target: _Target, past: _Past, turn: _Turn) -> Question:
+    def _question(self, windows: PageWindows, target: Target, past: _Past, turn: _Turn) -> Question:
         seen = windows.at(turn.top)
         if turn.correction and self._web.correction == "alone":
             message = Message("user", turn.correction)
@@ -330,7 +233,8 @@ class WebAgentGrounding:
             texts = (turn.last_action,) if turn.last_action else past.texts
             is_first = not (past.messages or turn.said)
             task, address = windows.step.task, windows.scene.address
-            message = self._message(task, address, seen.shown, is_first, texts, turn.correction)
+            warning = past.warning if turn.index == 0 else ""
+            message = self._message(task, address, seen.shown, is_first, texts, turn.correction, warning)
         *before, last = self._web.clip((*past.messages, *turn.said, message), self._strict)
         leads = {name: node for name, node in seen.leads.items() if node and seen.shown.labels[name].is_shown}
         ideal = self._agent.scroll if turn.top < target.seen.shown.window[1] else target.reply
@@ -340,11 +244,19 @@ class WebAgentGrounding:
         )  # fmt: skip
 
     def _message(
-        self, task: str, address: str, seen: Observation, is_first: bool, texts: Sequence[str], correction: str = ""
+        self,
+        task: str,
+        address: str,
+        seen: Observation,
+        is_first: bool,
+        texts: Sequence[str],
+        correction: str = "",
+        warning: str = "",
     ) -> Message:
         """An observation as it is sent, with the task where it is the first of a dialogue or stands alone."""
         if not is_first and self._web.head:
-            text = "\n".join([*filter(None, [correction]), self._web.head, seen.text])
+            head = f"{self._web.head} {warning}" if warning else self._web.head
+            text = "\n".join([*filter(None, [correction]), head, seen.text])
         else:
             values = {**self._pack.values, "observation": seen.text, "address": address or "not known"}
             text = replace(self._pack, values=values).render_turn1(task, texts)
@@ -353,16 +265,26 @@ class WebAgentGrounding:
     def _past(self, step: Step) -> _Past:
         """Dialogues tell all earlier steps; else the last one is told in a line."""
         n_untold = max(0, len(step.history) - len(step.earlier))
-        told = [(self._told(one), text) for one, text in zip(step.earlier, step.history[n_untold:], strict=False)]
+        earlier = list(zip(step.earlier, step.history[n_untold:], strict=False))
+        told = [(one.key, self._told(one), text) for one, text in earlier]
         if not self._web.head:
-            lines = [text if one is None else self._action_line(one) for one, text in told]
+            lines = [text if one is None else self._action_line(one) for _, one, text in told]
             return _Past(texts=tuple(lines or step.history[-1:]))
-        untold = step.history[:n_untold] + tuple(text for one, text in told if one is None)
+        untold = step.history[:n_untold] + tuple(text for _, one, text in told if one is None)
         messages: list[Message] = []
-        for one in (one for one, _ in told if one is not None):
-            messages.append(self._message(step.task, one.address, one.seen, not messages, untold))
-            messages.append(Message("assistant", self._pack.reply_prefix + one.reply))
-        return _Past(tuple(messages), untold)
+        warning, n_without_thought = "", 0
+        for key, one, _ in told:
+            if one is None:
+                continue
+            messages.append(self._message(step.task, one.address, one.seen, not messages, untold, warning=warning))
+            reply, warning = one.reply, one.warning
+            if self._thoughts is not None and key in self._thoughts:
+                # the thought comes first in a reply
+                reply = reply.replace(THOUGHT, self._thoughts[key], 1)
+            else:
+                n_without_thought += self._thoughts is not None
+            messages.append(Message("assistant", self._pack.reply_prefix + reply))
+        return _Past(tuple(messages), untold, warning, n_without_thought)
 
     def _told(self, step: Step) -> _Told | None:
         """None for one whose element no window shows, or whose row has a fault."""
@@ -375,11 +297,21 @@ class WebAgentGrounding:
                     found = windows.find()
                     if found.label is not None:
                         reply = self._ideal(step, found.label)
-                        told = _Told(found.seen.shown, windows.scene.address, found.label, reply)
+                        warning = self._warning(windows, found.seen, found.label)
+                        told = _Told(found.seen.shown, windows.scene.address, found.label, reply, warning)
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[step.key] = told
         return self._kept[step.key]
+
+    def _warning(self, windows: PageWindows, seen: SeenWindow, label: str) -> str:
+        """WebVoyager's note where a text was typed into what is no text field."""
+        node = seen.leads[label]
+        if self._web.correction != "alone" or windows.step.operation.op == "CLICK" or node is None:
+            return ""
+        element = next(one for one in windows.scene.elements if one.id == node)
+        kind = text_field_kind(element)
+        return "" if kind in TEXT_FIELDS else NO_TEXT_FIELD.format(tag=element.tag, kind=kind or "none")
 
     def _action_line(self, told: _Told) -> str:
         """The action with what it names, as VisualWebArena remembers it."""
@@ -399,7 +331,13 @@ class WebAgentGrounding:
         return acts[0], answer
 
     def _next(
-        self, windows: _Windows, turn: _Turn, question: Question, texts: Sequence[str], act: Act | None, answer: Answer
+        self,
+        windows: PageWindows,
+        turn: _Turn,
+        question: Question,
+        texts: Sequence[str],
+        act: Act | None,
+        answer: Answer,
     ) -> _Turn | None:
         """The turn after this one; None where the step ends."""
         top, correction = turn.top, ""
@@ -427,7 +365,7 @@ class WebAgentGrounding:
         return NO_SUCH_LABEL.format(said=self._web.grammar.write(act))
 
 
-def _shown(windows: _Windows, seen: Observation) -> Shown:
+def _shown(windows: PageWindows, seen: Observation) -> Shown:
     left, top, right, bottom = seen.window
     return Shown(windows.scene.size, (right - left, bottom - top), seen.window)
 
@@ -468,7 +406,7 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     own = inputs.own
     if own["max_turns"] < 1:
         raise InputError("max_turns", "at least 1", str(own["max_turns"]))
-    observation, file = own.get("observation"), own.get("captions")
+    observation, file, run = own.get("observation"), own.get("captions"), own.get("thoughts")
     if file is not None and "captions" not in (observation or ""):
         raise InputError("captions", "none with an observation that shows no captions", str(file))
     captions = None if file is None else read_captions(file)
@@ -478,16 +416,19 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     except InputError as error:
         raise InputError("cut_by", error.expected, error.got) from None
     grounding = WebAgentGrounding(
-        web, inputs.pack, inputs.form, observation, captions, own["max_turns"], own["strict_reading"], tokenizer
-    )
+        web, inputs.pack, inputs.form, observation, captions, own["max_turns"], own["strict_reading"], tokenizer,
+        None if run is None else read_thoughts(run),
+    )  # fmt: skip
     width, height = web.agent.view.size
     identity = {
         "observation": grounding.observation,
         "max_turns": own["max_turns"],
         "window": f"{'full width' if width == WIDEST else width} x {height}",
-        "thoughts": "none",
+        "thoughts": "none" if run is None else "model",
         "fall_backs": sorted(OF_EVERY_ROW | ({CUT_BY_WORDS} if tokenizer == WORDS and not web.head else set())),
     }
+    if run is not None:
+        identity["thoughts_digest"] = file_digest(run / PREDICTIONS)
     if own["strict_reading"]:
         identity["strict_reading"] = True
     if not web.head:
@@ -525,6 +466,8 @@ def strategy_of(web: WebAgent) -> Strategy:
         options=(
             Option("max_turns", "most questions a step, with those that scroll, wait or are not readable (default: 5)", 5, read=whole, metavar="N"),
             STRICT_READING,
+            *[Option("thoughts", "tell earlier steps with the model's own thoughts, those of this run (default: a neutral line)", read=Path, metavar="RUN")]
+            * bool(web.head),
             *(
                 Option("observation", "what is shown of a page (default: som+captions)", next(iter(web.observations)), choices=tuple(web.observations)),
                 Option("cut_by", f"counts the {MAX_TOKENS:,} tokens at which an observation is cut: words, characters, tiktoken:NAME or hf:DIR_OR_ID"
@@ -544,6 +487,7 @@ NOTES: Mapping[str, str] = {
     "format_error": "a reply without an action in this agent's form",
     "bad_label": "a reply with a label that is not there",
     "recovered": "a step that was answered after such a reply",
+    "without_thought": "an earlier step without a thought in the run named by thoughts, told with a neutral line",
     "strict_id_hit": "the element named, whatever lies at its place, is a positive",
     CUT_BY_WORDS: "an observation was cut by words, as the model's tokenizer is not known or not on this machine",
     "lenient_hit": "the element named is a positive, around or inside of one, or has its centre in the box of one",

@@ -34,7 +34,8 @@ DASH, DASH_GAP = 6, 4
 """Pixels of Chromium's dashes 2 pixels wide; gaps are stretched so that a side ends in a dash."""
 
 _MARKED_TAGS = frozenset({"input", "textarea", "select", "button", "a", "iframe", "video", "li", "td", "option"})
-_TEXT_FIELDS = frozenset({"text", "search", "password", "email", "tel"})
+TEXT_FIELDS = frozenset({"text", "search", "password", "email", "tel", "textarea"})
+"""Types of elements that a text can be typed into, a `textarea` among them."""
 # the `type` that a browser answers, which for unknown words is the first
 _INPUT_TYPES = (
     "text", "search", "password", "email", "tel", "hidden", "url", "date", "month", "week", "time", "datetime-local", "number", "range",
@@ -149,16 +150,19 @@ def _entry(label: int, element: ScreenElement) -> str:
     return f'[{label}]: {kind}"{text}", "{name}";' if name and name != text else f'[{label}]: {kind}"{text}";'
 
 
-def _is_listed_empty(element: ScreenElement) -> bool:
-    """Tells whether an element without a text is listed all the same."""
-    if element.tag == "textarea":
-        return True
+def text_field_kind(element: ScreenElement) -> str:
+    """The `type` that a browser answers for an input or a button; `textarea` for one; else empty."""
     kinds = _TYPES.get(element.tag)
     if kinds is None:
-        return False
+        return "textarea" if element.tag == "textarea" else ""
     kind = element.attributes.get("type", "").lower()
-    kind = kind if kind in kinds else kinds[0]
-    return kind in (_TEXT_FIELDS if element.tag == "input" else ("submit", "button"))
+    return kind if kind in kinds else kinds[0]
+
+
+def _is_listed_empty(element: ScreenElement) -> bool:
+    """Tells whether an element without a text is listed all the same."""
+    kind = text_field_kind(element)
+    return kind in (("submit", "button") if element.tag == "button" else TEXT_FIELDS)
 
 
 def _draw_dashes(pen: ImageDraw, rect: Box) -> None:

@@ -16,12 +16,14 @@ from seeact_offline import cli
 from seeact_offline.agents import Answer, trees
 from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_NOTE, TREE_NOTE
 from seeact_offline.agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
+from seeact_offline.agents.web_agents import THOUGHT
 from seeact_offline.dataset.recorded import RecordedColumns
-from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, _Windows, read_captions
+from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding, read_captions
+from seeact_offline.grounding.web_windows import PageWindows
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Candidate, Completion, InputError, Request
+from seeact_offline.records import Box, Candidate, Completion, InputError, Request, StepKey
 from seeact_offline.runs.run import Run
 
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]
@@ -229,6 +231,55 @@ def test_earlier_steps_are_told_and_clipped(
         assert not any("<image>" in one.text for one in messages)
 
 
+def test_earlier_steps_are_told_with_the_thoughts_of_another_run(tmp_path: Path) -> None:
+    """At every other step the model gives a thought, after a scroll or a bad reply."""
+    keys: list[StepKey] = []
+
+    def say(request: Request, ideal: str) -> str:
+        keys.extend([request.key] * (request.key not in keys))
+        if keys.index(request.key) % 2:
+            return re.sub(r"Thought: .*\n", "", ideal)
+        return "Nothing." if request.group == 0 else ideal.replace(THOUGHT, f"I know {request.key.action_uid}.\nTruly.")
+
+    first = evaluated(tmp_path / "first", "webvoyager", Model(say), max_turns=9)
+    model = Model(lambda request, ideal: ideal)
+    run = evaluated(tmp_path / "second", "webvoyager", model, thoughts=first.path)
+    told = [one.text for one in model.requests[-1].messages if one.role == "assistant"]
+    thoughts = [f"Thought: I know {key.action_uid}.\nTruly.\n" for key in keys[:-1:2]]
+    assert any("Truly" in text for text in told)
+    assert {text.partition("Action: ")[0] for text in told} <= {*thoughts, f"Thought: {THOUGHT}\n"}
+    assert run.results["notes"]["without_thought"] > 0
+    identity = run.manifest["identity"]
+    assert (identity["thoughts"], len(identity["thoughts_digest"])) == ("model", 64)
+
+
+def test_thoughts_come_from_a_run_that_has_some(tmp_path: Path) -> None:
+    (tmp_path / "predictions.jsonl").write_text("")
+    with pytest.raises(InputError, match="thoughts"):
+        evaluated(tmp_path, "openwebvoyager", thoughts=tmp_path)
+    with pytest.raises(InputError, match="thoughts"):
+        evaluated(tmp_path, "visualwebarena", thoughts=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tag", "kind", "note"),
+    [("select", "", "select, type none"), ("input", "number", "input, type number"), ("input", "", "")],
+)
+def test_webvoyager_notes_a_text_that_went_into_no_text_field(tag: str, kind: str, note: str) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    html = LISTED.replace("<select ", f'<{tag} type="{kind}" ' if kind else f"<{tag} ").replace(
+        "</select>", f"</{tag}>"
+    )
+    candidate = Candidate("8", tag, Box(0, 0, 100, 20), is_positive=True)
+    truth = replace(step.operation, op="TYPE", value="May")
+    step = replace(step, cleaned_html=html, candidates=(candidate,), operation=truth, recorded=None)
+    scene = Scene(step, Page(html), PagePicture(step.screenshot))
+    web = WEB_AGENTS["webvoyager"]
+    windows = PageWindows(web, next(iter(web.observations.values())), scene)
+    warning = WebAgentGrounding(web, None)._warning(windows, windows.at(0), windows.find().label)
+    assert (note in warning, bool(warning)) == (True, bool(note))
+
+
 @pytest.mark.parametrize(("observation", "line"), [("som+captions", "where ["), ("tree", "] is ")])
 def test_visualwebarena_remembers_one_action(observation: str, line: str, tmp_path: Path) -> None:
     model = Model(lambda request, ideal: ideal)
@@ -381,7 +432,7 @@ def test_entries_and_lists_select(name: str, label: Label, answer: Answer, expec
     step = replace(step, cleaned_html=LISTED, candidates=candidates)
     scene = Scene(step, Page(LISTED), PagePicture(step.screenshot))
     web = WEB_AGENTS[name]
-    node, found = _Windows(web, next(iter(web.observations.values())), scene).landed(label, answer)
+    node, found = PageWindows(web, next(iter(web.observations.values())), scene).landed(label, answer)
     assert (node, found.op, found.value) == expected
 
 
@@ -412,7 +463,7 @@ def test_a_lenient_hit_is_around_or_inside_of_a_positive_or_has_its_centre_in_it
     )
     step = replace(step, cleaned_html=WRAPPED, candidates=candidates)
     scene = Scene(step, Page(WRAPPED), PagePicture(step.screenshot))
-    assert _Windows(WEB_AGENTS["webvoyager"], observe_som, scene).is_lenient_hit(label) is is_hit
+    assert PageWindows(WEB_AGENTS["webvoyager"], observe_som, scene).is_lenient_hit(label) is is_hit
 
 
 @pytest.mark.parametrize("name", ["webvoyager", "visualwebarena"])
