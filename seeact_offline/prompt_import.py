@@ -112,13 +112,65 @@ Sources: xlang-ai/aguvis 178c418, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21
 """
 
 
+MINDACT = "mindact"
+MINDACT_FILE, MINDACT_FUNCTION, MINDACT_TEXT = (
+    "src/action_prediction/dataloader.py",
+    "format_input_multichoice",
+    "seq_input",
+)
+"""The code that words MindAct's multi-choice questions, and its variable. Source: OSU-NLP-Group/Mind2Web 1b7c323."""
+
+
+def import_mindact_prompts(checkout: Path, out: Path) -> list[Path]:
+    """Writes the released wording of MindAct's text-to-text questions as a pack. Returns the paths written.
+
+    A line feed follows the page, which T5's tokenizers read as nothing. Raises PromptError as `import_prompts`.
+    """
+    source = _read_source(Path(checkout), MINDACT_FILE)
+    function = next(
+        (n for n in source.tree.body if isinstance(n, ast.FunctionDef) and n.name == MINDACT_FUNCTION), None
+    )
+    if function is None:
+        raise PromptError("checkout", f"a function {MINDACT_FUNCTION} in {MINDACT_FILE}", "none")
+    # assignments in the order of the code, those inside `if` and `for` too
+    assigned = sorted(
+        (
+            node
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign | ast.AugAssign) and _is_mindact_text(node)
+        ),
+        key=lambda node: node.lineno,
+    )
+    texts = ["".join(_texts_in(node.value)) for node in assigned]
+    # the task, a previous action, none of them, the question, an option
+    if [text.count(_SLOT) for text in texts] != [1, 1, 0, 0, 2] or texts[1] != f"{_SLOT}\n" or texts[2][-1:] != "\n":
+        where = f"{MINDACT_FILE}, line {function.lineno}, {MINDACT_FUNCTION}"
+        raise PromptError("checkout", f"texts put together as in the known release in {where}", "other code")
+    task, _, nothing, question, _ = (_storable(text, f"{MINDACT_FUNCTION} of {MINDACT_FILE}") for text in texts)
+    history = f"{{{{history|{nothing[:-1]}}}}}"
+    turn1 = f"{{{{html}}}}\n{task.replace(_SLOT, '{{task}}')}{history}{question}{{{{choices}}}}"
+    files = {
+        "mindact.system.seq2seq.txt": "\n",
+        "mindact.turn1.seq2seq.txt": f"{turn1}\n",
+        "ORIGIN.txt": f"Imported; the wording is its authors'.\n{source.file} sha256 {source.digest}\n",
+    }
+    return _write(Path(out), files)
+
+
+def _is_mindact_text(node: ast.Assign | ast.AugAssign) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(isinstance(one, ast.Name) and one.id == MINDACT_TEXT for one in targets)
+
+
 def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
     """Writes the published prompt of a GUI agent as a pack. Returns the paths written.
 
     Raises PromptError, before anything is written, for an agent that is not in PUBLISHED, and as `import_prompts`.
     """
+    if agent == MINDACT:
+        return import_mindact_prompts(checkout, out)
     if agent not in PUBLISHED:
-        wanted = f"an agent whose prompt is a constant of its repository ({', '.join(PUBLISHED)})"
+        wanted = f"an agent whose prompt is a constant of its repository ({', '.join(PUBLISHED)}, {MINDACT})"
         raise PromptError(
             "from", wanted, f"{agent}, whose prompt is put together by code, lies in data or is not released"
         )

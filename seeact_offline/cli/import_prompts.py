@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seeact_offline.cli.output import say
-from seeact_offline.prompt_import import PUBLISHED, import_agent_prompts, import_prompts
+from seeact_offline.prompt_import import MINDACT, PUBLISHED, import_agent_prompts, import_prompts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="agent",
         metavar="AGENT",
-        help=f"the checkout is that of a GUI agent: {', '.join(PUBLISHED)}",
+        help=f"the checkout is that of a GUI agent: {', '.join(PUBLISHED)}; or Mind2Web's: {MINDACT}",
     )
     parser.add_argument(
         "--out",
@@ -39,5 +39,11 @@ def run(args: argparse.Namespace) -> int:
     )
     for path in written:
         say(str(path))
-    say(f"Use it with {f'--agent {args.agent} ' if args.agent else ''}--prompts {args.out}")
+    say(f"Use it with {_asked_by(args.agent)}--prompts {args.out}")
     return 0
+
+
+def _asked_by(agent: str | None) -> str:
+    if agent == MINDACT:
+        return "--grounding mindact --layout seq2seq --max-input-tokens 512+512 "
+    return f"--agent {agent} " if agent else ""

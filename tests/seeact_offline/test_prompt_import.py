@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seeact_offline as so
+from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, PUBLISHED, import_agent_prompts, import_prompts
 from seeact_offline.prompting import only_with
@@ -484,4 +485,64 @@ def test_another_agent_or_source_is_refused(agent: str, source: str | None, mess
     checkout = tmp_path if source is None else agent_checkout(tmp_path / "checkout", agent, source)
     with pytest.raises(PromptError, match=re.escape(message)):
         import_agent_prompts(agent, checkout, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# --- MindAct's questions ---
+
+MINDACT_CODE = r"""
+import lxml
+def helper(): pass
+def format_input_multichoice(sample, candidate_ids, gt=-1, previous_k=5):
+    choices = [["1", " ".join(["a", "b"])]]
+    seq_input = (
+        "Page above. Do:\nGoal: "
+        f"{sample['confirmed_task']}\n"
+        f"Before:\n"
+    )
+    if len(sample["previous_actions"]) > 0:
+        for action in sample["previous_actions"][-previous_k:]:
+            seq_input += f"{action}\n"
+    else:
+        seq_input += "Nothing\n"
+    seq_input += "Next? " "Choose:\n\nA. none\n"
+    for idx, choice in enumerate(choices):
+        seq_input += f"{chr(66 + idx)}. {choice[1]}\n"
+    seq_target = "A."
+    return seq_input, seq_target
+"""
+
+
+def mindact_checkout(folder: Path, code: str = MINDACT_CODE) -> Path:
+    path = folder / "src/action_prediction/dataloader.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(code)
+    return folder
+
+
+@pytest.mark.parametrize("history", [[], ["[a] b -> CLICK", "[c] d -> TYPE: e"]])
+def test_mindacts_questions_are_worded_as_its_code_does(tmp_path: Path, history: list[str]) -> None:
+    import_agent_prompts("mindact", mindact_checkout(tmp_path / "checkout"), tmp_path / "out")
+    pack = open_pack(tmp_path / "out", "mindact", variant="seq2seq")
+    namespace: dict[str, Any] = {"lxml": None}
+    exec(MINDACT_CODE.replace("import lxml", ""), namespace)
+    expected, _ = namespace["format_input_multichoice"]({"confirmed_task": "Buy", "previous_actions": history}, [])
+    assert question_text(pack, "(page", ["a b"], "Buy", history) == f"(page\n{expected}"
+    assert pack.system == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("format_input_multichoice", "other", "a function format_input_multichoice"),
+        ('seq_input += "Nothing\\n"', "pass", "put together as in the known release"),
+        ("{action}\\n", "- {action}\\n", "put together as in the known release"),
+        ("Choose", "Choose {{x}}", "`{{`"),
+    ],
+)
+def test_another_wording_of_mindacts_code_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in MINDACT_CODE
+    checkout = mindact_checkout(tmp_path / "checkout", MINDACT_CODE.replace(old, new))
+    with pytest.raises(PromptError, match=re.escape(message)):
+        import_agent_prompts("mindact", checkout, tmp_path / "out")
     assert not (tmp_path / "out").exists()
