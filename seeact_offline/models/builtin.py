@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from seeact_offline.models.provider import ModelOptions, Provider
@@ -47,7 +47,8 @@ class LexicalModel:
 
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
     the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them", or the first where it
-    begins with `None of`. A last message with a line `Task: ...` and options is all that counts: others are examples. It looks at no
+    begins with `None of`. Where the system message has actions on labels (`click [ID]`), the options are the last message's lines `[12] ...`
+    or `[12]: ...`, and it scrolls where none of them will do. A last message with a line `Task: ...` and options is all that counts: others are examples. It looks at no
     picture: asked for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and
     text it guesses them from the task.
     """
@@ -66,6 +67,9 @@ class LexicalModel:
             return Completion(
                 "\n".join(lines[:1] if is_none else lines[:2] if operation.op == "CLICK" else lines), _FREE
             )
+        rules = next((m.text for m in request.messages if m.role == "system"), "")
+        if _ASKS_LABEL.search(rules):
+            return Completion(_labelled(prompt, asked, is_fenced="```" in rules), _FREE)
         if _ASKS_ATTRIBUTES.search(asked):
             return Completion(_described(prompt), _FREE)
         if _ASKS_FINAL.search(asked):
@@ -84,6 +88,33 @@ def _final(element: str, operation: Operation) -> str:
     """The final lines, as prompts ask for them; a value's line breaks would end its line."""
     value = " ".join(operation.value.splitlines()) or "None"
     return f"ELEMENT: {element}\nACTION: {operation.op}\nVALUE: {value}"
+
+
+# --- labelled lines ---
+
+_ASKS_LABEL = re.compile(r"^[ \t]*\W*click \[\w+\]", re.IGNORECASE | re.MULTILINE)
+_LABELLED = re.compile(r"^\s*\[(\d+)\]:?[ \t]+(.*)$", re.MULTILINE)
+_KIND = re.compile(r"[\[<]?(\w+)")
+_LAST_ACTION = re.compile(r"^.*\baction: (\w+) \[\d+\].* where \[\d+\] is (.*)$", re.IGNORECASE | re.MULTILINE)
+_TAGS = {"link": "a", "textbox": "input", "searchbox": "input", "combobox": "select", "listbox": "select"}
+"""Roles of a tree's lines, as the tags that they are."""
+
+
+def _labelled(prompt: Prompt, asked: str, is_fenced: bool) -> str:
+    """An action on the best of the labelled lines, between backticks or behind `Action:`; a scroll where none is any good."""
+    lines = _LABELLED.findall(asked.replace(";\t", "\n"))
+    kinds = [match[1].lower() if (match := _KIND.match(text)) else "" for _, text in lines]
+    options = [Option(_TAGS.get(kind, kind), text) for kind, (_, text) in zip(kinds, lines, strict=True)]
+    done = [PastAction(words(said), op.upper(), "") for op, said in _LAST_ACTION.findall(asked)]
+    place, operation = choose(replace(prompt, options=(*options, Option("", "")), history=(*prompt.history, *done)))
+    value = " ".join(operation.value.splitlines())
+    if place == len(options):
+        action = "scroll [down]" if is_fenced else "Scroll [WINDOW]; [down]"
+    elif operation.op == "CLICK":
+        action = f"{'click' if is_fenced else 'Click'} [{lines[place][0]}]"
+    else:
+        action = f"type [{lines[place][0]}] [{value}]" if is_fenced else f"Type [{lines[place][0]}]; [{value}]"
+    return f"```{action}```" if is_fenced else f"Thought: It shares words with the task.\nAction: {action}"
 
 
 # --- without options ---

@@ -241,3 +241,26 @@ def test_no_other_model_is_told_the_truth() -> None:
     asyncio.run(call_model(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
     known = {"messages", "key", "group", "turn", "offered", "for_grounder"}
     assert {field.name for field in dataclasses.fields(seen[0])} == known
+
+
+# --- labelled lines ---
+
+ARENA, VOYAGER = "click [ID] presses it.\nOne action in backticks:\n```click [12]```", "Click [LABEL] presses it."
+TREE = "[3] link 'Home'\n\t[7] textbox 'Search games'\n[9] button 'Strategy'"
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown", "said"),
+    [
+        (ARENA, f"{TREE}\n\nTask: Browse strategy titles", "```click [9]```"),
+        (ARENA, f"{TREE}\n\nTask: Search for 'Go'", "```type [7] [Go]```"),
+        (ARENA, f"{TREE}\n\nTask: Buy a kettle", "```scroll [down]```"),
+        (ARENA, "[1] [A] [Home]\n[2] [BUTTON] [Strategy]\nTask: Browse strategy titles", "```click [2]```"),
+        (VOYAGER, 'Task: Find strategy\n[0]: "Home";\t[4]: <button> "Strategy"', "Action: Click [4]"),
+        (VOYAGER, 'Task: Search for \'Go\'\n[0]: "Home";\t[4]: <input> "Search"', "Action: Type [4]; [Go]"),
+        (VOYAGER, 'Task: Buy a kettle\n[0]: "Home"', "Action: Scroll [WINDOW]; [down]"),
+    ],
+)
+def test_of_labelled_lines_it_names_the_one_that_shares_words_with_the_task(rules: str, shown: str, said: str) -> None:
+    messages = (Message("system", rules), Message("user", shown))
+    assert ask("builtin/lexical", Request(messages, STEP.key, 0, 1)).splitlines()[-1] == said
