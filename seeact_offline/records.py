@@ -482,8 +482,8 @@ class Request:
     """1 or 2."""
     offered: tuple[str, ...] = ()
     """backend_node_ids in the order of their letters."""
-    for_grounder: bool = False
-    """The place of an element is asked for that an earlier reply describes; a second model may answer it."""
+    for_second: bool = False
+    """Asks for the place of an element that an earlier reply describes, or for a caption; a second model may answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -662,6 +662,8 @@ class Prediction:
     """The calls of its answers, in order of asking. Kept in a file of their own, as they differ from run to run."""
     element_text: str = ""
     """The page's text of the element; empty for none, and in runs from before this was kept."""
+    captions: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Captions of pictures that were shown, by `backend_node_id`. Kept in a file of their own, which is not read again."""
     failed_in: Stage | None = field(default=None, compare=False)
     """As `StepError.stage`; None where no error says it."""
 

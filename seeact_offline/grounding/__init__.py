@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from seeact_offline.pages.dom import Page
@@ -92,6 +92,10 @@ class GroundingResult:
     """Counts of things worth saying, sorted by name."""
     calls: tuple[Call, ...] = ()
     """Records of the calls that the answers took."""
+    captions: Mapping[str, str] = field(default_factory=dict)
+    """Captions that were shown, by the `backend_node_id` of the picture."""
+    reachable: bool | None = None
+    """As `reaches`, once what depends on a model's captions is known; None: as it was said before."""
 
 
 class Grounding(Protocol):

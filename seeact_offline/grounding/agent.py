@@ -210,7 +210,7 @@ class AgentGrounding:
         text = pack.render_turn1(wanted if self._grounder.speaks == {"CLICK"} else f"Click on {wanted}", ())
         return Question(
             index, (), pack.render_system(), (text,), (self._picture(prepared, shown),), (target.answer,),
-            reply_prefix=pack.reply_prefix, for_grounder=finds, inserted=(wanted,),
+            reply_prefix=pack.reply_prefix, for_second=finds, inserted=(wanted,),
         )  # fmt: skip
 
     def _for_grounder(self, shown: Shown) -> Shown:

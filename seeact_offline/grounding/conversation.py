@@ -61,8 +61,8 @@ class Question:
     """Label of each of `offered` in an answer; empty: letters from A, the one after them meaning none."""
     reply_prefix: str = ""
     """Stands before a reply where the model is given it back, as the prompt pack says."""
-    for_grounder: bool = False
-    """As `Request.for_grounder`."""
+    for_second: bool = False
+    """As `Request.for_second`."""
     inserted: tuple[str, ...] | None = None
     """As `Message.inserted`, of turn 1."""
     markup: int = 0
@@ -125,7 +125,7 @@ class Session:
         try:
             for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
                 request = Request(
-                    messages(question, texts), self.key, question.index, turn, question.offered, question.for_grounder
+                    messages(question, texts), self.key, question.index, turn, question.offered, question.for_second
                 )
                 completion = await call_model(self.model, request, "".join(question.ideal[turn - 1 : turn]))
                 self.usage += completion.usage

@@ -16,9 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 from seeact_offline.agents import AGENTS, Act, Answer, Unreadable, observations
 from seeact_offline.agents.acts import MissingPart
@@ -31,9 +28,9 @@ from seeact_offline.agents.trees import MAX_TOKENS
 from seeact_offline.agents.web_actions import GRAMMARS, remembered
 from seeact_offline.agents.web_agents import THOUGHT, WIDEST
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.agent import STRICT_READING, agent_reply
+from seeact_offline.grounding.captions import Captioner, ModelCaptioner, captions_identity, open_captioner
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
 from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.oracle import PREDICTIONS
@@ -65,8 +62,6 @@ BAD_LABEL = "bad_label"
 CUT_BY_WORDS = "cut_by_words"
 CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
 """Failures after which a dialogue goes on."""
-ALTERNATIVE_TEXTS = "alternative texts alone"
-"""Stands in manifests for captions where there are none."""
 MOST_EARLIER = 1_000
 """Earlier steps of a task that a dialogue may hold; none has as many."""
 MOST_KEPT = 40
@@ -121,19 +116,22 @@ class WebAgentGrounding:
         pack: PromptPack,
         form: QuestionOptions | None = None,
         observation: str | None = None,
-        captions: Mapping[StepKey, Captions] | None = None,
+        captioner: Captioner | None = None,
         max_turns: int = 5,
         strict: bool = False,
         tokenizer: str = WORDS,
         thoughts: Mapping[StepKey, str] | None = None,
     ) -> None:
-        """`captions`: of each step; alternative texts alone where it has none. `max_turns`: most questions a step. `tokenizer`: as
+        """`captioner`: None for alternative texts alone. `max_turns`: most questions a step. `tokenizer`: as
         `open_tokenizer` takes it, by which long observations are cut. `thoughts`: the model's own at earlier steps; None: a neutral
         line for each."""
         self.form = form or QuestionOptions()
         self._web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
-        self._captions, self._max_turns, self._strict = captions or {}, max_turns, strict
+        self._captioner, self._max_turns, self._strict = captioner, max_turns, strict
+        self._captions: dict[StepKey, Captions] = dict(getattr(captioner, "known", {}))
+        self.asks_captioner = isinstance(captioner, ModelCaptioner)
+        """Whether a second model says what pictures show."""
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
@@ -166,6 +164,8 @@ class WebAgentGrounding:
         notes: Counter[str] = Counter()
         turn = _Turn()
         try:
+            if self._captioner is not None:
+                await self._caption(self._captioner, prepared, session)
             windows = await in_thread(self._windows, prepared)
             target = await in_thread(self._target, windows)
             notes.update({target.cause} - {""} | (windows.scene.fall_backs - OF_EVERY_ROW))
@@ -199,7 +199,20 @@ class WebAgentGrounding:
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
         last = agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen))
         session.replies.append(replace(last, element_id=element))
-        return session.ended(decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes))
+        told = {**self._captions.get(prepared.step.key, {})}
+        return session.ended(
+            decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes), captions=told, reachable=target.hits
+        )  # fmt: skip
+
+    async def _caption(self, captioner: Captioner, prepared: PreparedStep, session: Session) -> None:
+        """Captions the step's pictures, and those of the step before, whose names may be told. Raises CallError and RowError."""
+        for step in prepared.step.earlier[-1:]:
+            if step.key not in self._captions and step.screenshot is not None and not step.faults:
+                with suppress(RowError):
+                    before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+                    self._captions[step.key] = await captioner.captions(before, session)
+        if prepared.step.key not in self._captions:
+            self._captions[prepared.step.key] = await captioner.captions(prepared, session)
 
     def _windows(self, prepared: PreparedStep) -> PageWindows:
         """Raises RowError."""
@@ -409,14 +422,14 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     observation, file, run = own.get("observation"), own.get("captions"), own.get("thoughts")
     if file is not None and "captions" not in (observation or ""):
         raise InputError("captions", "none with an observation that shows no captions", str(file))
-    captions = None if file is None else read_captions(file)
+    captioner = open_captioner(file)
     tokenizer = own.get("cut_by", WORDS)
     try:
         open_tokenizer(tokenizer)
     except InputError as error:
         raise InputError("cut_by", error.expected, error.got) from None
     grounding = WebAgentGrounding(
-        web, inputs.pack, inputs.form, observation, captions, own["max_turns"], own["strict_reading"], tokenizer,
+        web, inputs.pack, inputs.form, observation, captioner, own["max_turns"], own["strict_reading"], tokenizer,
         None if run is None else read_thoughts(run),
     )  # fmt: skip
     width, height = web.agent.view.size
@@ -434,25 +447,8 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     if not web.head:
         identity |= {"cut": MAX_TOKENS, "cut_by": tokenizer}
     if "captions" in grounding.observation:
-        identity["captions"] = ALTERNATIVE_TEXTS if file is None else file_digest(file)
+        identity["captions"] = captions_identity(file)
     return StrategyInstance(grounding, identity)
-
-
-class _CaptionLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a file of captions."""
-
-    annotation_id: Annotated[str, msgspec.Meta(min_length=1)]
-    action_uid: Annotated[str, msgspec.Meta(min_length=1)]
-    backend_node_id: Annotated[str, msgspec.Meta(min_length=1)]
-    caption: str
-
-
-def read_captions(path: Path) -> dict[StepKey, dict[str, str]]:
-    """The captions of a file, one JSON object a line, by step and node. Raises InputError with the number of the line at fault."""
-    captions: dict[StepKey, dict[str, str]] = {}
-    for row, _ in read_rows("captions", path, _CaptionLine):
-        captions.setdefault(StepKey(row.annotation_id, row.action_uid), {})[row.backend_node_id] = row.caption
-    return captions
 
 
 def strategy_of(web: WebAgent) -> Strategy:
@@ -472,7 +468,8 @@ def strategy_of(web: WebAgent) -> Strategy:
                 Option("observation", "what is shown of a page (default: som+captions)", next(iter(web.observations)), choices=tuple(web.observations)),
                 Option("cut_by", f"counts the {MAX_TOKENS:,} tokens at which an observation is cut: words, characters, tiktoken:NAME or hf:DIR_OR_ID"
                        " (default: the model's own where this machine has it, else words)", WORDS, of_model=tokenizer_of, metavar="NAME"),
-                Option("captions", "captions of pictures, JSONL (default: their alternative texts alone)", read=Path, metavar="FILE"),
+                Option("captions", "captions of pictures: a JSONL file, or a model that describes them, as --model names it (default: their alternative texts alone)", metavar="FILE|MODEL"),
+                Option("captions_base_url", "server of the model that describes pictures", metavar="URL"),
             ) * several,
         ),
         shares_prompts=False,

@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
@@ -121,6 +121,18 @@ class Ledger:
         self._journal.append(json.dumps(msgspec.to_builtins(entry)))
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What decides the cost of a model's calls."""
+
+    price: Price | None = None
+    """None where the model itself reports what a call cost."""
+    max_tokens: int = 4096
+    """Most that a reply may have."""
+    picture_tokens: Callable[[Size], int] = visual_tokens
+    """What the model counts a picture as."""
+
+
 class _Reservation(NamedTuple):
     """The money set aside for an attempt in flight."""
 
@@ -143,10 +155,11 @@ class Budget:
         """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`: most that a
         reply may have. `picture_tokens`: what the model counts a picture as."""
         self.limit, self.price = inf if limit is None else limit, price
+        self._terms = Terms(price, max_tokens, picture_tokens)
         self.spent = 0.0 if ledger is None else ledger.spent
         self.refused: float | None = None
         """USD that the call could have cost for which too little was left; None where there was none."""
-        self._picture_tokens, self._max_tokens, self._ledger = picture_tokens, max_tokens, ledger
+        self._ledger = ledger
         self._reserved: set[_Reservation] = set()
         self._attempts = 0
         self._dearest = 0.0 if ledger is None else ledger.dearest
@@ -154,27 +167,30 @@ class Budget:
         self._margin = 1.0 if ledger is None else ledger.margin
         self._freed: asyncio.Event | None = None
 
-    async def spend(self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Makes an attempt, and gives back its outcome with its cost. Raises what it raises, OutOfBudget before an attempt that
+    async def spend(
+        self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]], terms: Terms | None = None
+    ) -> Outcome:
+        """Makes an attempt, and gives back its outcome with its cost. `terms`: of another model than the budget's own. Raises what it raises, OutOfBudget before an attempt that
         could cost too much, and InputError where there is a limit and nobody says what calls cost."""
-        reserved = await self._reserve(messages)
+        terms = terms or self._terms
+        reserved = await self._reserve(messages, terms)
         usage = Usage(cost_usd=None)
         try:
             outcome = await attempt()
-            usage = self._usage(outcome, messages, reserved)
+            usage = self._usage(outcome, messages, reserved, terms)
         except CallError as error:
-            usage = self._usage(error, messages, reserved)
+            usage = self._usage(error, messages, reserved, terms)
             error.usage = usage if error.usage.calls else error.usage
             raise
         finally:
             self._settle(reserved, usage)
-        if self.price is None and self.limit < inf and not self._dearest:
+        if terms.price is None and self.limit < inf and not self._dearest:
             raise InputError("max_cost", "a price, or a model that reports what its calls cost", "neither")
         return replace(outcome, usage=usage) if outcome.usage.calls else outcome
 
     def has_room(self, steps: int) -> bool:
         """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are finished."""
-        call = max(self._dearest, self._cost((), self._max_tokens)) if self._dearest else inf
+        call = max(self._dearest, _cost((), self._terms.max_tokens, self._terms)) if self._dearest else inf
         return steps <= 1 or self.limit == inf or self.limit - self.spent >= steps * CALLS_A_STEP * call
 
     def add(self, cost: float) -> None:
@@ -200,7 +216,11 @@ class Budget:
         )
 
     def _usage(
-        self, outcome: Completion | Failure | CallError, messages: Sequence[Message], reserved: _Reservation
+        self,
+        outcome: Completion | Failure | CallError,
+        messages: Sequence[Message],
+        reserved: _Reservation,
+        terms: Terms,
     ) -> Usage:
         """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
         never too low."""
@@ -209,28 +229,19 @@ class Budget:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
         if isinstance(outcome, CallError) and not usage.calls:
             return replace(usage, cost_usd=None)
-        known = priced(usage, self.price)
-        if self.price is None or known.cost_usd or known is not usage:
+        known = priced(usage, terms.price)
+        if terms.price is None or known.cost_usd or known is not usage:
             return known
         if isinstance(outcome, Completion) and not usage.unreported:
-            cost = self._cost(messages, _tokens(outcome.text))
+            cost = _cost(messages, _tokens(outcome.text), terms)
             return replace(usage, cost_usd=cost if self.limit == inf else min(cost, reserved.most))
         return replace(usage, cost_usd=None)
 
-    def _cost(self, messages: Sequence[Message], reply_tokens: float) -> float:
-        """USD that these messages and a reply of so many tokens cost; 0 without a price."""
-        if self.price is None:
-            return 0.0
-        prompt = sum(_tokens(message.text) for message in messages)
-        pictures = [message.picture for message in messages if message.picture is not None]
-        prompt += sum(self._picture_tokens(getattr(picture, "size", UNKNOWN)) for picture in pictures)
-        return (prompt * self.price.prompt + reply_tokens * self.price.completion) / MILLION
-
-    async def _reserve(self, messages: Sequence[Message]) -> _Reservation:
+    async def _reserve(self, messages: Sequence[Message], terms: Terms) -> _Reservation:
         """Waits until the most that a call may cost can be spent. Raises OutOfBudget where it never will."""
         while True:
-            if self.price is not None:
-                most = self._margin * self._cost(messages, self._max_tokens)
+            if terms.price is not None:
+                most = self._margin * _cost(messages, terms.max_tokens, terms)
             elif self.limit == inf:
                 most = 0.0
             else:
@@ -268,6 +279,27 @@ class Budget:
         if self._freed is not None:
             self._freed.set()
             self._freed = None
+
+
+class SharedBudget:
+    """The same money for a second model, on its own terms."""
+
+    def __init__(self, budget: Budget, terms: Terms) -> None:
+        self._budget, self._terms = budget, terms
+
+    async def spend(self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """As `Budget.spend`."""
+        return await self._budget.spend(messages, attempt, self._terms)
+
+
+def _cost(messages: Sequence[Message], reply_tokens: float, terms: Terms) -> float:
+    """USD that these messages and a reply of so many tokens cost; 0 without a price."""
+    if terms.price is None:
+        return 0.0
+    prompt = sum(_tokens(message.text) for message in messages)
+    pictures = [message.picture for message in messages if message.picture is not None]
+    prompt += sum(terms.picture_tokens(getattr(picture, "size", UNKNOWN)) for picture in pictures)
+    return (prompt * terms.price.prompt + reply_tokens * terms.price.completion) / MILLION
 
 
 def _tokens(text: str) -> float:

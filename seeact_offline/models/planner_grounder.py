@@ -1,4 +1,4 @@
-"""Two models as one: one decides what to do, the other finds the place of what the first describes."""
+"""Two models as one: one decides what to do, the other finds the place of what the first describes, or says what pictures show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PlannerAndGrounder:
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """As `complete`; `ideal` reaches a model that asks for it."""
-        return await call_model(self._grounder if request.for_grounder else self._planner, request, ideal)
+        return await call_model(self._grounder if request.for_second else self._planner, request, ideal)
 
     @property
     def dropped(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from seeact_offline.records import JPEG_95, ImageDetail, ImageFormat
 
 if TYPE_CHECKING:
-    from seeact_offline.models.budget import Budget, Price
+    from seeact_offline.models.budget import Budget, Price, SharedBudget
     from seeact_offline.models.image_tokens import ImageRule
 
 
@@ -53,7 +53,7 @@ class ModelOptions:
     """Id of the run that pays, noted with each reply."""
     model_version: str | None = None
     """The user's name for the weights that stand behind the model's name now."""
-    budget: Budget | None = None
+    budget: Budget | SharedBudget | None = None
     """The limit of what may be spent; None: no limit."""
     price: Price | None = None
     """None: the cost is not known."""

@@ -188,6 +188,8 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         point=grounded.point,
         notes=nonzero_notes(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
         calls=grounded.calls,
+        captions=grounded.captions,
+        reachable=known.reachable if grounded.reachable is None else grounded.reachable,
         element_text=element_text(prepared.page, decision.element_id),
     )
 

@@ -20,6 +20,7 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
+from seeact_offline.grounding.captions import captioning_model
 from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
 from seeact_offline.models.batch_api import BatchApi
 from seeact_offline.models.budget import Budget
@@ -128,6 +129,8 @@ def run_batch(
             raise InputError(name, f"{usual or 'none'} with batch", str(getattr(config, name)))
     out = run_folder(config)
     model = model_settings(config, out)
+    if captioning_model(config.own("captions")) is not None:
+        raise InputError("captions", "a file of captions with batch", str(config.own("captions")))
     # before a folder is made: a mistyped model must not claim one
     BatchCodec(model.spec, model.options)
     with batches.alone():

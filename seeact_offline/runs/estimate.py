@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
+from seeact_offline.grounding.captions import PICTURE
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
 from seeact_offline.models.image_tokens import TILES, ImageRule
@@ -49,6 +50,8 @@ from seeact_offline.tokens import count_words
 
 STAND_IN = "\0the reply that nobody knows yet\0"
 """Stands for an unknown reply. No page holds NUL characters."""
+USUAL_CAPTION = "a person stands in front of a building with a sign above its door"
+"""Stands for a caption that is not there yet."""
 ENOUGH_STEPS = 5
 """Steps with replies, from which on lengths are measured in them."""
 TOKENS_A_WORD, TOKENS_A_WORD_OF_MARKUP = 1.0, 0.955
@@ -94,6 +97,12 @@ def estimate(
         for one, left in passes:
             if left:
                 _count(one, left, scores, counting, watch)
+    if counting.captioned:
+        named = run.manifest.settings["captioner"]
+        remarks.insert(
+            0,
+            f"{named} describes {len(counting.captioned):,} pictures, each once; these calls and their cost are not counted here.",
+        )
     tasks = Counter(key.annotation_id for key in run.split.keys)
     return Estimate(
         model=str(run.manifest.settings["model"]),
@@ -214,6 +223,8 @@ class _CountingModel:
     most: Amount = field(default_factory=Amount)
     n_kept: int = 0
     not_askable: set[StepKey] = field(default_factory=set)
+    captioned: set[str] = field(default_factory=set)
+    """Pictures of which a second model says what they show."""
     _calls: list[tuple[int, Amount]] = field(default_factory=list)
     """Group and amount of each call of the step that is being asked."""
     _asked: set[str] = field(default_factory=set)
@@ -228,6 +239,9 @@ class _CountingModel:
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
+        if request.key.annotation_id == PICTURE:
+            self.captioned.add(request.key.action_uid)
+            return Completion(USUAL_CAPTION)
         if self.kept is not None and not any(STAND_IN in message.text for message in request.messages):
             try:
                 found = self.kept.look(request)

@@ -116,6 +116,9 @@ class RunFolder:
         """The money that the run may have spent, attempt by attempt."""
         # whether `check` has made the folder
         self._is_ours = False
+        self.captions = path / "captions.jsonl"
+        """The captions that were shown, as `--captions` reads them."""
+        self._captions = Journal(self.captions)
         self._journal, self._targets = Journal(self.predictions), Journal(self.targets)
         self._timings = Journal(self.timings)
         self._open = ExitStack()
@@ -217,6 +220,10 @@ class RunFolder:
                 self._open.enter_context(self._timings)
             place = {**prediction.key._asdict(), "group": call.group, "turn": call.turn}
             self._timings.append(_line({**place, **asdict(call.record)}))
+        for node, caption in prediction.captions.items():
+            if not self._captions.is_open:
+                self._open.enter_context(self._captions)
+            self._captions.append(_line({**prediction.key._asdict(), "backend_node_id": node, "caption": caption}))
         self._targets.append(target_line(truth))
         self._journal.append(prediction_line(prediction))
 
@@ -256,8 +263,21 @@ class RunFolder:
 
     def order(self, predictions: Iterable[Prediction], truths: Iterable[Truth]) -> None:
         """Writes predictions and targets anew, in this order; a file that would not change is left alone."""
+        predictions = list(predictions)
         replace_text(self.predictions, _lines(map(prediction_line, predictions)))
         replace_text(self.targets, _lines(map(target_line, truths)))
+        if self.captions.exists():
+            # a step that was asked again has new ones
+            told = {
+                (row["annotation_id"], row["action_uid"], row["backend_node_id"]): row
+                for row in map(json.loads, (line.text for line in self._captions.lines()))
+            }
+            places = {prediction.key: place for place, prediction in enumerate(predictions)}
+            rows = sorted(
+                told.values(),
+                key=lambda row: places.get(KeyLine(row["annotation_id"], row["action_uid"]).key, len(places)),
+            )
+            replace_text(self.captions, _lines(map(_line, rows)))
 
     def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
         """Writes scores, results and report; a file that would not change is left alone."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
+from seeact_offline.grounding.captions import captioning_model
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
-from seeact_offline.models.budget import Budget, Ledger, priced
+from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.planner_grounder import PlannerAndGrounder
-from seeact_offline.models.prices import Quote, bundled_prices, price_of
+from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
@@ -41,7 +42,7 @@ class ModelSettings:
     image_rule: ImageRule | None
     """None: how the model counts pictures is not known."""
     grounder: ModelSettings | None = None
-    """A second model, which finds what this one describes."""
+    """A second model, which finds what this one describes, or says what pictures show."""
 
     @property
     def is_free(self) -> bool:
@@ -61,7 +62,14 @@ class ModelSettings:
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
         """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
         model = self.source.open(replace(self.options, budget=budget, run=run))
-        return model if self.grounder is None else PlannerAndGrounder(model, self.grounder.open(run=run))
+        if self.grounder is None:
+            return model
+        second, shared = self.grounder, None
+        if budget is not None:
+            rule, detail = second.image_rule or TILES, second.options.image_detail
+            terms = Terms(second.options.price, second.options.max_tokens, lambda size: rule.count(size, detail))
+            shared = SharedBudget(budget, terms)
+        return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 
     @contextmanager
     def spending(self, folder: RunFolder) -> Iterator[Budget]:
@@ -126,16 +134,22 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
 
 def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
     """The second model, asked with the options of the first on its own server. Raises InputError."""
-    if config.grounder is None:
+    captioner = captioning_model(config.own("captions"))
+    if config.grounder is None and captioner is None:
         return None
+    name, model, base_url = "grounder", config.grounder, config.grounder_base_url
+    if captioner is not None:
+        name, model, base_url = "captions", captioner, config.own("captions_base_url")
+    # one price is the first model's; a table may have both
+    price = config.price if isinstance(config.price, PriceTable) else None
     second = config.changed(
-        model=config.grounder, base_url=config.grounder_base_url, grounder=None, price=None, max_cost=None
+        model=model, base_url=base_url, grounder=None, price=price, max_cost=None, captions=None, captions_base_url=None
     )
     found = model_settings(second, folder)
-    if config.max_cost is not None and not found.is_free:
-        raise InputError("max_cost", "no grounder beside the model that it limits", found.name)
+    if config.max_cost is not None and not (found.is_free or found.quote or found.source.provider.reports_cost):
+        raise InputError("max_cost", f"a price of the model of {name} too", f"none for {found.name}")
     if config.engine == "ray":
-        raise InputError("engine", "local with a grounder", "ray")
+        raise InputError("engine", f"local with a model of {name}", "ray")
     return found
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding.captions import ALTERNATIVE_TEXTS
 from seeact_offline.grounding.conversation import PastQuestion, Question
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
-from seeact_offline.grounding.web_agent import ALTERNATIVE_TEXTS
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -26,8 +27,8 @@ OPTIONS = (
 to look at a run must not load the code of a model."""
 
 
-def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
-    """The strategy of a run. Raises InputError where this program would ask other questions."""
+def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
+    """The strategy of a run. `captions`: its file of those that were shown, which may not exist. Raises InputError where this program would ask other questions."""
     settings, identity = manifest.get("settings") or {}, manifest.get("identity") or {}
     if "imported" in identity:
         raise InputError("run", "one that was asked here", "one that was imported")
@@ -43,18 +44,18 @@ def open_grounding(manifest: Mapping[str, Any]) -> Grounding:
     if str(given.get("cut_by", "")).startswith("hf:"):
         # a manifest may be from another person: to look at a run must not load a model's files
         raise InputError("run", "observations that are cut without a local model's files", f"cut by {given['cut_by']}")
-    if settings.get("thoughts") not in (None, "none"):
+    if given.pop("thoughts", "none") != "none":
         raise InputError(
             "run", "questions that no other step's replies are told in", f"thoughts {settings['thoughts']}"
         )
-    if given.pop("captions", ALTERNATIVE_TEXTS) != ALTERNATIVE_TEXTS:
-        raise InputError("run", "questions without captions of a file, which the run does not keep", "captions")
+    if given.pop("captions", ALTERNATIVE_TEXTS) != ALTERNATIVE_TEXTS and captions.is_file():
+        given["captions"] = captions
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():
         chosen = {"agent": grounding}
     opened = open_strategy(EvalConfig().changed(**chosen, **given))
     ours = json.loads(json.dumps(dict(opened.identity)))
-    other = sorted(name for name, value in ours.items() if identity.get(name) != value)
+    other = sorted(name for name, value in ours.items() if name != "captions" and identity.get(name) != value)
     if other:
         raise InputError("run", "the prompts and options that there are now", f"others: {', '.join(other)}")
     return opened.grounding

@@ -143,7 +143,7 @@ class RunEntry:
     def grounding(self) -> Grounding | str:
         """The strategy that asked; or why its questions cannot be rebuilt."""
         try:
-            return open_grounding(self.run.manifest)
+            return open_grounding(self.run.manifest, self.run.path / "captions.jsonl")
         except Exception as error:
             # a manifest that another program wrote must not keep the step from being looked at
             return reason_of(error)

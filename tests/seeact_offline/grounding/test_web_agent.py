@@ -18,7 +18,8 @@ from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_N
 from seeact_offline.agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
 from seeact_offline.agents.web_agents import THOUGHT
 from seeact_offline.dataset.recorded import RecordedColumns
-from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding, read_captions
+from seeact_offline.grounding.captions import read_captions
+from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding
 from seeact_offline.grounding.web_windows import PageWindows
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
