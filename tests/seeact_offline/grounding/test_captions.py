@@ -139,9 +139,17 @@ def test_an_estimate_says_what_it_leaves_out(pages: Path, tmp_path: Path) -> Non
 def test_what_does_not_go_with_captions_by_a_model_is_refused(
     options: dict[str, Any], argument: str, pages: Path, tmp_path: Path
 ) -> None:
-    with ChatServer(answering()) as server, pytest.raises(InputError) as raised:
-        captioned(pages, server, tmp_path / "run", **options)
-    assert (raised.value.argument, server.requests) == (argument, [])
+    usual = {"observation": "tree+captions", "captions": "openai/small", "base_url": "http://127.0.0.1:9/v1"}
+    with pytest.raises(InputError) as raised:
+        so.evaluate(
+            dataset=pages,
+            split="cross_domain",
+            agent="visualwebarena",
+            model="openai/main",
+            out=tmp_path / "run",
+            **usual | options,
+        )
+    assert raised.value.argument == argument
 
 
 def test_captions_by_a_model_are_not_asked_by_files(pages: Path, tmp_path: Path) -> None:
