@@ -85,19 +85,23 @@ class PublishedPrompt:
     fields: tuple[tuple[str, str], ...] = ()
     """What the repository fills in -> our placeholder, in the order in which they stand in turn 1."""
     beside: tuple[str, ...] = ()
-    """Other agents that it asks, whose turn 1 is taken from our own pack."""
+    """Files of our own pack that belong to it, without their ending."""
 
 
 _UGROUND = PublishedPrompt(
     "offline_evaluation/Multimodal-Mind2Web/gpt_plan.py",
     "Task: {{task}}\n\nPrevious Actions:\n{{history}}\n[question_description]\n\n[action_format]\n\n[element_format]\n\n[value_format]",
     system="system_prompt",
-    beside=("uground-grounder",),
+    beside=("uground-grounder.turn1",),
 )
 PUBLISHED = {
     "aguvis": PublishedPrompt(
         "src/aguvis/constants.py", "[user_instruction]", "grounding_system_message",
         (("{overall_goal}", "{{task}}"), ("{previous_actions}", "{{history_lines|None}}")),
+    ),
+    "judge-webvoyager": PublishedPrompt(
+        "evaluation/auto_eval.py", "[USER_PROMPT]", "SYSTEM_PROMPT",
+        (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")), beside=("judge-webvoyager.turn2",),
     ),
     "seeclick": PublishedPrompt(
         "agent_tasks/mind2web_test.py", "[prompt_origin]", fields=(("{}", "{{task}}"), ("{}", "{{history_lines}}"))
@@ -108,7 +112,7 @@ PUBLISHED = {
 }  # fmt: skip
 """GUI agents whose prompts are constants of their repositories.
 
-Sources: xlang-ai/aguvis 178c418, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
+Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
 """
 
 
@@ -193,9 +197,7 @@ def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
         from .prompting import shipped_packs
 
         ours = shipped_packs()["seeact"]
-        files |= {
-            f"{name}.turn1.txt": ours.joinpath(f"{name}.turn1.txt").read_text("utf-8") for name in published.beside
-        }
+        files |= {f"{name}.txt": ours.joinpath(f"{name}.txt").read_text("utf-8") for name in published.beside}
     files["ORIGIN.txt"] = f"Imported; the wording is its authors'.\n{source.file} sha256 {source.digest}\n"
     return _write(Path(out), files)
 

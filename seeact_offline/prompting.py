@@ -144,6 +144,22 @@ def only_with(name_or_dir: str | Path, grounding: str) -> Mapping[str, str | boo
     return _manifest(_find(name_or_dir)).only_with.get(grounding, {})
 
 
+def load_template(name_or_dir: str | Path, file: str, placeholders: Placeholders) -> str:
+    """The text of one file of a pack, checked. Raises PromptError as `load_pack` does."""
+    folder = _find(name_or_dir)
+    where = f"{file} of the pack {folder.name or str(name_or_dir)!r}"
+    if not folder.joinpath(file).is_file():
+        raise PromptError("prompts", f"a file {where}", "none")
+    text = _read(folder.joinpath(file), where)
+    _check(text, placeholders, where)
+    return text
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Fills a template in one pass: inserted text is never searched again. `values`: a text for each of its placeholders."""
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
+
+
 class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
     reply_prefix: str = ""
     only_with: dict[str, dict[str, str | bool]] = {}

@@ -28,6 +28,7 @@ VERBS = {
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
     "compare": "compare finished runs, paired by step and clustered by task",
+    "judge": "ask a model whether trajectories have done their tasks",
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
     "view": "browse finished runs, or ground steps by hand",
     "cache": "list, prune or clear stored replies",

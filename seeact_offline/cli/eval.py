@@ -98,12 +98,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_model_arguments(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """Adds the options of the model. `several`: allow more than one model."""
+def add_model_arguments(
+    parser: argparse.ArgumentParser, several: bool = False, default: str | None = DEFAULT_MODEL
+) -> None:
+    """Adds the options of the model. `several`: allow more than one model. `default`: None where it must be named."""
     model = parser.add_argument_group("model")
     basic(model.add_argument(
-        "--model", action=options.Several if several else "store", default=DEFAULT_MODEL, metavar="PROVIDER/NAME",
-        help=f"{usage()} (default: %(default)s)" + ("; repeat the option for a grid" if several else ""),
+        "--model", action=options.Several if several else "store", default=default, metavar="PROVIDER/NAME",
+        required=default is None,
+        help=usage() + (" (default: %(default)s)" if default else "") + ("; repeat the option for a grid" if several else ""),
     ))  # fmt: skip
     basic(
         model.add_argument(
@@ -204,12 +207,18 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         metavar="NAME",
         help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the agent's own, which are seeact's for most)",
     )
+    add_limit_arguments(runs)
+    return runs
+
+
+def add_limit_arguments(runs: argparse._ArgumentGroup, seed: int = 0) -> None:
+    """Adds the options of seed, concurrency and cost. `seed`: the default, for the help."""
     runs.add_argument(
         "--seed",
         type=int,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="seed of the bootstrap and the model (default: 0)",
+        help=f"seed of the bootstrap and the model (default: {seed})",
     )
     basic(runs.add_argument(
         "--concurrency", "--max-connections", type=options.positive_int, default=4, metavar="N",
@@ -223,7 +232,6 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
             help="stop before an attempt that could exceed this cost; needs a price, or a model that reports the cost of calls",
         )
     )
-    return runs
 
 
 def run(args: argparse.Namespace) -> int:

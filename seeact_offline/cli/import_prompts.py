@@ -8,6 +8,9 @@ from pathlib import Path
 from seeact_offline.cli.output import say
 from seeact_offline.prompt_import import MINDACT, PUBLISHED, import_agent_prompts, import_prompts
 
+JUDGE = "judge-"
+"""The beginning of the names of judges' prompts."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -20,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="agent",
         metavar="AGENT",
-        help=f"the checkout is that of a GUI agent: {', '.join(PUBLISHED)}; or Mind2Web's: {MINDACT}",
+        help=f"the checkout is that of a GUI agent or a judge: {', '.join(PUBLISHED)}; or Mind2Web's: {MINDACT}",
     )
     parser.add_argument(
         "--out",
@@ -46,4 +49,6 @@ def run(args: argparse.Namespace) -> int:
 def _asked_by(agent: str | None) -> str:
     if agent == MINDACT:
         return "--grounding mindact --layout seq2seq --max-input-tokens 512+512 "
+    if agent and agent.startswith(JUDGE):
+        return f"--judge {agent.removeprefix(JUDGE)} "
     return f"--agent {agent} " if agent else ""

@@ -137,6 +137,9 @@ class TerminalWatch(Watch):
     def ranking(self, total: int, label: str) -> StepProgress:
         return StepProgress(total, label)
 
+    def judging(self, total: int, label: str) -> StepProgress:
+        return StepProgress(total, label, "judgements")
+
 
 def duration(seconds: float) -> str:
     """Formats a duration: `8 s`, `2 min 05 s`, `3 h 12 min`."""

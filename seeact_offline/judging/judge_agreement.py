@@ -167,7 +167,7 @@ def agreements(
         n_people=len({person for said in people.values() for person in said}),
         people_kappa=_people_kappa(people, tasks, seed),
         n_split=len(people) - len(truth),
-        sources=tuple(sorted({label.source or "people" for label in labels if label.verdict is not None})),
+        sources=tuple(sorted({label.source or "person" for label in labels if label.verdict is not None})),
         no_verdict=no_verdict,
     )
 
@@ -219,7 +219,6 @@ class _Comparison:
         repeats = sorted({one.repeat for one in verdicts})
         by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
         known, calls = {one.trajectory for one in verdicts}, [one for one in verdicts if one.calls]
-        costs = [one.cost_usd for one in calls if one.cost_usd is not None]
         spread = _by_trajectory(ran, self.no_verdict)
         return JudgeAgreement(
             first.judge, first.model, first.k, len(repeats),
@@ -243,7 +242,7 @@ class _Comparison:
             flips=self._flips(spread),
             n_flipped=sum(len(set(said)) > 1 for said in spread.values()),
             repeats_kappa=self._repeats_kappa(spread, len(repeats)),
-            cost_per_verdict=fmean(costs) if costs and len(costs) == len(calls) else None,
+            cost_per_verdict=cost_per_verdict(calls),
             tokens_per_verdict=fmean(one.prompt_tokens + one.completion_tokens for one in calls) if calls else None,
             ranking=self._ranking(pairs),
         )  # fmt: skip
@@ -294,6 +293,22 @@ def _by_trajectory(ran: Iterable[Judgement], no_verdict: NoVerdict) -> dict[str,
 
 
 # --- figures ---
+
+
+def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure | None, float | None]:
+    """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
+    known = [one for one in judgements if one.verdict is not None]
+    repeats = [[bool(one.verdict) for one in known if one.repeat == number] for number in {one.repeat for one in known}]
+    return _share([(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed), _sd(
+        repeats
+    )
+
+
+def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
+    """USD, on average over those for which a model was asked; None where there is none, or a cost is not known."""
+    costs = [one.cost_usd for one in judgements if one.calls]
+    known = [cost for cost in costs if cost is not None]
+    return fmean(known) if known and len(known) == len(costs) else None
 
 
 def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:

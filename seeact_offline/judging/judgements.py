@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,11 +15,10 @@ import msgspec
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
-from seeact_offline.trajectories.trajectory_files import LINES as TRAJECTORIES
-from seeact_offline.trajectories.trajectory_files import read_trajectories
+from seeact_offline.trajectories import Trajectory, Verdict, open_trajectories
 
-VERDICTS = "verdicts.jsonl"
-"""The name of the file in a folder of `judge`."""
+VERDICTS, LABELS = "verdicts.jsonl", "labels.jsonl"
+"""Names of the files in a folder of `judge`."""
 NO_VERDICT = "no_verdict"
 """The outcome of a reply without a verdict."""
 CONSTRUCTED = "constructed"
@@ -73,6 +72,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    digest: str = ""
+    """Of the trajectory's texts, so that a changed one is judged again."""
     ran: bool = True
     """False where the call failed; the same command asks again."""
 
@@ -95,10 +96,14 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
     Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory, judge, model, k and
     repeat counts. Raises InputError about `argument` that names the line.
     """
-    if path.name == TRAJECTORIES or (path / TRAJECTORIES).is_file():
-        return _of_trajectories(path if path.is_dir() else path.parent, argument)
     if path.is_dir():
-        path = path / VERDICTS
+        own = path / (VERDICTS if argument == "verdicts" else LABELS)
+        if not own.is_file():
+            stored = (labels_of if argument == "labels" else verdicts_of)(open_trajectories(path))
+            if not stored:
+                raise InputError(argument, f"trajectories that hold {argument}", f"none in {path}")
+            return stored
+        path = own
     text = read_text(argument, path, "a JSONL or CSV file of verdicts, or a folder of `judge`", largest=LARGE)
     found: dict[tuple[str, ...], Judgement] = {}
     rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text)
@@ -116,20 +121,33 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
     return list(found.values())
 
 
-def _of_trajectories(folder: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
-    found = [
-        Judgement(
-            trajectory=one.id, verdict=verdict.success, judge=verdict.by, task=one.task_id, agent=one.agent,
-            source=CONSTRUCTED if one.constructed else verdict.origin, detail=verdict.detail,
-            outcome="verdict" if verdict.success is not None else NO_VERDICT,
-        )
-        for one in read_trajectories(folder)
+def verdicts_of(trajectories: Iterable[Trajectory]) -> list[Judgement]:
+    """The verdicts of models that trajectories hold, and, where people have labelled them, of programs."""
+    return [
+        _stored(one, verdict)
+        for one in trajectories
         for verdict in one.verdicts
-        if (verdict.origin == "model") == (argument == "verdicts")
-    ]  # fmt: skip
-    if not found:
-        raise InputError(argument, f"trajectories that hold {argument}", f"none in {folder}")
-    return found
+        if verdict.origin == "model" or (verdict.origin == "check" and _labellers(one) == "person")
+    ]
+
+
+def labels_of(trajectories: Iterable[Trajectory]) -> list[Judgement]:
+    """The labels that trajectories hold: people's, or else by construction, or else by programs."""
+    return [
+        _stored(one, verdict) for one in trajectories for verdict in one.verdicts if verdict.origin == _labellers(one)
+    ]
+
+
+def _labellers(one: Trajectory) -> str | None:
+    origins = {verdict.origin for verdict in one.verdicts}
+    return next((origin for origin in ("person", CONSTRUCTED, "check") if origin in origins), None)
+
+
+def _stored(one: Trajectory, verdict: Verdict) -> Judgement:
+    return Judgement(
+        trajectory=one.id, verdict=verdict.success, judge=verdict.by, task=one.task_id, agent=one.agent, source=verdict.origin,
+        detail=verdict.detail, outcome="verdict" if verdict.success is not None else NO_VERDICT,
+    )  # fmt: skip
 
 
 class _LineError(Exception):

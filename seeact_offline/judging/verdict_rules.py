@@ -60,9 +60,19 @@ def _strict(text: str) -> bool | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
+def _webjudge(text: str) -> bool | None:
+    """The word behind the last `Status:`."""
+    status = text.lower().rpartition("status:")
+    said = status[2].strip(_DECORATION).split("\n")[0] if status[1] else ""
+    if "failure" in said or "not success" in said or "unsuccess" in said:
+        return False
+    return True if "success" in said else None
+
+
 READERS: dict[str, Callable[[str], bool | None]] = {
     "webvoyager": _webvoyager,
     "openwebvoyager": _openwebvoyager,
     "strict": _strict,
+    "webjudge": _webjudge,
 }
 """Judge -> its reading of a reply. To add one, write a function, and a line here."""

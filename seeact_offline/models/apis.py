@@ -1,7 +1,7 @@
 """The two APIs of OpenAI in which a conversation can be put: chat completions, which every compatible server has, and responses.
 
 Messages: the system text; then user messages whose picture, if any, is the content part after the text, as in SeeAct's
-released code (`src/demo_utils/inference_engine.py`); the model's own earlier replies as the assistant's.
+released code (`src/demo_utils/inference_engine.py`); several in a row are parts of one; the model's own earlier replies as the assistant's.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from seeact_offline.models.provider import ModelOptions
@@ -57,12 +58,20 @@ class Api:
     read: Callable[[Any], ApiReply | None]
     """None for a body that is no reply."""
 
-    def message(self, message: Message, url: str | None, look: Mapping[str, str]) -> dict[str, Any]:
-        """A message with the URL of its picture, if it has one."""
-        text = sendable(message.text)
-        if url is None:
-            return {"role": message.role, "content": text}
-        return {"role": message.role, "content": [{"type": self.text_type, "text": text}, self.picture(url, look)]}
+    def messages(self, messages: Sequence[Message], url: str, look: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The conversation, with this URL for each picture. What one role says in a row is one message of several parts."""
+        return [self._message(role, list(said), url, look) for role, said in groupby(messages, lambda one: one.role)]
+
+    def _message(self, role: str, said: Sequence[Message], url: str, look: Mapping[str, str]) -> dict[str, Any]:
+        if len(said) == 1 and said[0].picture is None:
+            return {"role": role, "content": sendable(said[0].text)}
+        parts: list[dict[str, Any]] = []
+        for message in said:
+            if message.text or len(said) == 1:
+                parts.append({"type": self.text_type, "text": sendable(message.text)})
+            if message.picture is not None:
+                parts.append(self.picture(url, look))
+        return {"role": role, "content": parts}
 
 
 def find_api(options: ModelOptions, is_openai: bool) -> Api:

@@ -192,7 +192,11 @@ class PromptEncoder:
         for turn in turns:
             # text, then picture, as in SeeAct's released code
             parts = [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
-            chat.append({"role": turn.role, "content": parts if self._kind == "image-text" else turn.text})
+            if self._kind == "image-text" and chat and chat[-1]["role"] == turn.role:
+                # what one role says in a row is one message
+                chat[-1]["content"] += parts if turn.text else parts[1:]
+            else:
+                chat.append({"role": turn.role, "content": parts if self._kind == "image-text" else turn.text})
         text: str = self._processor.apply_chat_template(
             chat, chat_template=self._template, tokenize=False, add_generation_prompt=True
         )

@@ -116,10 +116,7 @@ class OpenAIModel:
     def body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
         """The JSON of a request, `urls` in the place of its pictures."""
         look = {DETAIL: str(self._options.image_detail)} if with_detail else {}
-        messages = [
-            self.api.message(message, None if message.picture is None else _PICTURE, look)
-            for message in request.messages
-        ]
+        messages = self.api.messages(request.messages, _PICTURE, look)
         text = json.dumps({"model": self._name, self.api.conversation: messages, **sent})
         first, *others = text.encode("ascii").split(_PICTURE.encode("ascii"))
         return b"".join(

@@ -39,6 +39,10 @@ class Watch:
         """A pass that ranks `total` steps begins; the result is entered for as long as it takes."""
         return nullcontext(_Silent())
 
+    def judging(self, total: int, label: str) -> AbstractContextManager[RankListener]:
+        """A pass of `total` judgements begins; the result is entered for as long as it takes."""
+        return nullcontext(_Silent())
+
 
 class _Silent:
     def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:

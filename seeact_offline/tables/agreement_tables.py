@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.judging.judge_agreement import Agreements, Figure, JudgeAgreement
-from seeact_offline.judging.judgements import CONSTRUCTED
+from seeact_offline.judging.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
+from seeact_offline.judging.judgements import CONSTRUCTED, Judgement
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.document import NO_FIGURE, TableDocument
 
@@ -15,8 +17,9 @@ CONSTRUCTED_REMARK = (
     "Labels are constructed: trajectories are right or wrong by the way in which they were made. The figures say how well a judge"
     " spots such damage, and no more."
 )
+TASKS = "In brackets: 95 % intervals over tasks."
 INTERVALS = (
-    "In brackets: 95 % intervals over tasks. Kappa: Cohen's, of verdicts and labels. NPV: negative predictive value. Repeats of a verdict"
+    f"{TASKS} Kappa: Cohen's, of verdicts and labels. NPV: negative predictive value. Repeats of a verdict"
     " are pooled; sd: over repeats."
 )
 NAMES = ("judge", "model", "k")
@@ -114,8 +117,44 @@ def _share(figure: Figure | None) -> str:
 def _kappa(figure: Figure | None) -> str:
     if figure is None:
         return NO_FIGURE
-    return f"{figure.value + 0.0:.2f}" + ("" if figure.ci95 is None else " [{:.2f}, {:.2f}]".format(*figure.ci95))
+    interval = "" if figure.ci95 is None else " [{}, {}]".format(*map(_two_places, figure.ci95))
+    return f"{_two_places(figure.value)}{interval}"
+
+
+def _two_places(value: float) -> str:
+    # + 0.0: no negative zero
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _cost(usd: float | None) -> str:
     return NO_FIGURE if usd is None else f"{usd:.4g}"
+
+
+def judgement_table(judgements: Sequence[Judgement]) -> Table:
+    """Counts a judge's verdicts for each number of screenshots."""
+    header = (
+        *NAMES, "repeats", "trajectories", "success", "sd over repeats", "no answer", "no verdict", "failed calls", "screenshots",
+        "USD a verdict", "tokens a verdict",
+    )  # fmt: skip
+    by_k: dict[tuple[str, str, str], list[Judgement]] = {}
+    for one in judgements:
+        by_k.setdefault((one.judge, one.model, one.k), []).append(one)
+    note = f"Success: share of verdicts, those of unanswered tasks included; judgements without a verdict are left out. {TASKS}"
+    return Table(
+        header=header, rows=[_judgement_row(ones) for ones in by_k.values()], n_labels=len(NAMES), notes=[note]
+    )
+
+
+def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
+    ran = [one for one in ones if one.ran]
+    rate, sd = success_of(ran)
+    asked = [one for one in ran if one.calls]
+    return (
+        ones[0].judge, ones[0].model, ones[0].k, len({one.repeat for one in ones}), len({one.trajectory for one in ones}),
+        _share(rate), percent(sd), sum(one.outcome == "no_answer" for one in ran),
+        "; ".join(f"{name} {n}" for name, n in sorted(Counter(one.outcome for one in ran if one.verdict is None).items())) or "0",
+        len(ones) - len(ran),
+        f"{fmean(one.n_pictures for one in asked):.1f}" if asked else NO_FIGURE,
+        _cost(cost_per_verdict(ran)),
+        f"{fmean(one.prompt_tokens + one.completion_tokens for one in asked):.0f}" if asked else NO_FIGURE,
+    )  # fmt: skip

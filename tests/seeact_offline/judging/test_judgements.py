@@ -56,7 +56,7 @@ def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_trajectories_hold_verdicts_of_models_and_labels_of_others(tmp_path: Path) -> None:
     said = (Verdict("ann", True, "person"), Verdict("aer", False, "model"))
-    write_trajectories(tmp_path, [Trajectory("x", "t", "Buy", verdicts=said, agent="a", constructed="value exchanged")])
+    write_trajectories(tmp_path, [Trajectory("x", "t", "Buy", verdicts=said, agent="a")])
     (label,), (verdict,) = read_judgements(tmp_path, "labels"), read_judgements(tmp_path, "verdicts")
-    assert (label.judge, label.verdict, label.source, label.agent, label.task) == ("ann", True, "constructed", "a", "t")
+    assert (label.judge, label.verdict, label.source, label.agent, label.task) == ("ann", True, "person", "a", "t")
     assert (verdict.judge, verdict.verdict) == ("aer", False)

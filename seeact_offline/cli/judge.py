@@ -1,0 +1,91 @@
+"""`judge`: asks a model whether trajectories have done their tasks, and compares its verdicts with the labels that they hold."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from seeact_offline.cli import options
+from seeact_offline.cli.eval import add_limit_arguments, add_model_arguments, config_of
+from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import basic
+from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.judging.judge_agreement import agreements
+from seeact_offline.judging.judgements import LABELS, VERDICTS
+from seeact_offline.judging.judges import JUDGES
+from seeact_offline.runs.judge import judge
+from seeact_offline.scoring.report import counted
+from seeact_offline.tables.agreement_tables import agreement_document, judgement_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", metavar="RUN|FOLDER",
+        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
+    )  # fmt: skip
+    rules = parser.add_argument_group("judge")
+    basic(
+        rules.add_argument("--judge", choices=JUDGES, default="strict", help="rules and prompts (default: %(default)s)")
+    )
+    basic(
+        rules.add_argument(
+            "--k", type=lambda text: tuple(one.strip() for one in text.split(",")), default=(), metavar="K[,K]",
+            help="numbers of last screenshots to show, or all, such as 1,2,3,all (default: the judge's own, 3 for openwebvoyager, else all)",
+        )
+    )  # fmt: skip
+    basic(
+        rules.add_argument(
+            "--repeats",
+            type=options.positive_int,
+            default=1,
+            metavar="N",
+            help="judge everything N times (default: %(default)s)",
+        )
+    )
+    basic(
+        rules.add_argument(
+            "--constructed", action="store_true",
+            help="judge right trajectories and copies that are damaged on purpose, labelled as such",
+        )
+    )  # fmt: skip
+    rules.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
+    rules.add_argument(
+        "--split",
+        default="cross_task",
+        help="split of a data set: train, cross_task, cross_website, cross_domain or all (default: %(default)s)",
+    )
+    basic(
+        rules.add_argument("--limit", type=options.positive_int, metavar="N_TASKS", help="judge only the first N tasks")
+    )
+    add_model_arguments(parser, default=None)
+    runs = parser.add_argument_group("run")
+    add_limit_arguments(runs, seed=42)
+    basic(
+        runs.add_argument(
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help="folder of verdicts; an interrupted command resumes from it (default: runs/judge-...)",
+        )
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    found = judge(
+        args.source, judge=args.judge, k=args.k, repeats=args.repeats, constructed=args.constructed,
+        config=config_of(args, repeats=0), watch=TerminalWatch(),
+    )  # fmt: skip
+    say(judgement_table(found.judgements).markdown())
+    if found.labels and any(one.ran for one in found.judgements):
+        document = agreement_document(agreements(found.judgements, found.labels))
+        say("\n" + "\n\n".join(filter(None, (document.remark, document.body()))))
+        say(f"\nLabels: {found.path / LABELS}")
+    say(f"\nVerdicts: {found.path / VERDICTS}")
+    if found.n_left:
+        note(f"stopped at --max-cost {args.max_cost}: {counted(found.n_left, 'judgement')} not made")
+    if found.n_failed:
+        failed = next(one for one in found.judgements if not one.ran)
+        note(
+            f"{counted(found.n_failed, 'call')} failed, {failed.outcome} first ({failed.detail}); the same command asks again"
+        )
+    return 1 if found.n_left or found.n_failed else 0
