@@ -99,16 +99,16 @@ PUBLISHED = {
         "src/aguvis/constants.py", "[user_instruction]", "grounding_system_message",
         (("{overall_goal}", "{{task}}"), ("{previous_actions}", "{{history_lines|None}}")),
     ),
-    "judge-webvoyager": PublishedPrompt(
-        "evaluation/auto_eval.py", "[USER_PROMPT]", "SYSTEM_PROMPT",
-        (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")), beside=("judge-webvoyager.turn2",),
-    ),
     "seeclick": PublishedPrompt(
         "agent_tasks/mind2web_test.py", "[prompt_origin]", fields=(("{}", "{{task}}"), ("{}", "{{history_lines}}"))
     ),
     "showui": PublishedPrompt("data/template/mind2web.py", "[_MIND2WEB_SYSTEM]Task: {{task}}\n{{history}}"),
     "uground": _UGROUND,
     "uground-blind": _UGROUND,
+    "judge-webvoyager": PublishedPrompt(
+        "evaluation/auto_eval.py", "[USER_PROMPT]", "SYSTEM_PROMPT",
+        (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")), beside=("judge-webvoyager.turn2",),
+    ),
 }  # fmt: skip
 """GUI agents whose prompts are constants of their repositories.
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.judging.judges import JUDGES
 from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, PUBLISHED, import_agent_prompts, import_prompts
-from seeact_offline.prompting import only_with
+from seeact_offline.prompting import load_template, only_with
 from seeact_offline.records import PromptError
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
@@ -455,7 +456,7 @@ def agent_checkout(folder: Path, agent: str, source: str | None = None) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("agent", PUBLISHED)
+@pytest.mark.parametrize("agent", [name for name in PUBLISHED if not name.startswith("judge-")])
 def test_the_published_prompt_of_an_agent_becomes_a_pack(agent: str, tmp_path: Path) -> None:
     import_agent_prompts(agent, agent_checkout(tmp_path / "checkout", agent), tmp_path / "out")
     pack = open_pack(tmp_path / "out", agent)
@@ -469,6 +470,16 @@ def test_the_published_prompt_of_an_agent_becomes_a_pack(agent: str, tmp_path: P
         out=tmp_path / "run",
     )
     assert run.results["n_steps"] >= 1
+
+
+def test_the_published_prompt_of_a_judge_becomes_a_pack(tmp_path: Path) -> None:
+    source = 'SYSTEM_PROMPT = """You judge."""\nUSER_PROMPT = """TASK: <task>\nSaid: <answer>\n<num> pictures: """\n'
+    import_agent_prompts(
+        "judge-webvoyager", agent_checkout(tmp_path / "checkout", "judge-webvoyager", source), tmp_path / "out"
+    )
+    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in JUDGES["webvoyager"].templates.items()}
+    assert texts["judge-webvoyager.system.txt"] == "You judge."
+    assert texts["judge-webvoyager.turn1.txt"] == "TASK: {{task}}\nSaid: {{answer}}\n{{count}} pictures: "
 
 
 @pytest.mark.parametrize(
