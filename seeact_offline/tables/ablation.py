@@ -50,6 +50,7 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
+SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
 SPENT = ("Prompt tokens a step", "USD")
 
 
@@ -382,7 +383,11 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
         header=header,
         rows=rows,
         remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(table["rows"], 1)],
-        notes=[_measure(layout, table), f"{_head(table)} Failed to run: {failed}."],
+        notes=[
+            _measure(layout, table),
+            f"{_head(table)} Failed to run: {failed}.",
+            *([SHARED] if layout.paper is None and any(row["replies_reused"] for row in table["rows"]) else []),
+        ],
         n_labels=n_labels,
         numbers=[i for i, title in enumerate(header) if i >= n_labels and title != "95 % interval"],
         best=best_cells(rows, [i for i, title in enumerate(header[:n_own]) if title in TITLES]),

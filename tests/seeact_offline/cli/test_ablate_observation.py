@@ -86,6 +86,7 @@ def test_equal_questions_of_rows_are_paid_for_once(cli: Cli, tmp_path: Path) -> 
     assert first["usage"]["calls"] == len(server.requests) == second["replies_reused"]
     assert (second["usage"]["calls"], second["element_accuracy"]) == (0, first["element_accuracy"])
     assert first["unreadable_replies"] == 0
+    assert "reused its replies and are not counted again" in (tmp_path / "table.tex").read_text()
 
 
 def test_a_dry_run_has_tokens_and_costs_by_observation(cli: Cli, tmp_path: Path) -> None:
