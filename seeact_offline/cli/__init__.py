@@ -30,6 +30,7 @@ VERBS = {
     "compare": "compare finished runs, paired by step and clustered by task",
     "judge": "ask a model whether trajectories have done their tasks",
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
+    "reward": "score finished tasks by programs over answers, addresses and stored pages",
     "view": "browse finished runs, or ground steps by hand",
     "cache": "list, prune or clear stored replies",
     "ablate": "compare ways of marking, or the observations of a web agent, over the same steps",
@@ -50,6 +51,8 @@ EXTRAS = {
     "transformers": "hf",
 }
 """Optional packages, and the extra that installs each."""
+TASK_FILES = frozenset({"reward"})
+"""Verbs whose `--config` is a file of tasks, as the task files' authors have it, and not of options."""
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -156,7 +159,8 @@ def _parser(words: Sequence[str]) -> Parser:
 
 def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
     module = importlib.import_module(f"seeact_offline.cli.{verb.replace('-', '_')}")
-    if any(word.split("=")[0] in ("--grounding", "--agent", "--config") for word in words):
+    options = {word.split("=")[0] for word in words} - ({"--config"} if verb in TASK_FILES else set())
+    if options & {"--grounding", "--agent", "--config"}:
         from seeact_offline.cli.config_file import load_strategies
 
         try:
@@ -172,7 +176,7 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         help="level of libraries' log messages (default: %(default)s)",
     )
     parser.set_defaults(run=module.run, verb_parser=parser, command=f"{parser.prog} {shlex.join(words)}")
-    if any(word == "--config" or word.startswith("--config=") for word in words):
+    if "--config" in options:
         from seeact_offline.cli.config_file import apply_config
 
         try:

@@ -1,0 +1,302 @@
+"""What a task's locator finds on a stored page. JavaScript is read, never run.
+
+Supported are an empty locator (the whole HTML), `func:get_query_text(__page__, 'css')` and its `_lowercase`, and chains that begin with
+`document`: `querySelector`, `querySelectorAll`, `getElementById`, `getElementsByClassName`, `getElementsByTagName`, `getElementsByName`,
+`[n]`, the properties of PROPERTIES, `getAttribute`, `trim`, `toLowerCase`, `length`, `title`, `URL`; the same over all elements as
+`[...CHAIN].map(x => x.CHAIN)`, with or without `.join('...')`; and `lambda:() => CHAIN`. All others raise Unscored `unsupported_locator`.
+A stored page knows no style sheet: `innerText` and `outerText` are the text in the order of the page with a line for each block, without
+elements that are hidden by attribute or by a style of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from seeact_offline.rewards.css_selectors import xpath
+from seeact_offline.rewards.unscored import Unscored
+
+if TYPE_CHECKING:
+    from lxml import html as lxml_html
+
+MAX_CHARACTERS = 20_000_000
+MAX_TAGS = 500_000
+_BLOCKS = frozenset(
+    "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr "
+    "html legend li main nav ol option p pre section table tbody tfoot thead tr ul".split()
+)
+_UNSEEN = frozenset({"script", "style", "head", "noscript", "template", "title", "meta", "link"})
+_HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
+_CALL = re.compile(
+    r"""\??\.(?P<name>\w+)(?P<call>\(\s*(?:(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?\s*\))?|(?:\?\.)?\[(?P<index>\d{1,6})\]"""
+)
+_QUERY = re.compile(
+    r"""func:get_query_text(?P<lower>_lowercase)?\(__page__,\s*(?P<quote>["'])(?P<css>.*)(?P=quote)\)\s*""", re.DOTALL
+)
+_SPREAD = re.compile(r"""\[\.\.\.(?P<chain>document.*?)\](?:\.map\(\s*\(?(?P<x>\w+)\)?\s*=>\s*(?P=x)(?P<each>.*?)\))?(?:\.join\(\s*(?P<quote>["'`])(?P<sep>.*?)(?P=quote)\s*\))?;?\s*""", re.DOTALL)  # fmt: skip
+_LAMBDA = re.compile(r"\(\)\s*=>\s*(?:\{\s*return\s+(?P<body>.*?);?\s*\}|(?P<plain>[^{].*?))\s*;?\s*", re.DOTALL)
+_FAILED = object()
+"""The value of a chain that raises in a browser, such as a property of null."""
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """A page as it was left: its address and its HTML."""
+
+    address: str
+    html: str = field(repr=False)
+
+    @cached_property
+    def tree(self) -> lxml_html.HtmlElement | None:
+        """The parsed page; None for a page without an element. Raises Unscored `bad_task` for a page that is too large."""
+        from lxml import etree, html
+
+        if len(self.html) > MAX_CHARACTERS or self.html.count("<") > MAX_TAGS:
+            raise Unscored("no_state", f"the page at {self.address:.60} is too large")
+        try:
+            parser = html.HTMLParser(no_network=True, encoding="utf-8", huge_tree=True)
+            return html.document_fromstring(self.html.encode("utf-8", "replace"), parser=parser)
+        except (etree.ParserError, etree.XMLSyntaxError, ValueError):
+            return None
+
+    def select(self, css: str, below: Any = None) -> list[Any]:
+        """The elements that a selector matches, in order of the page. Raises Unscored."""
+        from lxml import etree
+
+        start = self.tree.getroottree() if below is None and self.tree is not None else below
+        try:
+            return [] if start is None else list(start.xpath(xpath(css)))
+        except etree.XPathError:
+            raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
+
+
+def locate(page: StoredPage, locator: str) -> str | None:
+    """The text that a locator finds, as the released code passes it on; None where it says that the page is wrong. Raises Unscored."""
+    if not locator.strip():
+        return page.html
+    if query := _QUERY.fullmatch(locator):
+        found = page.select(query["css"].replace("\\'", "'").replace('\\"', '"'))
+        text = found[0].text_content() if found else ""
+        return text.lower() if query["lower"] else text
+    if locator.startswith(("document.", "[...document.")):
+        value = _evaluate(page, locator)
+        return "" if value is _FAILED else _as_python(value)
+    if locator.startswith("lambda:") and (code := _LAMBDA.fullmatch(locator.removeprefix("lambda:").strip())):
+        value = _evaluate(page, code["body"] or code["plain"])
+        return None if value is _FAILED or not value else _as_python(value)
+    raise _unsupported(locator)
+
+
+def _evaluate(page: StoredPage, code: str) -> Any:
+    """The value of an expression: text, number, truth, None, element, list, or _FAILED. Raises Unscored."""
+    spread = _SPREAD.fullmatch(code)
+    if spread is None:
+        return _chain(page, page, code.strip().rstrip(";").removeprefix("document"), code)
+    values = _chain(page, page, spread["chain"].removeprefix("document"), code)
+    if not isinstance(values, list):
+        return _FAILED
+    if spread["each"] is not None:
+        values = [_chain(page, value, spread["each"].strip(), code) for value in values]
+    if _FAILED in values:
+        return _FAILED
+    if spread["sep"] is None:
+        return values
+    return _unescaped(spread["sep"]).join("" if value is None else _as_text(value) for value in values)
+
+
+def _chain(page: StoredPage, value: Any, code: str, whole: str) -> Any:
+    place = 0
+    while place < len(code):
+        found = _CALL.match(code, place)
+        if found is None:
+            raise _unsupported(whole)
+        if value is None and found[0].startswith("?."):
+            return None
+        value, place = _step(page, value, found, whole), found.end()
+        if value is _FAILED:
+            return _FAILED
+    return value
+
+
+def _step(page: StoredPage, value: Any, found: re.Match[str], whole: str) -> Any:
+    """The value after one property, call or index."""
+    if value is None:
+        return _FAILED
+    if found["index"] is not None:
+        if not isinstance(value, list):
+            raise _unsupported(whole)
+        place = int(found["index"])
+        return value[place] if place < len(value) else None
+    name, argument = found["name"], found["text"]
+    if found["call"] and argument is not None and name in _CALLS and not isinstance(value, list | str | bool | int):
+        return _CALLS[name](page, None if value is page else value, _unescaped(argument))
+    if found["call"] and argument is None and isinstance(value, str) and name in _TEXT_CALLS:
+        return _TEXT_CALLS[name](value)
+    if found["call"] or isinstance(value, bool | int):
+        raise _unsupported(whole)
+    if name == "length" and isinstance(value, list | str):
+        return len(value)
+    if value is page:
+        if name in ("URL", "documentURI"):
+            return page.address
+        if name == "title":
+            return " ".join("".join(title.text_content() for title in page.select("title")[:1]).split())
+        if name in ("body", "documentElement", "head"):
+            tag = "html" if name == "documentElement" else name
+            return next(iter(page.select(tag)), None)
+    elif not isinstance(value, list | str) and name in PROPERTIES:
+        return PROPERTIES[name](value)
+    raise _unsupported(whole)
+
+
+def _by_class(page: StoredPage, below: Any, names: str) -> list[Any]:
+    words = names.split()
+    return (
+        page.select("".join(f".{re.sub(r'([^A-Za-z0-9_-])', _escaped, word)}" for word in words), below)
+        if words
+        else []
+    )
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[1]}"
+
+
+def _by_attribute(name: str) -> Callable[[StoredPage, Any, str], list[Any]]:
+    def find(page: StoredPage, below: Any, value: str) -> list[Any]:
+        return [one for one in page.select(f"[{name}]", below) if one.get(name) == value]
+
+    return find
+
+
+_CALLS: Mapping[str, Callable[[StoredPage, Any, str], Any]] = {
+    "querySelector": lambda page, below, css: next(iter(page.select(css, below)), None),
+    "querySelectorAll": lambda page, below, css: page.select(css, below),
+    "getElementById": lambda page, below, name: next(iter(_by_attribute("id")(page, below, name)), None),
+    "getElementsByClassName": _by_class,
+    "getElementsByTagName": lambda page, below, tag: page.select(tag, below),
+    "getElementsByName": _by_attribute("name"),
+    "getAttribute": lambda page, element, name: None if element is None else element.get(name.lower()),
+}
+_TEXT_CALLS: Mapping[str, Callable[[str], str]] = {
+    "trim": str.strip,
+    "toLowerCase": str.lower,
+    "toUpperCase": str.upper,
+    "toString": str,
+}
+
+
+def _value(element: Any) -> Any:
+    """The value of a field, from the recorder's attributes or from HTML's."""
+    if element.tag == "select":
+        options = list(element.iter("option"))
+        chosen = [one for one in options if one.get("option_selected") == "true"]
+        chosen = chosen or [one for one in options if one.get("selected") is not None] or options[:1]
+        return (chosen[-1].get("value") or chosen[-1].text_content().strip()) if chosen else ""
+    if element.get("input_value") is not None:
+        return element.get("input_value")
+    if element.tag == "textarea":
+        return element.text_content()
+    return element.get("value", "on" if element.get("type") in ("checkbox", "radio") else "")
+
+
+def _checked(element: Any) -> bool:
+    recorded = element.get("input_checked")
+    return bool(recorded == "true") if recorded is not None else element.get("checked") is not None
+
+
+def _markup(element: Any) -> str:
+    from lxml import etree
+
+    return str(etree.tostring(element, encoding="unicode", method="html", with_tail=False))
+
+
+def _inner_markup(element: Any) -> str:
+    from html import escape
+
+    return escape(element.text or "", quote=False) + "".join(
+        _markup(child) + escape(child.tail or "", quote=False) for child in element
+    )
+
+
+def _shown_text(element: Any) -> str:
+    """The text in order of the page, white space collapsed, with a line for each block."""
+    pieces: list[str] = []
+    _gather(element, pieces)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _gather(top: Any, pieces: list[str]) -> None:
+    from lxml import etree
+
+    for event, element in etree.iterwalk(top, events=("start", "end", "comment", "pi")):
+        if event in ("comment", "pi"):
+            pieces.append(_flat(element.tail) if element is not top else "")
+        elif event == "start":
+            if _is_hidden(element):
+                continue
+            pieces.append("\n" if element.tag in _BLOCKS or element.tag == "br" else "")
+            pieces.append("\t" if element.tag in ("td", "th") else "")
+            pieces.append(_flat(element.text))
+        else:
+            pieces.append("\n" if element.tag in _BLOCKS and not _is_hidden(element) else "")
+            parent = element.getparent()
+            if element is not top and not _is_hidden(parent):
+                pieces.append(_flat(element.tail))
+
+
+def _is_hidden(element: Any) -> bool:
+    """Tells whether the element or one around it is not shown."""
+    while element is not None:
+        if element.tag in _UNSEEN or element.get("hidden") is not None or _HIDDEN.search(element.get("style", "")):
+            return True
+        element = element.getparent()
+    return False
+
+
+def _flat(text: str | None) -> str:
+    return re.sub(r"\s+", " ", text or "")
+
+
+PROPERTIES: Mapping[str, Callable[[Any], Any]] = {
+    "textContent": lambda element: element.text_content(),
+    "innerText": _shown_text,
+    "outerText": _shown_text,
+    "outerHTML": _markup,
+    "innerHTML": _inner_markup,
+    "value": _value,
+    "checked": _checked,
+    "children": lambda element: [one for one in element if isinstance(one.tag, str)],
+    "parentElement": lambda element: element.getparent(),
+    "firstElementChild": lambda element: next((one for one in element if isinstance(one.tag, str)), None),
+    "nextElementSibling": lambda element: next(element.itersiblings("*"), None),
+    "previousElementSibling": lambda element: next(element.itersiblings("*", preceding=True), None),
+    "className": lambda element: element.get("class", ""),
+    "id": lambda element: element.get("id", ""),
+    "tagName": lambda element: element.tag.upper(),
+}
+"""Property of an element -> its value."""
+
+
+def _as_python(value: Any) -> str:
+    """A value as Python writes what a browser returns. Elements come back as an object of nothing that can be told."""
+    if isinstance(value, list):
+        return str([one if one is None or isinstance(one, str | int) else "ref: <Node>" for one in value])
+    return str(value) if value is None or isinstance(value, str | int) else "ref: <Node>"
+
+
+def _as_text(value: Any) -> str:
+    """A value as JavaScript writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _unescaped(written: str) -> str:
+    return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), written)
+
+
+def _unsupported(code: str) -> Unscored:
+    return Unscored("unsupported_locator", f"{code!r:.100}")
