@@ -85,7 +85,7 @@ def test_each_command_has_the_options_that_the_docs_give_it(
         if asked is None:
             continue
         # what is left out may be anything; a file of settings is there when the command is run
-        left_out = {"..."} | ({"--config", "run.yaml"} & {*asked})
+        left_out = {"...", *(("--config", "run.yaml") if "run.yaml" in asked else ())}
         asked = [word for word in asked if word not in left_out]
         try:
             cli._parser(asked).parse_args(asked)
