@@ -93,14 +93,14 @@ class Split:
     def steps_by_task(self) -> Iterator[list[Step]]:
         return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))
 
-    def shards(self) -> list[Shard]:
+    def shards(self, *, pictures: bool = False) -> list[Shard]:
         """The steps in parts that can be read at the same time, even on other machines.
 
-        No picture is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
+        Unless `pictures`, none is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
         """
         named = zip(self._plans, self._names, strict=False)
-        shards = [whole(source, plan, split=split).without_pictures() for (source, plan), split in named]
-        return [part for shard in shards for part in shard.by_file()]
+        shards = [whole(source, plan, split=split) for (source, plan), split in named]
+        return [part for shard in shards for part in (shard if pictures else shard.without_pictures()).by_file()]
 
     def only(self, tasks: Collection[str]) -> Split:
         """The same split with only these tasks."""

@@ -226,7 +226,7 @@ class Blip2Tuning:
             self._questions,
             tokenizer=self._opened.processor.tokenizer,
             held_out=held_out,
-            pictures=kept_pictures(self._split, self._asked.out),
+            pictures=kept_pictures(self._split, self._asked.out, self._asked.processes),
         )
 
     def trainer(self, maker: MultiChoice, table: Any, tell: Callable[[str], None]) -> Any:

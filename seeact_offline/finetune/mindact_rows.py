@@ -48,7 +48,7 @@ class MultiChoice:
     held_out: frozenset[str] = frozenset()
     """Tasks that are not trained on."""
     pictures: Path | None = None
-    """The file of `keep_pictures`, for questions that show parts of pages."""
+    """The folder of `kept_pictures`, for questions that show parts of pages."""
 
     @property
     def schema(self) -> pa.Schema:

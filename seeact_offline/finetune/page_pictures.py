@@ -1,4 +1,4 @@
-"""The screenshots of a split in one file, for training: any step's page is read without the rows around it.
+"""The screenshots of a split in one folder, for training: any step's page is read without the rows around it.
 
 A page is kept as its row stores it, once, however many parts of it are shown: a part is cut when a batch is made, by the
 processes that load batches.
@@ -6,15 +6,16 @@ processes that load batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from seeact_offline.dataset import Split
-from seeact_offline.files.whole import write_whole
+from seeact_offline.dataset import Shard, Split
+from seeact_offline.finetune.training_rows import RowCounts, StepRows, parts_of, prepare
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.records import Box, InputError, RowError, Step, StepKey
@@ -35,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Pictures:
-    """The pages of a file that `keep_pictures` wrote. Only its path goes to another process, which opens it anew."""
+    """The pages of a folder of `kept_pictures`. Only its path goes to another process, which opens it anew."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -48,7 +49,7 @@ class Pictures:
 
     def page(self, key: StepKey) -> PagePicture:
         """Raises KeyError for a step whose picture was not kept."""
-        return PagePicture(_EncodedPicture(self._file.get_batch(self._places[str(key)])["screenshot"][0].as_py()))
+        return PagePicture(_EncodedPicture(self._table["screenshot"][self._places[str(key)]].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:
         """The picture of a group, as a model gets it, pixel for pixel. Raises RowError `bad_screenshot`."""
@@ -62,17 +63,19 @@ class Pictures:
         return self.group(StepKey(row["annotation_id"], row["action_uid"]), Span(row["top"], row["bottom"]))
 
     @cached_property
-    def _file(self) -> Any:
+    def _table(self) -> pa.Table:
+        """All pages, which stay in their files."""
+        paths = sorted(self._path.glob("*.arrow"))
         try:
-            return pa.ipc.open_file(pa.memory_map(str(self._path)))
+            parts = [pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths]
+            return pa.concat_tables([PagePictures().schema.empty_table(), *parts])
         except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(
-                "pictures", "a file of pages that was kept for training", f"{self._path}: {error}"
-            ) from None
+            wanted = "a folder of pages that was kept for training"
+            raise InputError("pictures", wanted, f"{self._path}: {error}") from None
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {self._file.get_batch(place)["step"][0].as_py(): place for place in range(self._file.num_record_batches)}
+        return {key: place for place, key in enumerate(self._table["step"].to_pylist())}
 
 
 open_pictures = cache(Pictures)
@@ -89,28 +92,27 @@ class _EncodedPicture:
         return self._content
 
 
-def keep_pictures(steps: Iterable[Step], path: Path) -> Pictures:
-    """Writes the screenshots of these steps, whole or not at all, one in memory at a time.
+@dataclass(frozen=True, slots=True)
+class PagePictures:
+    """Makes the rows of a part's screenshots, one in memory at a time.
 
     A step without one, or with one that is cut short, is left out.
     """
-    schema = pa.schema([("step", pa.string()), ("screenshot", pa.large_binary())])
 
-    def write(draft: Path) -> None:
-        with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
-            for step in steps:
-                if content := _whole(step):
-                    file.write_batch(pa.record_batch([[str(step.key)], [content]], schema=schema))
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([("step", pa.string()), ("screenshot", pa.large_binary())])
 
-    write_whole(path, write)
-    return Pictures(path)
+    def steps(self, part: Shard) -> Iterator[StepRows]:
+        for step in part.steps():
+            if content := _whole(step):
+                yield StepRows(RowCounts(), pa.record_batch([[str(step.key)], [content]], schema=self.schema))
 
 
-def kept_pictures(split: Split, folder: Path) -> Path:
-    """The file of a split's screenshots in the folder, written unless it is there for the data as they are."""
-    path = folder / f"pictures-{split.content_digest}.arrow"
-    if not path.exists():
-        keep_pictures(split.steps(), path)
+def kept_pictures(split: Split, folder: Path, processes: int = 1) -> Path:
+    """The folder of a split's screenshots in `folder`, written unless it is there for the data as they are."""
+    path = folder / f"pictures-{split.content_digest}"
+    prepare(parts_of(split, pictures=True), PagePictures(), path, {}, processes)
     return path
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from seeact_offline.files.whole import replace_text
 from seeact_offline.finetune.baseline import FineTuning
@@ -31,6 +34,8 @@ ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
 """All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
+LOCK = "data/.lock"
+"""Held by the process that prepares a training in the folder."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
 REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
@@ -60,7 +65,7 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
-    """Claims the folder for this training, or finds it claimed by the same one. Raises InputError."""
+    """Checks that the folder is free for this training, or claimed by the same one. Raises InputError."""
     file = out / IDENTITY
     ours = json.loads(json.dumps(identity))
     if not resume:
@@ -79,8 +84,13 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
             raise InputError("resume", f"the configuration that {out} was begun with", got)
         if last_checkpoint(out) is None:
             raise InputError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
+
+
+def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
+    """Marks the folder as that of this training."""
+    file = out / IDENTITY
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, json.dumps(ours, indent=2) + "\n")
+    replace_text(file, json.dumps(identity, indent=2) + "\n")
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -100,6 +110,22 @@ def _is_whole(checkpoint: Path) -> bool:
 def is_main_process() -> bool:
     """True for the one of several training processes that writes files and reports."""
     return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
+    """Lets one process of each machine prepare a training, one machine after another, while the others wait for `is_done`.
+
+    They meet at files and not at a process group, whose processes may wait no longer than some minutes for each other.
+    """
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        # where preparing fails, the launcher ends those that wait
+        while not is_done():
+            time.sleep(0.2)
+    lock = out / LOCK
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        yield
 
 
 def prepare_torch(recipe: Recipe, running: Running) -> None:
@@ -126,23 +152,38 @@ def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, f
     checkpoint = last_checkpoint(out) if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     history = tuple(dict(entry) for entry in trainer.state.log_history)
-    _save(trainer, out)
+    weights = None
+    if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+        # all processes send their shares; the first holds the whole, on the CPU
+        weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    if is_main_process():
+        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights)
+        trainer.processing_class.save_pretrained(out)
+    # the first process evaluates alone
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
     return history
 
 
-def _save(trainer: Any, out: Path) -> None:
-    """The trained weights, whole, in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added."""
-    model = trainer.model
-    if hasattr(model, "merge_and_unload"):
-        if is_main_process():
-            model.save_pretrained(out / "adapter")
-            model.merge_and_unload().save_pretrained(out)
-    else:
-        # by the Trainer, which knows how the weights are spread over devices
-        trainer.save_model(str(out))
-    if is_main_process():
-        trainer.processing_class.save_pretrained(out)
-        (out / "training_args.bin").unlink(missing_ok=True)
+def save_model(model: Any, out: Path, weights: Mapping[str, Any] | None = None) -> None:
+    """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
+
+    `weights`: all of the model's, where it holds only this process's share of them.
+    """
+    if not hasattr(model, "merge_and_unload"):
+        model.save_pretrained(out, state_dict=weights)
+        return
+    if weights is not None:
+        from peft import get_peft_model
+
+        # a share cannot be merged: the same model once more, with all weights
+        base = model.get_base_model()
+        whole = type(base)(base.config)
+        whole.generation_config = base.generation_config
+        model = get_peft_model(whole, model.peft_config["default"])
+        model.load_state_dict(weights, assign=True)
+    model.save_pretrained(out / "adapter")
+    model.merge_and_unload().save_pretrained(out)
 
 
 def lora_config(rank: int, task: str, **more: Any) -> Any:
@@ -162,7 +203,7 @@ def seq2seq_trainer(
     import transformers
 
     recipe = asked.resolved_recipe
-    train, held_out = EpochRows(table), EpochRows(table, HELD_OUT)
+    train, held_out = EpochRows(table, batch=recipe.batch), EpochRows(table, HELD_OUT)
     tokenizer = getattr(processor, "tokenizer", processor)
 
     class TokenMeans(transformers.Seq2SeqTrainer):  # type: ignore[misc]

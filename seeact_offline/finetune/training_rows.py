@@ -1,4 +1,4 @@
-"""The training questions, made once on several processes, as Arrow files that are read map-style.
+"""The training questions, made once by several processes, as Arrow files that are read map-style.
 
 A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of
 a file has an epoch; `EpochRows` reads those of one epoch at a time.
@@ -80,11 +80,11 @@ class StepRows:
 
 
 class QuestionMaker(Protocol):
-    """Makes the questions of a part. Can be sent to another process."""
+    """Makes the rows of a part: its questions, or its pictures. Can be sent to another process."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of its rows; the first column is EPOCH."""
+        """The schema of its rows; the first column of questions is EPOCH."""
 
     def steps(self, part: Shard) -> Iterator[StepRows]:
         """The rows of each of the part's steps, in order."""
@@ -117,9 +117,10 @@ def held_out_tasks(split: Split, recipe: Recipe) -> frozenset[str]:
     return frozenset(random.Random(f"{recipe.seed}\nheld out").sample(tasks, number))
 
 
-def parts_of(split: Split) -> list[Shard]:
-    """The split's rows, PART_ROWS at most in each, without pictures."""
-    cuts = [(shard, at) for shard in split.shards() for at in range(0, len(shard.places), PART_ROWS)]
+def parts_of(split: Split, *, pictures: bool = False) -> list[Shard]:
+    """The split's rows, PART_ROWS at most in each, with or without pictures."""
+    shards = split.shards(pictures=pictures)
+    cuts = [(shard, at) for shard in shards for at in range(0, len(shard.places), PART_ROWS)]
     return [replace(shard, places=shard.places[at : at + PART_ROWS]) for shard, at in cuts]
 
 
@@ -129,18 +130,28 @@ def parts_of(split: Split) -> list[Shard]:
 def prepare(
     parts: Sequence[Shard], maker: QuestionMaker, folder: Path, identity: Mapping[str, Any], processes: int
 ) -> RowCounts:
-    """Writes the questions into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it."""
-    known = _ready(folder)
-    wanted = json.loads(json.dumps(identity))
-    if known is None or known["identity"] != wanted:
+    """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it."""
+    made = prepared(folder, identity)
+    if made is None:
         folder.mkdir(parents=True, exist_ok=True)
         for old in (folder / READY, *folder.glob("*.arrow")):
             old.unlink(missing_ok=True)
         jobs = [(part, maker, folder / f"part-{number:05d}.arrow") for number, part in enumerate(parts)]
         made = sum(map_in_order(_write_part, jobs, processes), RowCounts())
-        known = {"identity": wanted, "made": made.to_dict()}
-        replace_text(folder / READY, json.dumps(known, indent=2) + "\n")
-    return RowCounts.from_dict(known["made"])
+        ready = {"identity": identity, "made": made.to_dict()}
+        replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
+    return made
+
+
+def prepared(folder: Path, identity: Mapping[str, Any]) -> RowCounts | None:
+    """The counts of what `prepare` wrote into the folder for this identity; None if it did not, or not to the end."""
+    try:
+        found = json.loads((folder / READY).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not {"identity", "made"} <= found.keys():
+        return None
+    return RowCounts.from_dict(found["made"]) if found["identity"] == json.loads(json.dumps(identity)) else None
 
 
 def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> RowCounts:
@@ -167,29 +178,21 @@ def map_in_order(work: Callable[[T], U], jobs: Sequence[T], processes: int) -> I
         yield from pool.map(work, jobs)
 
 
-def _ready(folder: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads((folder / READY).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and {"identity", "made"} <= found.keys() else None
-
-
 # --- reading ---
 
 
 class EpochRows:
     """The questions of one epoch, map-style."""
 
-    def __init__(self, table: Any, epoch: int = 0) -> None:
-        """`table`: a `datasets.Dataset` of rows with an epoch."""
-        self._epochs = epochs_of(table)
+    def __init__(self, table: Any, epoch: int = 0, batch: int = 1) -> None:
+        """`table`: a `datasets.Dataset` of rows with an epoch. `batch`: see `places_of`."""
+        self._epochs, self._batch = epochs_of(table), batch
         self._table = table.remove_columns(EPOCH[0])
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
         """`epoch`: from 0, or HELD_OUT."""
-        self._places = np.flatnonzero(self._epochs == epoch)
+        self._places = places_of(self._epochs, epoch, self._batch)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -202,6 +205,15 @@ class EpochRows:
 def epochs_of(table: Any) -> np.ndarray[Any, Any]:
     """The epoch of each row."""
     return np.asarray(table.data.column(EPOCH[0]))
+
+
+def places_of(epochs: np.ndarray[Any, Any], epoch: int, batch: int = 1) -> np.ndarray[Any, Any]:
+    """The rows of an epoch. The first come again until whole batches are full.
+
+    Several devices would otherwise share out the last batch, which is smaller, in another way than one device.
+    """
+    places = np.flatnonzero(epochs == epoch)
+    return np.resize(places, -(-len(places) // batch) * batch)
 
 
 def open_rows(folder: Path) -> Any:

@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,8 +26,16 @@ from seeact_offline.finetune.card import SAMPLE, Card, render
 from seeact_offline.finetune.curve import learning_curve_png
 from seeact_offline.finetune.separation import check_separate
 from seeact_offline.finetune.small_t5 import SmallT5
-from seeact_offline.finetune.trainer import check_out, check_packages, is_main_process, prepare_torch, train
-from seeact_offline.finetune.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare
+from seeact_offline.finetune.trainer import (
+    check_out,
+    check_packages,
+    claim_out,
+    is_main_process,
+    prepare_torch,
+    prepared_once,
+    train,
+)
+from seeact_offline.finetune.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
@@ -74,12 +82,12 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     held_out = held_out_tasks(split, asked.resolved_recipe)
     opened = baseline.open(asked, split)
     identity = _identity(asked, baseline, split, opened)
-    if is_main_process():
-        check_out(asked.out, identity, asked.resume)
+    check_out(asked.out, identity, asked.resume)
     prepare_torch(asked.resolved_recipe, asked.running)
-    with _main_process_first():
+    kept = {**identity, "dataset_version": split.content_digest}
+    with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
+        claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
-        kept = {**identity, "dataset_version": split.content_digest}
         made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes)
     _tell_made(made, watch)
     if not made.steps:
@@ -114,16 +122,6 @@ def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenB
         "scores": None if asked.scores is None else file_digest(asked.scores),
         **opened.identity,
     }
-
-
-def _main_process_first() -> AbstractContextManager[None]:
-    """Makes the other processes of a training wait until the first has prepared the data."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return nullcontext()
-    from accelerate import PartialState
-
-    waiting: AbstractContextManager[None] = PartialState().main_process_first()
-    return waiting
 
 
 def _tell_made(made: RowCounts, watch: Watch) -> None:

@@ -27,7 +27,15 @@ from seeact_offline.finetune.examples import check_letters
 from seeact_offline.finetune.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
 from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.finetune.trainer import arguments, lora_config, report_logs
-from seeact_offline.finetune.training_rows import EPOCH, RowCounts, StepRows, check_scores, epochs_of, open_scores
+from seeact_offline.finetune.training_rows import (
+    EPOCH,
+    RowCounts,
+    StepRows,
+    check_scores,
+    epochs_of,
+    open_scores,
+    places_of,
+)
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
@@ -63,7 +71,7 @@ class ChoiceQuestions:
     scores: Path
     """The score file that decides which candidates are offered together."""
     pictures: Path
-    """The file of `keep_pictures`."""
+    """The folder of `kept_pictures`."""
     held_out: frozenset[str] = frozenset()
     """Tasks that are not trained on."""
 
@@ -195,7 +203,7 @@ class VlmTuning:
         return {**_ASKED, **running, "image_format": "png"}
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> ChoiceQuestions:
-        pictures = kept_pictures(self._split, self._asked.out)
+        pictures = kept_pictures(self._split, self._asked.out, self._asked.processes)
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
     def trainer(self, maker: ChoiceQuestions, table: Any, tell: Callable[[str], None]) -> Any:
@@ -205,8 +213,8 @@ class VlmTuning:
         recipe, epochs = maker.recipe, epochs_of(table)
         show = conversations(self._processor, Pictures(maker.pictures))
         train, held_out = (
-            table.select((epochs == epoch).nonzero()[0]).remove_columns(EPOCH[0]).with_transform(show)
-            for epoch in (0, HELD_OUT)
+            table.select(places_of(epochs, epoch, batch)).remove_columns(EPOCH[0]).with_transform(show)
+            for epoch, batch in ((0, recipe.batch), (HELD_OUT, 1))
         )
         # a picture's tokens must not be cut, and an answer comes last
         more = {"max_length": None, "completion_only_loss": True}

@@ -20,7 +20,7 @@ from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.blip2 import Blip2, Collator, open_blip2, vision_tokens
 from seeact_offline.finetune.mindact_rows import MultiChoice
-from seeact_offline.finetune.page_pictures import Pictures, Span, keep_pictures, kept_pictures, span_of
+from seeact_offline.finetune.page_pictures import PagePictures, Pictures, Span, kept_pictures, span_of
 from seeact_offline.finetune.recipe import Recipe, Running
 from seeact_offline.finetune.trainer import IGNORED
 from seeact_offline.finetune.training_rows import parts_of, prepare
@@ -52,12 +52,13 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def steps() -> list[Step]:
-    return list(islice(load_steps("sample", "train"), 4))
+    # a task has more than 4
+    return list(islice(load_steps("sample", "train", limit=1), 4))
 
 
 @pytest.fixture(scope="module")
-def pictures(steps: Sequence[Step], tmp_path_factory: pytest.TempPathFactory) -> Pictures:
-    return keep_pictures(steps, tmp_path_factory.mktemp("kept") / "pictures.arrow")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
+    return Pictures(kept_pictures(open_split("sample", "train", limit=1), tmp_path_factory.mktemp("kept")))
 
 
 @pytest.fixture(scope="module")
@@ -226,18 +227,20 @@ def test_pages_are_read_in_another_process_too(steps: Sequence[Step], pictures: 
     assert sent.page(steps[0].key).digest == pictures.page(steps[0].key).digest
 
 
-def test_a_step_with_no_whole_picture_is_not_kept(steps: Sequence[Step], tmp_path: Path) -> None:
+def test_a_step_with_no_whole_picture_is_not_kept(steps: Sequence[Step]) -> None:
     class Short:
         def read(self) -> bytes:
             return encode(Image.effect_noise((200, 100), 50))[:-2000]
 
-    def some() -> Iterator[Step]:
-        yield replace(steps[0], screenshot=None)
-        yield replace(steps[1], screenshot=Short())
-        yield steps[2]
+    class Part:
+        def steps(self) -> Iterator[Step]:
+            yield replace(steps[0], screenshot=None)
+            yield replace(steps[1], screenshot=Short())
+            yield steps[2]
 
-    kept = keep_pictures(some(), tmp_path / "pictures.arrow")
-    assert [step.key in kept for step in steps[:3]] == [False, False, True]
+    (made,) = PagePictures().steps(Part())  # type: ignore[arg-type]
+    assert made.batch is not None
+    assert made.batch["step"].to_pylist() == [str(steps[2].key)]
 
 
 def test_a_group_with_a_candidate_that_has_no_box_is_refused(steps: Sequence[Step]) -> None:
@@ -250,7 +253,7 @@ def test_a_group_with_a_candidate_that_has_no_box_is_refused(steps: Sequence[Ste
 def test_a_file_that_holds_no_pages_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pictures.arrow").write_bytes(b"something else")
     with pytest.raises(InputError, match="pictures"):
-        StepKey("a", "b") in Pictures(tmp_path / "pictures.arrow")  # noqa: B015
+        StepKey("a", "b") in Pictures(tmp_path)  # noqa: B015
 
 
 # --- training ---
