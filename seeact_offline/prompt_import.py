@@ -16,7 +16,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
+
+from .files.formats import FormatError, typed
 from .files.named import read_named
 from .records import PromptError
 
@@ -166,15 +170,33 @@ def _is_mindact_text(node: ast.Assign | ast.AugAssign) -> bool:
     return any(isinstance(one, ast.Name) and one.id == MINDACT_TEXT for one in targets)
 
 
+ARENA = "visualwebarena"
+ARENA_FILES = {
+    "": "agent/prompts/raw/p_cot_id_actree_3s.py",
+    ".image": "agent/prompts/raw/p_multimodal_cot_id_actree_3s.py",
+    ".som": "agent/prompts/raw/p_som_cot_id_actree_3s.py",
+}
+"""Ending of the pack's files -> source whose name `prompt` holds system text, examples and the form of a question.
+
+Source: web-arena-x/visualwebarena 89f5af2."""
+ARENA_FIELDS = {
+    "{observation}": "{{observation}}", "{url}": "{{address}}", "{objective}": "{{task}}", "{previous_action}": "{{history_lines|None}}",
+}  # fmt: skip
+IMPORTABLE = (*PUBLISHED, ARENA, MINDACT)
+"""Agents, judges and baselines whose published prompts can be imported."""
+
+
 def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
     """Writes the published prompt of a GUI agent as a pack. Returns the paths written.
 
-    Raises PromptError, before anything is written, for an agent that is not in PUBLISHED, and as `import_prompts`.
+    Raises PromptError, before anything is written, for an agent that is not in IMPORTABLE, and as `import_prompts`.
     """
     if agent == MINDACT:
         return import_mindact_prompts(checkout, out)
+    if agent == ARENA:
+        return _import_arena(Path(checkout), Path(out))
     if agent not in PUBLISHED:
-        wanted = f"an agent whose prompt is a constant of its repository ({', '.join(PUBLISHED)}, {MINDACT})"
+        wanted = f"an agent whose prompt is a constant of its repository ({', '.join(IMPORTABLE)})"
         raise PromptError(
             "from", wanted, f"{agent}, whose prompt is put together by code, lies in data or is not released"
         )
@@ -200,6 +222,50 @@ def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
         files |= {f"{name}.txt": ours.joinpath(f"{name}.txt").read_text("utf-8") for name in published.beside}
     files["ORIGIN.txt"] = f"Imported; the wording is its authors'.\n{source.file} sha256 {source.digest}\n"
     return _write(Path(out), files)
+
+
+def _import_arena(checkout: Path, out: Path) -> list[Path]:
+    """The pictures of examples stay behind: a pack is text."""
+    files: dict[str, str] = {}
+    digests = ""
+    for ending, file in ARENA_FILES.items():
+        source = _read_source(checkout, file)
+        prompt = _arena_prompt(source)
+        turn1 = _storable(prompt.template, f"template of {file}")
+        for field, placeholder in ARENA_FIELDS.items():
+            if turn1.count(field) != 1:
+                raise PromptError(
+                    "checkout", f"{field} once in the template of {file}", f"it {turn1.count(field)} times"
+                )
+            turn1 = turn1.replace(field, placeholder)
+        system = _storable(prompt.intro, f"intro of {file}")
+        examples = [{"user": user, "assistant": answer} for user, answer, *_ in prompt.examples]
+        files[f"{ARENA}.system{ending}.txt"] = f"{system}\n"
+        files[f"{ARENA}.turn1{ending}.txt"] = f"{turn1}\n"
+        files[f"{ARENA}.examples{ending}.json"] = json.dumps({"examples": examples}, indent=1) + "\n"
+        digests += f"{file} sha256 {source.digest}\n"
+    return _write(out, files | {"ORIGIN.txt": f"Imported; the wording is its authors'.\n{digests}"})
+
+
+class _ArenaPrompt(msgspec.Struct):
+    """The parts of a prompt that are used. An example is a question, its answer and perhaps a picture's path."""
+
+    intro: str
+    examples: list[Annotated[list[str], msgspec.Meta(min_length=2, max_length=3)]]
+    template: str
+
+
+def _arena_prompt(source: Source) -> _ArenaPrompt:
+    """The literal that the source names `prompt`. Raises PromptError."""
+    for node in source.tree.body:
+        if isinstance(node, ast.Assign) and [getattr(one, "id", "") for one in node.targets] == ["prompt"]:
+            try:
+                return typed(ast.literal_eval(node.value), _ArenaPrompt)
+            except FormatError as error:
+                raise PromptError("checkout", f"{error.expected} in `prompt` of {source.file}", error.got) from None
+            except (ValueError, TypeError, RecursionError, MemoryError) as error:
+                raise PromptError("checkout", f"a literal `prompt` in {source.file}", type(error).__name__) from None
+    raise PromptError("checkout", f"a name `prompt` in {source.file}", "none")
 
 
 @dataclass(frozen=True)

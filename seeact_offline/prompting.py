@@ -12,6 +12,8 @@ without the last newline); `history_count`; `html`, the page's markup, required 
 A pack may have a `pack.json`: `{"reply_prefix": TEXT, "only_with": {GROUNDING: {OPTION: VALUE}}}`. TEXT stands before the model's
 first reply where it is handed back; the options are those that the wording fits, and no others.
 
+`GROUNDING.examples.json`, `{"examples": [{"user": TEXT, "assistant": TEXT}]}`, holds worked examples, which stand before turn 1 as they are.
+
 Placeholders of turn 2 are the grounding's own (`grounding.strategy`): of choice `choices` (each option as `A. text`, followed
 by a newline) and `none_label` (the letter after the last option), of annotation `labels` and `none_label`, and so on.
 """
@@ -55,6 +57,17 @@ _TURN1 = Placeholders(("task", *_HISTORY, "history_count"), (("task",), _HISTORY
 _TURN1_TEXT = Placeholders((*_TURN1.known, "html"), (*_TURN1.required, ("html",)))
 
 
+class WorkedExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question and its answer, shown before the questions of a run."""
+
+    user: str
+    assistant: str
+
+
+class _Examples(msgspec.Struct, forbid_unknown_fields=True):
+    examples: tuple[WorkedExample, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class PromptPack:
     """The checked templates of one grounding. Rendering is one pass: inserted text is never searched again."""
@@ -66,11 +79,12 @@ class PromptPack:
     turn2: str
     """Empty where a grounding asks no second turn."""
     digest: str
-    """Sha256 over the three texts, and `reply_prefix` where there is one."""
+    """Sha256 over the three texts, and `reply_prefix` and examples where there are any."""
     turns: Literal[1, 2] = 2
     """1: both turns go into one message."""
     reply_prefix: str = ""
     """Stands before the model's first reply where it is handed back."""
+    examples: tuple[WorkedExample, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     """Texts of placeholders that are the same for every step."""
 
@@ -134,9 +148,10 @@ def load_pack(
     rules = {"system": Placeholders(), "turn1": first, "turn2": turn2 or Placeholders()}
     source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant, shared)
     system, first_turn, second_turn = texts = [source.load(turn) for turn in rules]
-    prefix = _manifest(folder).reply_prefix
-    digest = hashlib.sha256(json.dumps([*texts, *filter(None, [prefix])]).encode()).hexdigest()
-    return PromptPack(pack, grounding, system, first_turn, second_turn, digest, turns, prefix)
+    prefix, examples = _manifest(folder).reply_prefix, source.load_examples()
+    hashed = [*texts, *filter(None, [prefix]), *([one.user, one.assistant] for one in examples)]
+    digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
+    return PromptPack(pack, grounding, system, first_turn, second_turn, digest, turns, prefix, examples)
 
 
 def only_with(name_or_dir: str | Path, grounding: str) -> Mapping[str, str | bool]:
@@ -234,6 +249,20 @@ class _Source:
         if turn == "turn2" and not text.strip():
             raise PromptError("prompts", f"the text of the second turn in {where}", "an empty file")
         return text
+
+    def load_examples(self) -> tuple[WorkedExample, ...]:
+        """Those of the variant, else of the grounding, if there are any. Raises PromptError."""
+        names = [f"{self.grounding}.examples.{self.variant}.json"] * bool(self.variant) + [
+            f"{self.grounding}.examples.json"
+        ]
+        file = next((file for name in names if (file := self.folder.joinpath(name)).is_file()), None)
+        if file is None:
+            return ()
+        where = f"{file.name} of the pack {self.pack!r}"
+        try:
+            return typed(read_json(_read(file, where)), _Examples).examples
+        except FormatError as error:
+            raise PromptError("prompts", f"{error.expected} in {where}", error.got) from None
 
     def _names(self, turn: str) -> list[str]:
         """Files that may hold the turn, the best first. The variant counts for more than whose file it is."""

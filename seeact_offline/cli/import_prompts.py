@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seeact_offline.cli.output import say
-from seeact_offline.prompt_import import MINDACT, PUBLISHED, import_agent_prompts, import_prompts
+from seeact_offline.prompt_import import IMPORTABLE, MINDACT, import_agent_prompts, import_prompts
 
 JUDGE = "judge-"
 """The beginning of the names of judges' prompts."""
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="agent",
         metavar="AGENT",
-        help=f"the checkout is that of a GUI agent or a judge: {', '.join(PUBLISHED)}; or Mind2Web's: {MINDACT}",
+        help=f"the checkout is that of an agent, a judge or a baseline: {', '.join(IMPORTABLE)}",
     )
     parser.add_argument(
         "--out",

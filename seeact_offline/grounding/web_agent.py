@@ -136,6 +136,11 @@ class WebAgentGrounding:
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
         self._thoughts = thoughts
+        self._examples = [
+            message
+            for one in pack.examples
+            for message in (Message("user", one.user), Message("assistant", one.assistant))
+        ]
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError."""
@@ -253,7 +258,7 @@ class WebAgentGrounding:
         ideal = self._agent.scroll if turn.top < target.seen.shown.window[1] else target.reply
         return Question(
             turn.index, tuple(leads.values()), self._pack.render_system(), (last.text,), (last.picture,), (ideal,),
-            examples=tuple(before), labels=tuple(leads), reply_prefix=self._pack.reply_prefix,
+            examples=(*self._examples, *before), labels=tuple(leads), reply_prefix=self._pack.reply_prefix,
         )  # fmt: skip
 
     def _message(
@@ -451,6 +456,10 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
     return StrategyInstance(grounding, identity)
 
 
+_VARIANTS = {"som+captions": "som", "image+tree+captions": "image", "html": "html"}
+"""Observation -> ending of the prompt files that fit it better than those for a tree alone."""
+
+
 def strategy_of(web: WebAgent) -> Strategy:
     """The grounding strategy that asks this agent."""
     several = len(web.observations) > 1
@@ -459,6 +468,7 @@ def strategy_of(web: WebAgent) -> Strategy:
         open=partial(_open, web),
         turn2=None,
         turn1=("observation", "address"),
+        variant=lambda own, form: _VARIANTS.get(own.get("observation", ""), ""),
         options=(
             Option("max_turns", "most questions a step, with those that scroll, wait or are not readable (default: 5)", 5, read=whole, metavar="N"),
             STRICT_READING,

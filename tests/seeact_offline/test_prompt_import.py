@@ -7,6 +7,7 @@ import os
 import re
 import string
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.judging.judges import JUDGES
-from seeact_offline.prompt_import import FRAME_FILE, PROMPT_FILE, PUBLISHED, import_agent_prompts, import_prompts
+from seeact_offline.prompt_import import (
+    ARENA_FILES,
+    FRAME_FILE,
+    PROMPT_FILE,
+    PUBLISHED,
+    import_agent_prompts,
+    import_prompts,
+)
 from seeact_offline.prompting import load_template, only_with
 from seeact_offline.records import PromptError
 
@@ -556,4 +564,52 @@ def test_another_wording_of_mindacts_code_is_refused(tmp_path: Path, old: str, n
     checkout = mindact_checkout(tmp_path / "checkout", MINDACT_CODE.replace(old, new))
     with pytest.raises(PromptError, match=re.escape(message)):
         import_agent_prompts("mindact", checkout, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+ARENA_SOURCE = """prompt = {{
+    "intro": '''Use {name}.
+Answer.''',
+    "examples": [("A page of {name}", "I press. ```click [3]```"{picture}), ("Another", "```stop [x]```"{picture})],
+    "template": "PAGE: {{observation}}\\nAT: {{url}}\\nDO: {{objective}}\\nBEFORE: {{previous_action}}",
+    "meta_data": {{"keywords": ["url"]}},
+}}
+"""
+
+
+def arena_checkout(folder: Path, **changed: str) -> Path:
+    """Invented prompts in the places of the published ones. `changed`: ending of the pack's files -> another source."""
+    for ending, file in ARENA_FILES.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture = ', "a.png"' if ending else ""
+        path.write_text(changed.get(ending.lstrip("."), ARENA_SOURCE.format(name=ending or "tree", picture=picture)))
+    return folder
+
+
+def test_visualwebarenas_prompts_and_worked_examples_become_a_pack(tmp_path: Path) -> None:
+    import_agent_prompts("visualwebarena", arena_checkout(tmp_path / "checkout"), tmp_path / "out")
+    for variant, name in (("", "tree"), ("html", "tree"), ("som", ".som"), ("image", ".image")):
+        pack = open_pack(tmp_path / "out", "visualwebarena", variant=variant)
+        assert pack.system == f"Use {name}.\nAnswer."
+        values = replace(pack, values={"observation": "[1] A", "address": "a.b"})
+        assert values.render_turn1("Buy", []) == "PAGE: [1] A\nAT: a.b\nDO: Buy\nBEFORE: None"
+        assert [(one.user, one.assistant) for one in pack.examples] == [
+            (f"A page of {name}", "I press. ```click [3]```"), ("Another", "```stop [x]```"),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("prompt = dict(intro='a')", "a literal `prompt` in agent/prompts/raw/p_som"),
+        ("prompt = {'intro': 'a', 'examples': [], 'template': 3}", "in `prompt` of agent/prompts/raw/p_som"),
+        ("prompt = {'intro': 'a', 'examples': [('b',)], 'template': ''}", "in `prompt` of agent/prompts/raw/p_som"),
+        ("prompt = {'intro': 'a', 'examples': [], 'template': '{url}'}", "{observation} once in the template of"),
+        ("other = 3", "a name `prompt` in agent/prompts/raw/p_som"),
+    ],
+)
+def test_another_source_of_visualwebarena_is_refused(source: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=re.escape(message)):
+        import_agent_prompts("visualwebarena", arena_checkout(tmp_path / "checkout", som=source), tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -13,12 +13,13 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline import cli
-from seeact_offline.agents import Answer, trees
+from seeact_offline.agents import AGENTS, Answer, trees
 from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_NOTE, TREE_NOTE
 from seeact_offline.agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
 from seeact_offline.agents.web_agents import THOUGHT
 from seeact_offline.dataset.recorded import RecordedColumns
 from seeact_offline.grounding.captions import read_captions
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.grounding.web_agent import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding
 from seeact_offline.grounding.web_windows import PageWindows
 from seeact_offline.models import builtin
@@ -277,7 +278,9 @@ def test_webvoyager_notes_a_text_that_went_into_no_text_field(tag: str, kind: st
     scene = Scene(step, Page(html), PagePicture(step.screenshot))
     web = WEB_AGENTS["webvoyager"]
     windows = PageWindows(web, next(iter(web.observations.values())), scene)
-    warning = WebAgentGrounding(web, None)._warning(windows, windows.at(0), windows.find().label)
+    warning = WebAgentGrounding(web, open_pack("seeact", web.agent.name))._warning(
+        windows, windows.at(0), windows.find().label
+    )
     assert (note in warning, bool(warning)) == (True, bool(note))
 
 
@@ -295,7 +298,9 @@ def test_visualwebarena_remembers_one_action(observation: str, line: str, tmp_pa
     assert all(line in one and one.startswith(("click [", "type [")) for one in named)
     # whether Enter follows is told by a line feed in the text
     assert not any("] [1]" in one or "] [0]" in one for one in named)
-    assert all(len(request.messages) == 2 for request in model.requests)
+    # nothing but the worked examples before
+    n_examples = len(open_pack("seeact", "visualwebarena", variant="som").examples)
+    assert all(len(request.messages) == 2 * n_examples + 2 for request in model.requests)
 
 
 @pytest.mark.parametrize(
@@ -318,13 +323,21 @@ def test_visualwebarena_is_corrected_in_the_line_of_the_last_action(
     run = evaluated(tmp_path, "visualwebarena", model, "tree", max_turns=9)
     first, second = of_first_step(model)[:2]
     assert line in second.messages[-1].text.rpartition("Last action: ")[2]
-    assert len(second.messages) == 2
+    assert len(second.messages) == len(first.messages)
     assert "Last action: None" in first.messages[-1].text
     assert (
         run.results["notes"].get(note, 0)
         == run.results["notes"].get("recovered", 0)
         == run.results["n_steps"] * bool(note)
     )
+
+
+@pytest.mark.parametrize("variant", ["", "som", "html"])
+def test_worked_examples_are_answered_with_what_they_show(variant: str) -> None:
+    examples = open_pack("seeact", "visualwebarena", variant=variant).examples
+    read = [AGENTS["visualwebarena"].read(one.assistant, strict=True)[0] for one in examples]
+    assert {act.kind for act in read} == {"click", "type"}
+    assert all(f"[{act.place}] " in one.user for act, one in zip(read, examples, strict=True))
 
 
 def test_captions_come_from_a_file(tmp_path: Path) -> None:
