@@ -1,7 +1,8 @@
 """CSS selectors as XPath, for the part of CSS that tasks use.
 
 Types, `*`, `#id`, `.class`, attributes with `= ~= |= ^= $= *=`, the four combinators, lists, and the pseudo-classes of PSEUDO,
-`:nth-child(n)`, `:nth-of-type(n)` (numbers, odd, even) and `:not(...)` of one simple selector.
+`:nth-child(n)`, `:nth-of-type(n)` (numbers, odd, even) and `:not(...)` of one simple selector. As in browsers, the end of the selector closes
+an open `[`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from seeact_offline.rewards.unscored import Unscored
 _NAME = r"-?(?:[\w\u0080-\uffff-]|\\.)+"
 _PART = re.compile(
     rf"""(?P<type>{_NAME}|\*)|\#(?P<id>{_NAME})|\.(?P<class>{_NAME})
-    |\[\s*(?P<attribute>{_NAME})\s*(?:(?P<sign>[~|^$*]?=)\s*(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|{_NAME})\s*)?\]
+    |\[\s*(?P<attribute>{_NAME})\s*(?:(?P<sign>[~|^$*]?=)\s*(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|{_NAME})\s*)?(?:\]|\Z)
     |:(?P<pseudo>[a-z-]+)(?:\((?P<argument>[^()]*(?:\([^()]*\))?[^()]*)\))?""",
     re.VERBOSE,
 )

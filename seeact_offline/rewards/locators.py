@@ -3,7 +3,8 @@
 Supported are an empty locator (the whole HTML), `func:get_query_text(__page__, 'css')` and its `_lowercase`, and chains that begin with
 `document`: `querySelector`, `querySelectorAll`, `getElementById`, `getElementsByClassName`, `getElementsByTagName`, `getElementsByName`,
 `[n]`, the properties of PROPERTIES, `getAttribute`, `trim`, `toLowerCase`, `length`, `title`, `URL`; the same over all elements as
-`[...CHAIN].map(x => x.CHAIN)`, with or without `.join('...')`; and `lambda:() => CHAIN`. All others raise Unscored `unsupported_locator`.
+`[...CHAIN].map(x => x.CHAIN)`, with or without `.join('...')`; and `lambda:() => CHAIN`, also in
+try and catch. All others raise Unscored `unsupported_locator`.
 A stored page knows no style sheet: `innerText` and `outerText` are the text in the order of the page with a line for each block, without
 elements that are hidden by attribute or by a style of their own.
 """
@@ -37,7 +38,12 @@ _QUERY = re.compile(
     r"""func:get_query_text(?P<lower>_lowercase)?\(__page__,\s*(?P<quote>["'])(?P<css>.*)(?P=quote)\)\s*""", re.DOTALL
 )
 _SPREAD = re.compile(r"""\[\.\.\.(?P<chain>document.*?)\](?:\.map\(\s*\(?(?P<x>\w+)\)?\s*=>\s*(?P=x)(?P<each>.*?)\))?(?:\.join\(\s*(?P<quote>["'`])(?P<sep>.*?)(?P=quote)\s*\))?;?\s*""", re.DOTALL)  # fmt: skip
-_LAMBDA = re.compile(r"\(\)\s*=>\s*(?:\{\s*return\s+(?P<body>.*?);?\s*\}|(?P<plain>[^{].*?))\s*;?\s*", re.DOTALL)
+_LAMBDA = re.compile(r"\(\)\s*=>\s*(?:\{\s*return\s+(?P<body>[^{}]*?);?\s*\}|(?P<plain>[^{}]*?))\s*;?\s*", re.DOTALL)
+_TRIED = re.compile(
+    r"""\(\(\)\s*=>\s*\{\s*try\s*\{\s*return\s+(?P<body>[^{}]*?);?\s*\}\s*catch\s*(?:\(\w*\)\s*)?
+    \{\s*return\s*(?:''|""|null|false)?;?\s*\}\s*;?\s*\}\s*\)\s*\(\)\s*;?\s*""",
+    re.DOTALL | re.VERBOSE,
+)
 _FAILED = object()
 """The value of a chain that raises in a browser, such as a property of null."""
 
@@ -78,15 +84,19 @@ def locate(page: StoredPage, locator: str) -> str | None:
     if not locator.strip():
         return page.html
     if query := _QUERY.fullmatch(locator):
-        found = page.select(query["css"].replace("\\'", "'").replace('\\"', '"'))
-        text = found[0].text_content() if found else ""
+        elements = page.select(query["css"].replace("\\'", "'").replace('\\"', '"'))
+        text = elements[0].text_content() if elements else ""
         return text.lower() if query["lower"] else text
     if locator.startswith(("document.", "[...document.")):
         value = _evaluate(page, locator)
         return "" if value is _FAILED else _as_python(value)
-    if locator.startswith("lambda:") and (code := _LAMBDA.fullmatch(locator.removeprefix("lambda:").strip())):
-        value = _evaluate(page, code["body"] or code["plain"])
-        return None if value is _FAILED or not value else _as_python(value)
+    if locator.startswith("lambda:"):
+        # what is caught returns nothing, which is a failure as well
+        code = locator.removeprefix("lambda:").strip()
+        found = _LAMBDA.fullmatch(code) or _TRIED.fullmatch(code)
+        if found is not None:
+            value = _evaluate(page, found["body"] or found.groupdict().get("plain") or "")
+            return None if value is _FAILED or not value else _as_python(value)
     raise _unsupported(locator)
 
 
@@ -184,18 +194,29 @@ _CALLS: Mapping[str, Callable[[StoredPage, Any, str], Any]] = {
 _TEXT_CALLS: Mapping[str, Callable[[str], str]] = {
     "trim": str.strip,
     "toLowerCase": str.lower,
+    "toLocaleLowerCase": str.lower,
     "toUpperCase": str.upper,
     "toString": str,
 }
 
 
+def _selected(element: Any) -> int | None:
+    """The place of a select's chosen option, from the recorder's attributes or from HTML's; -1 for none, None for another element."""
+    if element.tag != "select":
+        return None
+    options = list(element.iter("option"))
+    for chosen in ("option_selected", "selected"):
+        places = [i for i, one in enumerate(options) if one.get(chosen, "false") != "false"]
+        if places:
+            return places[-1]
+    return 0 if options else -1
+
+
 def _value(element: Any) -> Any:
     """The value of a field, from the recorder's attributes or from HTML's."""
-    if element.tag == "select":
-        options = list(element.iter("option"))
-        chosen = [one for one in options if one.get("option_selected") == "true"]
-        chosen = chosen or [one for one in options if one.get("selected") is not None] or options[:1]
-        return (chosen[-1].get("value") or chosen[-1].text_content().strip()) if chosen else ""
+    if (place := _selected(element)) is not None:
+        option = list(element.iter("option"))[place] if place >= 0 else None
+        return "" if option is None else option.get("value") or option.text_content().strip()
     if element.get("input_value") is not None:
         return element.get("input_value")
     if element.tag == "textarea":
@@ -270,9 +291,11 @@ PROPERTIES: Mapping[str, Callable[[Any], Any]] = {
     "innerHTML": _inner_markup,
     "value": _value,
     "checked": _checked,
+    "selectedIndex": _selected,
     "children": lambda element: [one for one in element if isinstance(one.tag, str)],
     "parentElement": lambda element: element.getparent(),
     "firstElementChild": lambda element: next((one for one in element if isinstance(one.tag, str)), None),
+    "lastElementChild": lambda element: next((one for one in reversed(element) if isinstance(one.tag, str)), None),
     "nextElementSibling": lambda element: next(element.itersiblings("*"), None),
     "previousElementSibling": lambda element: next(element.itersiblings("*", preceding=True), None),
     "className": lambda element: element.get("class", ""),
