@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +46,9 @@ class TrainingSettings:
     """Draw no negative twice in an epoch, and leave out those that read like a positive, and groups without another one.
     As published, a negative may be drawn twice, and a group without any gives positives in their place."""
     batch: int = 32
-    """Pairs per device and step."""
+    """Pairs a step of the optimizer, over all devices."""
     accumulate: int = 1
-    """Batches whose gradients add up to one step."""
+    """Parts of a device's share of a batch, whose gradients add up to one step."""
     learning_rate: float = 3e-5
     weight_decay: float = 0.01
     clip: float = 1.0
@@ -58,7 +59,8 @@ class TrainingSettings:
     """Tokens of a pair, including special ones; longer pairs lose the end of their longer text."""
     pair_order: PairOrder = "text-query"
     """The text that comes first. Written into the checkpoint's config, and read from there for scoring."""
-    bf16: bool = False
+    bf16: bool | None = None
+    """Compute in bfloat16; None: on a GPU that has it."""
     seed: int = 0
     threads: int | None = None
     """CPU threads of torch; None: torch's default."""
@@ -98,6 +100,10 @@ def train(
     their total, at the beginning and after each. Raises RankerError.
     """
     settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
+    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.accumulate
+    if settings.batch % parts:
+        wanted = f"a number that divides into {parts} parts, one for each device and accumulated batch"
+        raise RankerError("batch", wanted, str(settings.batch))
     if not 0 <= settings.warmup_epochs < settings.epochs:
         raise RankerError("warmup_epochs", f"less than {settings.epochs} epochs", str(settings.warmup_epochs))
     if (out / "model.safetensors").exists() and not resume:
@@ -229,10 +235,13 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
     from transformers import TrainingArguments
 
     cuda = torch.cuda.is_available()
+    # Ampere and later, which have tf32 too
+    is_new = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+    devices = int(os.environ.get("WORLD_SIZE", "1"))
     return TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
-        per_device_train_batch_size=settings.batch,
+        per_device_train_batch_size=settings.batch // (devices * settings.accumulate),
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
@@ -240,7 +249,8 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
         lr_scheduler_type="linear",
         # A number below 1 is a share of all steps.
         warmup_steps=settings.warmup_epochs / settings.epochs,
-        bf16=settings.bf16,
+        bf16=is_new if settings.bf16 is None else settings.bf16,
+        tf32=True if is_new else None,
         seed=settings.seed,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,

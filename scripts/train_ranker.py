@@ -1,7 +1,7 @@
 """Train a ranker on the steps of a split by the published recipe; without a GPU, the small one.
 
 python scripts/train_ranker.py --dataset sample --split train --small --out runs/ranker
-torchrun --nproc-per-node 4 scripts/train_ranker.py --dataset osunlp/Multimodal-Mind2Web --bf16 --batch 8 --out runs/deberta
+torchrun --nproc-per-node 4 scripts/train_ranker.py --dataset osunlp/Multimodal-Mind2Web --out runs/deberta
 """
 
 import sys

@@ -50,14 +50,20 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         "--distinct-negatives", action="store_true", default=None,
         help="draw no negative twice in an epoch, and none that reads like a positive; as published both happen",
     )  # fmt: skip
-    recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="pairs; 32 as published")
-    recipe.add_argument("--accumulate", type=options.positive_int, metavar="N", help="batches a gradient step; 1")
+    recipe.add_argument(
+        "--batch", type=options.positive_int, metavar="N", help="pairs, over all devices; 32 as published"
+    )
+    recipe.add_argument(
+        "--accumulate", type=options.positive_int, metavar="N", help="parts of a device's share of a batch; 1"
+    )
     recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="3e-5 as published")
     recipe.add_argument("--max-tokens", type=options.positive_int, metavar="N", help="of a pair; 512 as published")
     recipe.add_argument(
         "--pair-order", choices=("query-text", "text-query"), help="text-query as published; written into the config"
     )
-    recipe.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16")
+    recipe.add_argument(
+        "--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16 (default: on a GPU)"
+    )
     recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
     recipe.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")
 
@@ -122,22 +128,39 @@ class _Training:
 
 
 def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
-    """The texts of every readable step. Pages are released as soon as their texts are made."""
+    """The texts of every readable step; of several processes, each reads its part. Pages are released as soon as their texts are made."""
     from seeact_offline.ranking.pair_groups import to_group
 
     split = open_split(args.dataset, args.split, limit=args.limit)
+    place, n = (int(os.environ.get(name, usual)) for name, usual in (("RANK", "0"), ("WORLD_SIZE", "1")))
+    own = split
+    if n > 1:
+        own = split.only(split.tasks[place * len(split.tasks) // n : (place + 1) * len(split.tasks) // n])
     if speaks:
         note(f"reading {extent(split, args.dataset)}")
     groups = []
-    with StepProgress(len(split.keys), "reading") if speaks else nullcontext() as progress:
-        for step in split.steps():
+    with StepProgress(len(own.keys), "reading") if speaks else nullcontext() as progress:
+        for step in own.steps():
             if step.candidates and step.cleaned_html:
                 groups.append(to_group(step))
             if progress is not None:
                 progress.advance("")
+    if n > 1:
+        groups = _from_all(groups)
     if not groups:
         raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
     return groups
+
+
+def _from_all(groups: list[PairGroup]) -> list[PairGroup]:
+    """The groups of all processes, in the data's order. Opens their process group."""
+    import torch
+    from accelerate import PartialState
+    from accelerate.utils import gather_object
+
+    PartialState(cpu=not torch.cuda.is_available())
+    gathered: list[PairGroup] = gather_object(groups)
+    return gathered
 
 
 def _settings(args: argparse.Namespace) -> TrainingSettings:
