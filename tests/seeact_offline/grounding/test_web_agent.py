@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Candidate, Completion, InputError, Request, StepKey
 from seeact_offline.runs.run import Run
+from tests.reference import web_loop
 
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]
 
@@ -191,6 +193,55 @@ def test_a_window_moves_by_two_thirds_and_stays_on_the_page(tmp_path: Path) -> N
     assert all(picture.size == (width, 768) for picture in pictures)
     assert [group.shown.part[1] for group in run.predictions()[0].groups] == tops
     assert run.results["failures"] == {"scrolled": run.results["n_steps"]}
+
+
+VOYAGER_SAYS = {
+    "down": "Scroll [WINDOW]; [down]", "up": "Scroll [WINDOW]; [up]", "no action": "Jump [1]", "bad label": "Click [99999]", "back": "GoBack",
+    "answer": "ANSWER; [x]", "act": "Click [{label}]",
+}  # fmt: skip
+ARENA_SAYS = {
+    "down": "scroll [down]", "up": "scroll [up]", "no action": "jump [1]", "bad label": "click [99999]", "back": "go_back", "answer": "stop [x]",
+    "act": "click [{label}]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WEB_AGENTS)
+def test_any_dialogue_goes_as_the_slow_loop_does(name: str, tmp_path: Path) -> None:
+    rng = random.Random(name)
+    kinds = ["down", "down", "up", "no mark", "no action", "bad label", "act"]
+    said: dict[StepKey, list[str]] = {}
+
+    def say(request: Request, ideal: str) -> str:
+        script = said.setdefault(
+            request.key,
+            [*rng.choices(kinds, k=rng.randrange(6)), rng.choice(["back", "answer", "act", *kinds]), *["down"] * 6],
+        )
+        kind = script[request.group]
+        texts = [one.text for one in reversed(request.messages) if one.role == "user"]
+        # the newest observation has labels, corrections none
+        label = next(found[1] for text in texts if (found := re.search(r"^\s*\[(\d+)\]", text, re.MULTILINE)))
+        if kind == "no mark":
+            return "Nothing can be done."
+        action = (ARENA_SAYS if name == "visualwebarena" else VOYAGER_SAYS)[kind].format(label=label)
+        return f"```{action}```" if name == "visualwebarena" else f"Thought: a\nAction: {action}"
+
+    run = evaluated(tmp_path, name, Model(say), limit=2, max_turns=6)
+    view, alone = WEB_AGENTS[name].agent.view, WEB_AGENTS[name].correction == "alone"
+    asked = (step for step in so.load_steps("sample", "cross_domain") if step.key in said)
+    heights = {step.key: PagePicture(step.screenshot).size[1] for step in asked}
+    for prediction in run.predictions():
+        expected = web_loop.play(said[prediction.key], heights[prediction.key], view.size[1], view.step, 6)
+        assert prediction.failure == expected.failure
+        notes = dict(prediction.notes)
+        assert notes.get("format_error", 0) == expected.format_errors
+        assert notes.get("bad_label", 0) == expected.bad_labels
+        assert bool(notes.get("recovered")) == expected.recovered
+        tops = [None if one.shown is None else one.shown.part[1] for one in prediction.groups]
+        has_pictures = any(top is not None for top in tops)
+        assert len(tops) == len(expected.tops)
+        if has_pictures:
+            pairs = zip(expected.tops, expected.is_corrected, strict=True)
+            assert tops == [None if alone and is_corrected else top for top, is_corrected in pairs]
 
 
 @pytest.mark.parametrize(("name", "observation"), ASKED)
