@@ -30,6 +30,7 @@ format: $(VENV)/.installed-dev
 
 # The documentation site, into build/site
 docs: $(VENV)/.installed-dev
+	@echo "building the documentation into build/site: some seconds"
 	@$(BIN)/zensical build --strict $(ARGS)
 
 wheel: $(VENV)/.installed-dev

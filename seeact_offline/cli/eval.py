@@ -256,7 +256,7 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     reporters, groundings = open_reporters(args.report_to), args.grounding
     config = config_of(args, model=models[0], grounding=groundings[0])
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=TerminalWatch())
-    say(build_table(2, [grid.path]).body())
+    say(build_table(2, [grid.path]).screen_text())
     say(f"\nEach run has a folder in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
     for done in grid.runs:
         if lost := done.results.get("unanswered"):

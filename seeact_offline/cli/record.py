@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seeact_offline.cli.options import positive_int
 from seeact_offline.cli.output import note, say
-from seeact_offline.recorder import Recorder, RecordingFolder, RecordOptions, load_script
+from seeact_offline.recorder import Recorder, RecordFailed, RecordingFolder, RecordOptions, load_script
 from seeact_offline.records import InputError, StepError
 from seeact_offline.scoring.report import counted
 
@@ -56,7 +56,11 @@ def run(args: argparse.Namespace) -> int:
                 steps = recorder.record(task)
             except StepError as error:
                 failed += 1
-                note(f"{n}/{len(tasks)} left out: {error.detail}")
+                done = error.steps if isinstance(error, RecordFailed) else ()
+                if done:
+                    recording.keep(task, done, is_whole=False)
+                kept = f"{counted(len(done), 'step')} before it kept" if done else "left out"
+                note(f"{n}/{len(tasks)} {kept}: {error.detail}")
                 continue
             recording.keep(task, steps)
             note(f"{n}/{len(tasks)} {counted(len(steps), 'step')}: {task.task}")

@@ -33,6 +33,9 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.scoring.report import counted
 
+TARGET = "\ntarget: "
+"""Begins the element's own line in a ranker's text."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
@@ -91,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
             shown["boxes"] = {"image": str(args.boxes), "unseen": write_boxes(prepared, args.boxes)}
     except StepError as error:
         raise InputError("step", "one that can be shown", f"{step.key}: {error}") from None
-    print(json.dumps(shown, indent=2)) if args.json else _print_text(step, shown, pictures, config)
+    print(json.dumps(shown, indent=2)) if args.json else _print_text(prepared, shown, pictures, config)
     return 0
 
 
@@ -147,17 +150,22 @@ def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict
     return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
 
 
-def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:
-    say(f"step {step.key}\n\n== ranker query\n{shown['query']}")
+def _print_text(prepared: PreparedStep, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:
+    say(f"step {prepared.step.key}\n\n== ranker query\n{shown['query']}")
     if shown["candidates"]:
         n = len(shown["candidates"])
         say(f"\n== {counted(n, 'candidate')}{', the first ten' if n > 10 else ''}")
     for candidate in shown["candidates"][:10]:
-        target = candidate["text"].split("\ntarget: ", 1)[-1]
+        target = candidate["text"].split(TARGET, 1)[-1]
         say(f"{candidate['rank']:3d}  {candidate['score']:.4f}  {candidate['id']}  {target[:100]}")
+    _print_right(prepared, shown)
     systems = list(dict.fromkeys(group["system"] for group in shown["groups"] if group["system"]))
     if len(systems) == 1:
         say(f"\n== system, of every group\n{systems[0]}")
+    firsts = {group["turns"][0] for group in shown["groups"]}
+    is_shared = len(firsts) == 1 < len(shown["groups"])
+    if is_shared:
+        say(f"\n== turn 1, of every group\n{firsts.pop()}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
         said = [_describe(one, config) for one in sent if one is not None]
         where = f"{' and '.join(said)}, page pixels {group['crop']}" if said else "no picture"
@@ -166,13 +174,24 @@ def _print_text(step: Step, shown: dict[str, Any], pictures: Pictures, config: E
             say(f"-- system\n{group['system']}")
         for example in group.get("examples", ()):
             say(f"-- example, {example['role']}\n{example['text']}")
-        for turn, text in enumerate(group["turns"], 1):
+        for turn, text in list(enumerate(group["turns"], 1))[is_shared:]:
             say(f"-- turn {turn}\n{text}")
     if "boxes" in shown:
         image, unseen = shown["boxes"]["image"], shown["boxes"]["unseen"]
         say(f"\n== boxes {image}: green the right elements, red with their ranks the others offered, blue the rest")
         if unseen:
             say(f"not drawn: {counted(unseen, 'candidate')} without any area on the page")
+
+
+def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
+    """Names the right elements with their ranks, and says whether they are offered."""
+    ranks = {candidate["id"]: candidate["rank"] for candidate in shown["candidates"]}
+    offered = {choice for group in shown["groups"] for choice, _ in group["choices"]}
+    right = [one.backend_node_id for one in prepared.step.candidates if one.is_positive]
+    say(f"\n== right element{'' if right else ': none on this page'}")
+    for one in right:
+        place = f"rank {ranks[one]}, {'' if one in offered else 'not '}offered" if one in ranks else "nothing is ranked"
+        say(f"{one}  {place}  {prepared.page.ranker_text(one).split(TARGET, 1)[-1][:100]}")
 
 
 def _describe(sent: SentPicture, config: EvalConfig) -> str:

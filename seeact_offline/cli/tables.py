@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from seeact_offline.cli.output import note, say
@@ -63,7 +64,11 @@ def _tabulate(args: argparse.Namespace) -> int:
     options = {"dataset": args.dataset, "by": args.by, "stderr": args.stderr}
     document = build_table(args.table, args.runs, folder, **options)
     if args.out is None:
-        say(document.text(forms[0], args.standalone).removesuffix("\n"))
+        # what goes to a file keeps its provenance
+        is_page = args.format is None and sys.stdout.isatty()
+        say(document.screen_text() if is_page else document.text(forms[0], args.standalone).removesuffix("\n"))
+        if is_page and document.screen is not None:
+            note("--out FILE or --format markdown gives the whole page, with the paper's own rows and provenance")
         return 0
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"table{args.table}" if args.table.isdecimal() else args.table.rpartition(":")[2]

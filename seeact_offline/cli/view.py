@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.progress import StepProgress
 from seeact_offline.records import InputError
+from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
     from seeact_offline.viewer.server import FileSource
     from seeact_offline.viewer.site import Site
 
 LOOPBACK = "127.0.0.1"
+LARGE = 8 << 20
+"""Bytes of predictions that take more than a moment to read."""
 NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",), "annotator": ("annotate", "causes")}
 """Options that mean something only with one of these."""
 
@@ -78,6 +82,10 @@ def run(args: argparse.Namespace) -> int:
 
     # a folder of runs stands for these
     runs = [one for path in args.runs for one in run_folders(path) or [path]]
+    written = [one / "predictions.jsonl" for one in runs]
+    n_bytes = sum(path.stat().st_size for path in written if path.is_file())
+    if n_bytes > LARGE:
+        note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
     with closing(Site(runs, dataset=args.dataset, causes=causes)) as site:
         return _serve(site, args) if args.bundle is None else _write(site, args)
@@ -100,7 +108,13 @@ def _check(args: argparse.Namespace) -> None:
 def _write(site: Site, args: argparse.Namespace) -> int:
     from seeact_offline.viewer.bundle import LEFT_OUT, write_bundle
 
-    n = write_bundle(site, args.bundle, with_data=args.with_data)
+    n_steps = sum(name.startswith("step/") for name in site.names(pictures=False))
+    with StepProgress(n_steps, str(args.bundle)) as progress:
+        # a step's file comes before its pictures
+        n = write_bundle(
+            site, args.bundle, with_data=args.with_data,
+            heard=lambda name: progress.advance("") if name.startswith("step/") else None,
+        )  # fmt: skip
     say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
     if not (args.with_data or site.is_sample):
         note(f"{LEFT_OUT} --with-data puts them in.")

@@ -28,6 +28,7 @@ from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.ranking import read_scores
 from seeact_offline.ranking.score_files import check_dataset
 from seeact_offline.records import InputError, ScoreFileError
+from seeact_offline.scoring.report import counted
 
 PART_ROWS = 256
 """Rows of the data set that a process works on at a time."""
@@ -128,7 +129,12 @@ def parts_of(split: Split, *, pictures: bool = False) -> list[Shard]:
 
 
 def prepare(
-    parts: Sequence[Shard], maker: QuestionMaker, folder: Path, identity: Mapping[str, Any], processes: int
+    parts: Sequence[Shard],
+    maker: QuestionMaker,
+    folder: Path,
+    identity: Mapping[str, Any],
+    processes: int,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> RowCounts:
     """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it."""
     made = prepared(folder, identity)
@@ -137,7 +143,10 @@ def prepare(
         for old in (folder / READY, *folder.glob("*.arrow")):
             old.unlink(missing_ok=True)
         jobs = [(part, maker, folder / f"part-{number:05d}.arrow") for number, part in enumerate(parts)]
-        made = sum(map_in_order(_write_part, jobs, processes), RowCounts())
+        made = RowCounts()
+        for number, one in enumerate(map_in_order(_write_part, jobs, processes), 1):
+            made += one
+            tell(f"{number} of {counted(len(jobs), 'part')} prepared, {counted(made.steps, 'step')} to train on")
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made

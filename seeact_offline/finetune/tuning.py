@@ -41,6 +41,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import counted
 
 DATA = "data"
 RECORD = "training/record.json"
@@ -68,6 +69,7 @@ class FineTuningResult:
 def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
     """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
+    watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
     unused = f"nothing with baseline {asked.baseline}, which does not use it"
     for name in sorted(baseline.ignores):
         if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
@@ -88,11 +90,14 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
-        made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes)
+        parts = parts_of(split)
+        watch.note(f"preparing the questions of {counted(len(split.keys), 'step')} in {counted(len(parts), 'part')}")
+        made = prepare(parts, maker, asked.out / DATA, kept, asked.processes, watch.note)
     _tell_made(made, watch)
     if not made.steps:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
     trainer = opened.trainer(maker, open_rows(asked.out / DATA), watch.note)
+    watch.note(f"training on {counted(made.questions, 'question')}, of all epochs")
     began = time.monotonic()
     history = train(trainer, asked.out, asked.resume)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)

@@ -10,6 +10,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact
@@ -24,7 +25,7 @@ from seeact_offline.models.image_tokens import rule_named
 from seeact_offline.models.parameters import DETAIL, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage
+from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage, did_you_mean
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _PICTURE = secrets.token_hex(16)
 """Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to
 escape. No page can know it."""
+MOST_LISTED = 12
+"""Most of a server's models that an error names."""
 _REQUEST_ID_CHARS = 200
 _URL_CHARS = 2_000_000
 """Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
@@ -107,11 +110,28 @@ class OpenAIModel:
                     self.api.path, cast_to=library().Response, content=body, options={"headers": headers}
                 )
         except APIStatusError as error:
-            return failures.of_status(error.status_code, error.response.headers, error.response.content)
+            failure = failures.of_status(error.status_code, error.response.headers, error.response.content)
+            is_missing = failure.hopeless and failure.name == "bad_request" and not azure
+            return replace(failure, detail=failure.detail + await self._other_models()) if is_missing else failure
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
             return failures.of_exception(error)
         return self.read(response.content, response.headers)
+
+    async def _other_models(self) -> str:
+        """The names of the server's models, in words, for a model that it does not have; empty where it does not list them."""
+        from openai import OpenAIError
+
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                listed = await self._opened().get("/models", cast_to=library().Response)
+            rows = json.loads(listed.content)["data"]
+            names = [str(row["id"]) for row in rows]
+        except (OpenAIError, TimeoutError, ReplyTooLarge, ValueError, LookupError, TypeError, RecursionError):
+            return ""
+        more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+        shown = failures.scrubbed(", ".join(name[:100] for name in names[:MOST_LISTED]) or "none")
+        return f"; it has {shown}{more}{failures.scrubbed(did_you_mean(self._name, ', '.join(names)))}"
 
     def body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
         """The JSON of a request, `urls` in the place of its pictures."""

@@ -12,7 +12,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +105,14 @@ class RecordOptions:
     """The optional columns to write."""
 
 
+class RecordFailed(StepError):
+    """A task that could not be recorded to its end; `steps` are those before the one that failed."""
+
+    def __init__(self, detail: str, steps: Sequence[StepRecord]) -> None:
+        super().__init__("record_failed", detail)
+        self.steps = steps
+
+
 class Recorder:
     """Records tasks. A context manager that keeps Playwright running while it is open."""
 
@@ -145,7 +153,7 @@ class Recorder:
         return str(self._browser.version)
 
     def record(self, task: TaskScript) -> list[StepRecord]:
-        """All steps of one task, in a fresh profile. Raises StepError `record_failed` naming the failed step."""
+        """All steps of one task, in a fresh profile. Raises RecordFailed naming the failed step, counted from 1."""
         with served(task.start, task.served) as start:
             reachable = self._allowed | {Origin.of(start, "start")}
             if reachable != self._reachable or not self._browser.is_connected():
@@ -218,12 +226,21 @@ class Recorder:
             if deadline.passed:
                 reason = f"not done within {self._options.deadline_s:g} s"
             refused = f"; no requests were sent to {', '.join(sorted(self.refused))[:200]}" if self.refused else ""
-            raise StepError("record_failed", f"step {number} of task {task.task!r:.100}: {reason}{refused}") from None
+            place = f"step {min(number + 1, len(task.actions))} of {len(task.actions)} of task {task.task!r:.100}"
+            is_check = isinstance(error, StepError) and error.name == "check_failed"
+            done = [] if is_check else self._records(task, start, states[:number], None)
+            raise RecordFailed(f"{place}: {reason}{refused}", done) from None
         finally:
             # the browser may be gone
             with suppress(Error):
                 if context is not None:
                     context.close()
+        return self._records(task, start, states, final)
+
+    def _records(
+        self, task: TaskScript, start: str, states: Sequence[_PageState], final: _Capture | None
+    ) -> list[StepRecord]:
+        """The rows of these pages. `final`: the page after the last action."""
         # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
         ids: dict[int, int] = {}
         for capture in [*(one.capture for one in states), *([final] if final else [])]:

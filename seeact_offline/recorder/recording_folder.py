@@ -32,7 +32,8 @@ class RecordingFolder:
         if not SPLITS.keys() >= set(self._splits.values()):
             raise InputError("split", f"one of {', '.join(SPLITS)}", "all")
         self._journal = Journal(out / PARTIAL)
-        self._places = {} if force else self._find_kept()
+        self._places, self._begun = ({}, {}) if force else self._find_kept()
+        """The byte at which the line of each finished task begins, and of each that stopped at a step, by its key."""
 
     def __enter__(self) -> RecordingFolder:
         if self._force:
@@ -47,16 +48,18 @@ class RecordingFolder:
         """Whether the task is recorded as the script has it, and with these options."""
         return self._key(task) in self._places
 
-    def keep(self, task: TaskScript, steps: Sequence[StepRecord]) -> None:
-        """Writes a finished task to disk."""
+    def keep(self, task: TaskScript, steps: Sequence[StepRecord], is_whole: bool = True) -> None:
+        """Writes a task to disk. `is_whole`: False for one that stopped at a step, which is recorded again the next time."""
         rows = [_with_pictures(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
         line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
-        self._places[self._key(task)] = self._journal.append(json.dumps(line))
+        places, mark = (self._places, {}) if is_whole else (self._begun, {"stopped": True})
+        places[self._key(task)] = self._journal.append(json.dumps(line | mark))
 
     def write(self) -> dict[Path, int]:
         """Writes the tasks recorded so far as a data set. File of each split -> its steps. Removes their lines once all are recorded."""
         written = {}
-        for split in dict.fromkeys(self._splits[task.annotation_id] for task in self._tasks if task in self):
+        recorded = [task for task in self._tasks if self._place(task) is not None]
+        for split in dict.fromkeys(self._splits[task.annotation_id] for task in recorded):
             path = self._out / "data" / f"{SPLITS[split]}-00000-of-00001.parquet"
             written[path] = write_hub_parquet(self._rows(split), path)
         if all(task in self for task in self._tasks):
@@ -66,26 +69,34 @@ class RecordingFolder:
 
     def _rows(self, split: str) -> Iterator[dict[str, Any]]:
         for task in self._tasks:
-            if task in self and self._splits[task.annotation_id] == split:
-                line = json.loads(self._journal.at(self._places[self._key(task)]))
+            place = self._place(task)
+            if place is not None and self._splits[task.annotation_id] == split:
+                line = json.loads(self._journal.at(place))
                 yield from (_with_pictures(row, base64.b64decode) for row in line["rows"])
 
-    def _find_kept(self) -> dict[str, int]:
-        """Key of each finished task -> the byte at which its line begins."""
+    def _place(self, task: TaskScript) -> int | None:
+        """The byte at which the task's line begins; None where no step of it is recorded."""
+        return self._places.get(self._key(task), self._begun.get(self._key(task)))
+
+    def _find_kept(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Key of each finished task, and of each that stopped at a step -> the byte at which its line begins."""
         out, wanted = self._out, "a folder that is new or empty, or --force"
         if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not self._journal.path.is_file())):
             raise InputError("out", wanted, f"{out}, which holds something already")
-        places, known = {}, {task.annotation_id for task in self._tasks}
+        places: dict[str, int] = {}
+        begun: dict[str, int] = {}
+        known = {task.annotation_id for task in self._tasks}
         for line in self._journal.lines():
             try:
                 found = json.loads(line.text)
-                places[str(found["key"])], name = line.offset, found["annotation_id"]
-            except (ValueError, TypeError, KeyError):
+                kept = begun if found.get("stopped") else places
+                kept[str(found["key"])], name = line.offset, found["annotation_id"]
+            except (ValueError, TypeError, KeyError, AttributeError):
                 got = f"line {line.number} of {self._journal.path}, which is damaged"
                 raise InputError("out", wanted, got) from None
             if name not in known:
                 raise InputError("out", wanted, f"{out}, which holds another script's task {name}")
-        return places
+        return places, begun
 
     def _key(self, task: TaskScript) -> str:
         return hashlib.sha256(repr((task, self._options)).encode("utf-8", "backslashreplace")).hexdigest()

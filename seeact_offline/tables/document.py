@@ -112,6 +112,8 @@ class TableDocument:
     """The table for LaTeX; None: the first of `tables`."""
     values: Table | None = None
     """The table for CSV; None: the first of `tables`."""
+    screen: Table | None = None
+    """The table for a terminal; None: the whole page."""
     provenance: Provenance | None = None
     """None for a table that is not made again."""
 
@@ -137,6 +139,14 @@ class TableDocument:
     def body(self) -> str:
         """The page as Markdown, without its title and remark."""
         return "\n\n".join([*map(cell, self.lead), *(table.markdown() for table in self.tables)])
+
+    def screen_text(self) -> str:
+        """The page for a terminal, as Markdown: without provenance, which is for files."""
+        if self.screen is None:
+            shown = self.body()
+        else:
+            shown = "\n\n".join([*map(cell, self.lead), self.screen.markdown()])
+        return "\n\n".join([f"# {cell(self.title)}", *([cell(self.remark)] if self.remark else []), shown])
 
     def latex(self) -> str:
         sources: list[str] = []

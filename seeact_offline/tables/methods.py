@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
+from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.runs.finished import NOT_RUN
@@ -178,6 +179,7 @@ def build(given: TableInput) -> TableDocument:
         tables=[_page(table, provenance), *(_paper_rows(table.paper) if table.paper and not given.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
+        screen=None if given.by else _for_a_screen(table),
         provenance=provenance,
     )
 
@@ -449,6 +451,38 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
         else best_cells(ours, [i for i, title in titles if title in bold], [1] if is_long else []),
         remarks=remarks,
     )
+
+
+def _for_a_screen(table: MethodTable) -> Table:
+    """Metrics and methods down, splits across; below ours the paper's figures of the same method."""
+    rows: list[tuple[str, ...]] = []
+    for name in table.metrics:
+        found = {row.method: [_cell_figure(row.cells.get(split), name) for split in table.splits] for row in table.rows}
+        for row in table.rows:
+            texts = []
+            for i, figure in enumerate(found[row.method]):
+                value, *error = figure_cells(figure, table.given.stderr, "({} to {})")
+                place = "" if table.differences else _place_among(figure, [one[i] for one in found.values()])
+                texts.append(f"{value}{f', SE {error[0]}' if error else ''}{place}")
+            rows.append((TITLES[name], row.method, *texts))
+            if row.paper is not None:
+                theirs = [_text(table.paper_figure(row.paper, split, name)) for split in table.splits]
+                rows.append((TITLES[name], f"paper: {row.paper['method']}", *theirs))
+    header = ("metric", "method", *(SPLIT_TITLES.get(split, split) for split in table.splits))
+    notes = [*_notes(table, "its rows are of its own models and data"), *map(_sizes_in_words, table.rows)]
+    return Table(header=header, rows=rows, notes=notes, n_labels=2)
+
+
+def _cell_figure(found: MethodCell | None, metric: str) -> Figure | None:
+    return None if found is None else found.figures[metric]
+
+
+def _place_among(figure: Figure | None, beside: Sequence[Figure | None]) -> str:
+    """` best` for the highest of several figures as they are printed, ` tied` where others are as high."""
+    known = [float(percent(one.value)) for one in beside if one is not None]
+    if figure is None or len(known) < 2 or float(percent(figure.value)) < max(known):
+        return ""
+    return " best" if known.count(max(known)) == 1 else " tied"
 
 
 def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,12 @@ _LOCAL = re.compile(r"^[.~]|(?<![\w/])/|\\")
 """Matches paths of this machine, and no id of the hub."""
 
 
-def write_bundle(site: Site, out: Path, *, with_data: bool = False) -> int:
+def write_bundle(
+    site: Site, out: Path, *, with_data: bool = False, heard: Callable[[str], None] = lambda name: None
+) -> int:
     """Writes all of the site's files and `robots.txt`, and returns how many. Data of the sample are never left out.
+
+    `heard`: is told the name of each file once it is written.
 
     Raises InputError for a folder of something else.
     """
@@ -59,6 +63,7 @@ def write_bundle(site: Site, out: Path, *, with_data: bool = False) -> int:
             content = json_file(public_step(json.loads(content), bare, with_data)).content
         _write(out / name, content)
         written.append(name)
+        heard(name)
     _write(out / "robots.txt", ROBOTS.encode())
     written.append("robots.txt")
     for name in old - set(written):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.seeact_offline.cli.conftest import Cli
+from tests.chat_server import Answer, ChatServer
+from tests.pages import synthetic_rows
+from tests.seeact_offline.cli.conftest import Cli, make_sample
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +98,23 @@ def test_nothing_is_suggested_where_nothing_is_near(cli: Cli, words: list[str]) 
 
 def test_a_verb_comes_first(cli: Cli) -> None:
     assert "VERB" in cli("--split", "cross_task").error
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        (Answer("", body=b'{"data": [{"id": "qwen-7b"}, {"id": "qwen-72b"}]}'), "; it has qwen-7b, qwen-72b; did you mean qwen-7b?"),
+        (Answer("", body=b'{"data": 3}'), "no such model"),
+        (Answer("no", status=500), "no such model"),
+    ],
+)  # fmt: skip
+def test_a_model_that_the_server_does_not_have_is_answered_with_those_it_has(
+    cli: Cli, tmp_path: Path, listed: Answer, words: str
+) -> None:
+    missing = Answer("no such model", 404, code="model_not_found")
+    data = make_sample(tmp_path / "data", list(synthetic_rows(1, 1, 5, seed=7)))
+    with ChatServer(lambda _: missing, lambda method, path, content: listed) as server:
+        asked = ("--model", "openai/qwen-7", "--base-url", server.base_url, "--out", tmp_path / "run")
+        outcome = cli("eval", *data.words, *asked)
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].endswith(words)

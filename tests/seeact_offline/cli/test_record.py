@@ -11,7 +11,7 @@ import pytest
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
-from seeact_offline.recorder import RecordOptions
+from seeact_offline.recorder import RecordFailed, RecordOptions, load_script
 from seeact_offline.recorder.recording_folder import PARTIAL
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import Box, Operation, StepError
@@ -113,6 +113,21 @@ def test_what_was_recorded_is_a_data_set_while_a_task_still_fails(
     assert [(step.task, step.screenshot.read()) for step in steps if step.screenshot] == [
         (task, b"\x00\xff picture" * n) for task in ("one", "three") for n in (1, 2)
     ]
+
+
+def test_the_good_steps_of_a_task_are_kept_until_it_is_recorded_whole(
+    cli: Cli, tmp_path: Path, browser: type[ScriptedRecorder]
+) -> None:
+    script, out = write_tasks(tmp_path, "one", "two"), tmp_path / "out"
+    begun = step_of(load_script(script, "train")[1].annotation_id, "two", "w", "", "", "u", 0)
+    browser.ends["two"] = RecordFailed("step 2 of 2: no such button", [begun])
+    outcome = cli("record", script, "--out", out)
+    assert outcome.status == 1
+    assert "2/2 1 step before it kept: step 2 of 2: no such button" in outcome.err
+    assert [step.task for step in load_steps(out, "cross_website")] == ["two"]
+    browser.ends.clear()
+    assert cli("record", script, "--out", out).status == 0
+    assert [step.task for step in load_steps(out, "cross_website")] == ["two", "two"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -228,3 +229,15 @@ def test_the_system_text_of_all_groups_is_shown_once(cli: Cli, sample: Sample, t
         "system"
     ]
     assert (shown.out.count("== group "), shown.out.count(system)) == (3, 1)
+
+
+def test_turn_1_of_all_groups_is_printed_once_and_the_right_element_named(
+    cli: Cli, sample: Sample, tmp_path: Path
+) -> None:
+    words = ("show", *sample.words, "--group-size", 3, "--out", tmp_path)
+    shown = json.loads(cli(*words, "--json").out)
+    text = cli(*words).out
+    assert len(shown["groups"]) > 1
+    assert text.count(shown["groups"][0]["turns"][0]) == 1
+    assert text.count("-- turn 2") == len(shown["groups"])
+    assert re.search(r"== right element\n\d+  rank \d+, (not )?offered  ", text)

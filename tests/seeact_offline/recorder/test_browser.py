@@ -23,7 +23,7 @@ from seeact_offline.dataset.recorded import (
     PageState,
 )
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
-from seeact_offline.recorder import Recorder, RecordOptions, load_script
+from seeact_offline.recorder import Recorder, RecordFailed, RecordOptions, load_script
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.records import InputError, Operation, Step, StepError
 from tests.pages import synthetic_rows, write_parquet
@@ -228,17 +228,17 @@ def test_a_task_without_a_check_has_none(steps) -> None:
 @pytest.mark.parametrize(
     ("check", "message"),
     [
-        ([{"url": "#y"}], 'step 1 of task \'Try it\': expected {"url":"#y"} after it, got /index.html#x'),
+        ([{"url": "#y"}], 'step 2 of 2 of task \'Try it\': expected {"url":"#y"} after it, got /index.html#x'),
         ([{"selector": "h1", "text": "Zap"}], 'expected {.*"text":"Zap"} after it, got \\[\'Zip 10203\'\\]'),
         ([{"selector": "h2", "visible": True}], "expected {.*} after it, got 0 visible elements"),
         ([{"selector": "input", "value": "102"}], "expected {.*} after it, got \\['10203'\\]"),
         (
             [{"selector": "h1", "text": "Zip"}],
-            "step 1 of task 'Try it': expected a check that does not hold before this action",
+            "step 2 of 2 of task 'Try it': expected a check that does not hold before this action",
         ),
         (
             [{"selector": "h1", "visible": True}],
-            "step 0 of task 'Try it': expected a check that does not hold before this action",
+            "step 1 of 2 of task 'Try it': expected a check that does not hold before this action",
         ),
     ],
 )
@@ -386,13 +386,14 @@ def test_the_hubs_columns_are_unchanged_for_datasets(records, tmp_path) -> None:
     ("steps", "message"),
     [
         ([{"op": "CLICK", "selector": ".s"}], "expected one visible element for .s, found 2"),
-        ([{"op": "SELECT", "selector": "select", "value": "Huge"}], "step 0 of task"),
-        ([{"op": "CLICK", "selector": "h1"}, {"op": "CLICK", "selector": ".s"}], "step 1 of task"),
+        ([{"op": "SELECT", "selector": "select", "value": "Huge"}], "step 1 of 1 of task"),
+        ([{"op": "CLICK", "selector": "h1"}, {"op": "CLICK", "selector": ".s"}], "step 2 of 2 of task"),
     ],
 )
 def test_a_step_that_cannot_be_carried_out_is_named(recorder, tmp_path, steps, message) -> None:
-    with pytest.raises(StepError, match=message):
+    with pytest.raises(RecordFailed, match=message) as error:
         recorder.record(load_script(write_script(tmp_path, steps))[0])
+    assert [step.operation.op for step in error.value.steps] == ["CLICK"] * (len(steps) - 1)
 
 
 def test_a_missing_browser_says_how_to_install_one() -> None:
