@@ -179,7 +179,7 @@ def build(given: TableInput) -> TableDocument:
         tables=[_page(table, provenance), *(_paper_rows(table.paper) if table.paper and not given.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
-        screen=None if given.by else _for_a_screen(table),
+        screen=None if table.is_long else _for_a_screen(table),
         provenance=provenance,
     )
 
