@@ -83,7 +83,8 @@ def did_you_mean(got: str, expected: str) -> str:
     names = [name for name in re.split(r",? or |, | and |: |one of |[()]", expected) if _NAME.fullmatch(name)]
     if not _NAME.fullmatch(word) or word in names:
         return ""
-    near = get_close_matches(word.lower(), names, 1, LIKE)
+    begun = [name for name in names if len(name) > 2 and word.lower().startswith(name)]
+    near = begun[:1] or get_close_matches(word.lower(), names, 1, LIKE)
     head, slash, rest = word.partition("/")
     if not near and slash:
         heads = [name.partition("/")[0] for name in names]

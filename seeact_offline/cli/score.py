@@ -81,6 +81,10 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.runs.rescoring import rescore, rescore_all
     from seeact_offline.runs.run import Run
 
+    if args.finished is not None and not args.finished.exists():
+        raise InputError(
+            "run", "a run's folder, or predictions of another program", f"{args.finished}, which is not there"
+        )
     imported = _imported(args) if _is_to_be_imported(args) else None
     folder = args.finished if imported is None else imported.run.path
     if folder is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from seeact_offline.viewer.site import Site
 
 LOOPBACK = "127.0.0.1"
+LAST_PORT = 65535
 LARGE = 8 << 20
 """Bytes of predictions that take more than a moment to read."""
 NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",), "annotator": ("annotate", "causes")}
@@ -95,6 +96,8 @@ def _check(args: argparse.Namespace) -> None:
     """Raises InputError for options that do not go together."""
     if bool(args.runs) == (args.annotate is not None):
         raise InputError("runs", "runs to look at, or --annotate RUN", "none" if args.annotate is None else "both")
+    if args.port > LAST_PORT:
+        raise InputError("port", f"0 to {LAST_PORT}", str(args.port))
     for name, needed in NEEDS.items():
         if getattr(args, name) and all(getattr(args, one) is None for one in needed):
             raise InputError(name, " or ".join(f"--{one}" for one in needed) + " beside it", "none")

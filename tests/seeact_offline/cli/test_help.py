@@ -72,6 +72,7 @@ def test_the_bare_command_prints_its_help(cli: Cli) -> None:
     ("words", "meant"),
     [
         (["evl"], "eval"),
+        (["evaluate"], "eval"),
         (["eval", "--grouding", "choice"], "--grounding"),
         (["eval", "--grounding", "anotation"], "annotation"),
         (["eval", "--agent", "uitar"], "uitars"),
