@@ -43,7 +43,7 @@ def test_scores_can_go_elsewhere(cli: Cli, finished: Path, tmp_path: Path) -> No
 
 
 def test_it_prints_what_the_run_printed(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    printed = cli("eval", *sample.words, "--out", tmp_path / "run").out.partition("\n\nReport:")[0]
+    printed = cli("eval", *sample.words, "--verbose", "--out", tmp_path / "run").out.partition("\n\nReport:")[0]
     assert cli("score", tmp_path / "run").out.strip() == printed.strip()
 
 
