@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.cli import options
-from seeact_offline.cli.output import say
+from seeact_offline.cli import INTERRUPTED, options
+from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from seeact_offline.finetune.baseline import FineTuning
 
 OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
-max_question lora seed""".split()
-OF_RUNNING = "per_device bf16 gradient_checkpointing save_every log_every loader_workers threads report_to".split()
+max_question lora optimizer seed""".split()
+OF_RUNNING = (
+    "per_device bf16 gradient_checkpointing save_every log_every loader_workers attention threads report_to".split()
+)
 """Options named like the field that they change."""
-OWN = ("side", "language")
+OWN = ("side", "language", "max_pixels")
 """Options that not every baseline has."""
 
 
@@ -56,6 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("of blip2 alone")
     own.add_argument("--side", type=options.positive_int, metavar="PIXELS", help="of pictures (default: as the base)")
     own.add_argument("--language", metavar="DIR|HUB_ID", help="a fine-tuned T5 to start the language part from")
+    pixels = parser.add_argument_group("of vlm alone")
+    pixels.add_argument(
+        "--max-pixels", type=options.positive_int, metavar="N", help="of a picture (default: as the base)"
+    )
     _add_recipe(parser)
     _add_running(parser)
     _add_evaluation(parser)
@@ -89,6 +96,9 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument(
         "--lora", type=options.positive_int, metavar="RANK", help="train matrices of this rank, by peft; vlm 16"
     )
+    recipe.add_argument(
+        "--optimizer", metavar="NAME", help="adafactor, adamw_bnb_8bit or another of transformers; AdamW"
+    )
     recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
 
 
@@ -103,7 +113,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     )
     machine.add_argument("--save-every", type=options.positive_int, metavar="STEPS", help="checkpoints; an epoch")
     machine.add_argument("--log-every", type=options.positive_int, metavar="STEPS", help="10 unless given")
-    machine.add_argument("--loader-workers", type=options.count, metavar="N", help="processes that load batches; 0")
+    machine.add_argument(
+        "--loader-workers", type=options.count, metavar="N", help="processes that load batches; a few with a GPU"
+    )
+    machine.add_argument("--attention", metavar="NAME", help="eager, sdpa, flash_attention_2; as the model has it")
     machine.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")
     machine.add_argument("--report-to", type=_names, metavar="NAME[,NAME]", help="tensorboard, wandb, mlflow, trackio")
 
@@ -138,14 +151,34 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.finetune.trainer import is_main_process
     from seeact_offline.finetune.tuning import fine_tune
 
-    # only the first of several processes reports
-    tuned = fine_tune(fine_tuning_of(args), TerminalWatch() if is_main_process() else Watch())
+    asked = fine_tuning_of(args)
+    # as Ctrl-C: what is saved is said
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        # only the first of several processes reports
+        tuned = fine_tune(asked, TerminalWatch() if is_main_process() else Watch())
+    except KeyboardInterrupt:
+        if is_main_process():
+            note(_stopped(args.out))
+        return INTERRUPTED
     if is_main_process():
         say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
         for one in tuned.results:
             found = headline(one["protocol"], "step_success_rate", one["step_success_rate"])
             say(f"{one['split']}: step success {percent(found['value'])} % ({found['average']})")
     return 0
+
+
+def _stopped(out: Path) -> str:
+    """A sentence on what a training that was stopped has saved."""
+    from seeact_offline.finetune.trainer import last_checkpoint
+
+    if (out / "model.safetensors").exists():
+        return f"stopped: the trained model is saved in {out}; its evaluation is not finished"
+    saved = last_checkpoint(out)
+    if saved is None:
+        return "stopped before the first checkpoint: nothing of the training is saved; the same command begins anew"
+    return f"stopped: {saved} is saved; the same command with --resume continues from it"
 
 
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:

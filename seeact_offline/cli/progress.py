@@ -140,6 +140,9 @@ class TerminalWatch(Watch):
     def judging(self, total: int, label: str) -> StepProgress:
         return StepProgress(total, label, "judgements")
 
+    def counting(self, total: int, label: str, unit: str) -> StepProgress:
+        return StepProgress(total, label, unit)
+
 
 def duration(seconds: float) -> str:
     """Formats a duration: `8 s`, `2 min 05 s`, `3 h 12 min`."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
 from seeact_offline.finetune import BASELINES
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import SMALL, Recipe, Running
 from seeact_offline.finetune.small_t5 import SmallT5
 from seeact_offline.finetune.training_rows import QuestionMaker
@@ -82,9 +83,9 @@ class OpenBaseline(Protocol):
     def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
-    def trainer(self, maker: Any, table: Any, tell: Callable[[str], None]) -> Any:
+    def trainer(self, maker: Any, table: Any, progress: TrainingProgress) -> Any:
         """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a `datasets.Dataset`.
-        `tell` is called with a line a log."""
+        `progress` is told of its steps. Called again after a batch did not fit in memory: the model is the base's each time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.models.hf_folder import find_folder, first_line
+from seeact_offline.models.hf_folder import find_folder, first_line, has_safetensors
 from seeact_offline.records import InputError, ModelSpecError
 
 
@@ -26,9 +26,13 @@ def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -
         raise InputError(argument, f"a {kind.__name__} in {folder}", first_line(error)) from error
 
 
-def load_model(kind: Any, folder: Path, argument: str = "base", dtype: str = "float32") -> Any:
-    """Opens a model with all its weights; missing ones would be random numbers. Raises InputError."""
-    model, report = load_part(kind, folder, argument, use_safetensors=True, dtype=dtype, output_loading_info=True)
+def load_model(
+    kind: Any, folder: Path, argument: str = "base", dtype: str = "float32", attention: str | None = None
+) -> Any:
+    """Opens a model with all its weights; missing ones would be random numbers. `attention`: as `Running.attention`. Raises InputError."""
+    options: dict[str, Any] = {} if attention is None else {"attn_implementation": attention}
+    options |= {"use_safetensors": has_safetensors(folder), "weights_only": True, "output_loading_info": True}
+    model, report = load_part(kind, folder, argument, dtype=dtype, **options)
     missing = sorted(report["missing_keys"])
     if missing:
         got = f"{folder}, which lacks {len(missing)} of its weights, {missing[0]} first"

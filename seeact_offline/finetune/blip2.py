@@ -13,7 +13,7 @@ Source: SeeAct (arXiv 2401.01614v2), section 4.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from seeact_offline.finetune.bases import base_folder, load_model, load_part
 from seeact_offline.finetune.examples import check_tokenizer
 from seeact_offline.finetune.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
 from seeact_offline.finetune.page_pictures import Pictures, kept_pictures
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import NEW_TOKENS
 from seeact_offline.finetune.trainer import IGNORED, seq2seq_trainer
 from seeact_offline.models.hf_folder import digest
@@ -229,11 +230,11 @@ class Blip2Tuning:
             pictures=kept_pictures(self._split, self._asked.out, self._asked.processes),
         )
 
-    def trainer(self, maker: MultiChoice, table: Any, tell: Callable[[str], None]) -> Any:
+    def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
         model, processor = self._opened.model, self._opened.processor
         assert maker.pictures is not None
         collator = Collator(processor, Pictures(maker.pictures))
-        return seq2seq_trainer(model, processor, collator, table, self._asked, tell)
+        return seq2seq_trainer(model, processor, collator, table, self._asked, progress)
 
 
 BASELINE = Baseline(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from seeact_offline.dataset import Split
@@ -18,10 +18,12 @@ from seeact_offline.finetune.mindact_rows import (
     open_multichoice,
     words_of,
 )
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.small_t5 import SmallT5, build_small, train_tokenizer
 from seeact_offline.finetune.trainer import seq2seq_trainer
 from seeact_offline.finetune.training_rows import parts_of
 from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 
@@ -59,12 +61,12 @@ class FlanT5Tuning:
         check_tokenizer(tokenizer)
         return dataclasses.replace(questions, tokenizer=tokenizer)
 
-    def trainer(self, maker: MultiChoice, table: Any, tell: Callable[[str], None]) -> Any:
+    def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
         from transformers import DataCollatorForSeq2Seq
 
         model = self._model(maker.tokenizer)
         collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
-        return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, tell)
+        return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, progress)
 
     def _tokenizer(self, questions: MultiChoice) -> Any:
         """The base's tokenizer; a small model's is learnt once from the training questions and kept in the folder."""
@@ -79,12 +81,15 @@ class FlanT5Tuning:
         return load_part(AutoTokenizer, folder, "out")
 
     def _model(self, tokenizer: Any) -> Any:
-        """The model in float32. Raises InputError for a checkpoint without all its weights."""
+        """The model in float32, with LoRA in bfloat16 on a GPU. Raises InputError for a checkpoint without all its weights."""
         from transformers import T5ForConditionalGeneration
 
         if isinstance(self._base, SmallT5):
             return build_small(self._base, tokenizer)
-        model = load_model(T5ForConditionalGeneration, self._folder)
+        lora = self._asked.resolved_recipe.lora
+        dtype = "float32" if lora is None else running_dtype(LoadingOptions())
+        attention = self._asked.running.attention
+        model = load_model(T5ForConditionalGeneration, self._folder, dtype=dtype, attention=attention)
         if len(tokenizer) > model.config.vocab_size:
             got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
             raise InputError("base", "a tokenizer that belongs to the model", got)

@@ -5,6 +5,7 @@ Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 from seeact_offline.records import InputError
@@ -44,7 +45,9 @@ class Recipe:
     max_question: int = 512
     """Tokens of the rest of a question, likewise."""
     lora: int | None = None
-    """Rank of the matrices that are trained in place of the weights; None: the weights."""
+    """Rank of the matrices that are trained in place of the weights, which are then held in bfloat16 on a GPU; None: the weights."""
+    optimizer: str | None = None
+    """By transformers' names, such as adafactor or adamw_bnb_8bit; None: AdamW."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,11 +81,20 @@ class Running:
     save_every: int | None = None
     """Steps of the optimizer between checkpoints, and between evaluations; None: an epoch."""
     log_every: int = 10
-    loader_workers: int = 0
+    loader_workers: int | None = None
+    """Processes that load batches; None: some beside a GPU, none on a CPU, where they would take the model's cores."""
+    attention: str | None = None
+    """An implementation by transformers' names, such as sdpa; None: the model's own."""
     threads: int | None = None
     """CPU threads of torch; None: torch's default."""
     report_to: tuple[str, ...] = ()
     """Services that the Trainer reports to, by transformers' names."""
+
+    def workers_of(self, has_gpu: bool) -> int:
+        """Processes that load batches."""
+        if self.loader_workers is not None:
+            return self.loader_workers
+        return min(4, (os.cpu_count() or 1) // 2) if has_gpu else 0
 
     def each(self, batch: int, devices: int, most: int | None = None) -> int:
         """Questions at once on each of `devices`; unless it is given, at most `most`. Raises InputError."""

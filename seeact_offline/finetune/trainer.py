@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import time
@@ -14,7 +15,7 @@ from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from filelock import FileLock
@@ -22,11 +23,13 @@ from filelock import FileLock
 from seeact_offline.files.whole import replace_text
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.draws import HELD_OUT
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import NEW_TOKENS, Recipe, Running
 from seeact_offline.finetune.training_rows import EpochRows
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
 
+T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
 IGNORED = -100
 """The label of tokens outside an answer."""
@@ -74,7 +77,7 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
         if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
             raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
     elif not file.exists():
-        raise InputError("resume", f"a training in {out}", "none")
+        raise InputError("resume", f"a training in {out}; the same command without resume begins one", "none")
     else:
         theirs = json.loads(file.read_text("utf-8"))
         differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
@@ -83,7 +86,8 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
             got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
             raise InputError("resume", f"the configuration that {out} was begun with", got)
         if last_checkpoint(out) is None:
-            raise InputError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
+            wanted = f"a checkpoint under {out / CHECKPOINTS}; the same command without resume begins anew"
+            raise InputError("resume", wanted, "none")
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
@@ -141,6 +145,15 @@ def prepare_torch(recipe: Recipe, running: Running) -> None:
     set_seed(recipe.seed)
 
 
+def free_memory() -> None:
+    """Gives back what no longer has a name: a Trainer and its model hold each other."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
 # --- training ---
 
 
@@ -186,6 +199,34 @@ def save_model(model: Any, out: Path, weights: Mapping[str, Any] | None = None) 
     model.merge_and_unload().save_pretrained(out)
 
 
+def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
+    """Calls `attempt` with as many questions at once on a device as fit in its memory: with the next smaller number after each lack of it.
+
+    With several processes, or a number that was given, it is called once. Raises InputError if one question does not fit.
+    """
+    import torch
+    from accelerate.utils.memory import find_executable_batch_size
+
+    recipe, running = asked.resolved_recipe, asked.running
+    if running.per_device is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return attempt(running.per_device)
+    most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
+    fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
+
+    def tried(per_device: int) -> T:
+        return attempt(per_device)
+
+    def smaller() -> int:
+        found = next(fitting, None)
+        if found is None:
+            wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
+            raise InputError("per_device", wanted, "too little memory")
+        return found
+
+    found: T = find_executable_batch_size(tried, starting_batch_size=most, reduce_batch_size_fn=smaller)()
+    return found
+
+
 def lora_config(rank: int, task: str, **more: Any) -> Any:
     """peft's configuration for a task by its name there. Alpha is twice the rank."""
     from peft import LoraConfig
@@ -194,7 +235,7 @@ def lora_config(rank: int, task: str, **more: Any) -> Any:
 
 
 def seq2seq_trainer(
-    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, tell: Callable[[str], None]
+    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, progress: TrainingProgress
 ) -> Any:
     """A Trainer for text-to-text models: each epoch has its own rows of the table, and those held out are answered meanwhile.
 
@@ -242,7 +283,7 @@ def seq2seq_trainer(
     )
     # so that it counts a step's tokens for `compute_loss`
     trainer.model_accepts_loss_kwargs = True
-    return report_logs(trainer, tell)
+    return report_progress(trainer, progress)
 
 
 def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
@@ -268,14 +309,19 @@ def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str,
     }
 
 
-def report_logs(trainer: Any, tell: Callable[[str], None]) -> Any:
-    """Makes the trainer call `tell` with each log as a line instead of printing it."""
+def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
+    """Makes the trainer report its steps and logs to `progress` instead of printing them."""
     import transformers
 
     class Tells(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            progress.begin(state.max_steps, state.global_step)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            progress.advance()
+
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-            if state.is_world_process_zero:
-                tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
+            progress.log(logs)
 
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.add_callback(Tells())
@@ -303,6 +349,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
         gradient_accumulation_steps=running.accumulate(*share),
         learning_rate=recipe.learning_rate,
         weight_decay=recipe.weight_decay,
+        **({} if recipe.optimizer is None else {"optim": recipe.optimizer}),
         max_grad_norm=recipe.clip,
         lr_scheduler_type="linear",
         # a number below 1 is a share of all steps
@@ -312,7 +359,8 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
         data_seed=recipe.seed,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
-        dataloader_num_workers=running.loader_workers,
+        tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
+        dataloader_num_workers=running.workers_of(cuda),
         save_total_limit=KEPT_CHECKPOINTS,
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",

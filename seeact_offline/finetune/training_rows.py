@@ -28,7 +28,7 @@ from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.ranking import read_scores
 from seeact_offline.ranking.score_files import check_dataset
 from seeact_offline.records import InputError, ScoreFileError
-from seeact_offline.scoring.report import counted
+from seeact_offline.runs.watch import RankListener
 
 PART_ROWS = 256
 """Rows of the data set that a process works on at a time."""
@@ -134,9 +134,12 @@ def prepare(
     folder: Path,
     identity: Mapping[str, Any],
     processes: int,
-    tell: Callable[[str], None] = lambda text: None,
+    told: RankListener | None = None,
 ) -> RowCounts:
-    """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it."""
+    """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it.
+
+    `told`: hears of each step of the data.
+    """
     made = prepared(folder, identity)
     if made is None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -144,9 +147,11 @@ def prepare(
             old.unlink(missing_ok=True)
         jobs = [(part, maker, folder / f"part-{number:05d}.arrow") for number, part in enumerate(parts)]
         made = RowCounts()
-        for number, one in enumerate(map_in_order(_write_part, jobs, processes), 1):
-            made += one
-            tell(f"{number} of {counted(len(jobs), 'part')} prepared, {counted(made.steps, 'step')} to train on")
+        for part, counts in zip(parts, map_in_order(_write_part, jobs, processes), strict=True):
+            made += counts
+            for _ in part.places:
+                if told is not None:
+                    told.advance(f"{made.questions:,} questions")
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made

@@ -24,16 +24,19 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.finetune.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.finetune.card import SAMPLE, Card, render
 from seeact_offline.finetune.curve import learning_curve_png
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.separation import check_separate
 from seeact_offline.finetune.small_t5 import SmallT5
 from seeact_offline.finetune.trainer import (
     check_out,
     check_packages,
     claim_out,
+    free_memory,
     is_main_process,
     prepare_torch,
     prepared_once,
     train,
+    train_what_fits,
 )
 from seeact_offline.finetune.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
 from seeact_offline.records import InputError
@@ -41,7 +44,6 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring.report import counted
 
 DATA = "data"
 RECORD = "training/record.json"
@@ -90,20 +92,32 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
-        parts = parts_of(split)
-        watch.note(f"preparing the questions of {counted(len(split.keys), 'step')} in {counted(len(parts), 'part')}")
-        made = prepare(parts, maker, asked.out / DATA, kept, asked.processes, watch.note)
+        with watch.counting(len(split.keys), "preparing questions", "steps") as told:
+            made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes, told)
     _tell_made(made, watch)
     if not made.steps:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
-    trainer = opened.trainer(maker, open_rows(asked.out / DATA), watch.note)
-    watch.note(f"training on {counted(made.questions, 'question')}, of all epochs")
-    began = time.monotonic()
-    history = train(trainer, asked.out, asked.resume)
+    began, how, ready = time.monotonic(), opened.evaluation, [opened]
+    # the model is let go of with the first attempt to train it
+    del opened
+
+    def attempt(per_device: int | None) -> Any:
+        resume = asked.resume
+        if not ready:
+            watch.note(f"that did not fit in memory: {per_device} questions at once")
+            resume = True
+            prepare_torch(asked.resolved_recipe, asked.running)
+        running = dataclasses.replace(asked.running, per_device=per_device)
+        again = dataclasses.replace(asked, running=running)
+        model = ready.pop() if ready else baseline.open(again, split)
+        with TrainingProgress(watch) as progress:
+            trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
+            return train(trainer, asked.out, resume)
+
+    history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
-    how = opened.evaluation
-    # frees memory: the trained model is loaded once more for its evaluation
-    del opened, trainer
+    # the trained model is loaded once more for its evaluation
+    free_memory()
     if is_main_process():
         _write(asked, baseline, tuned, identity, compared)
         tuned = dataclasses.replace(tuned, results=_evaluated(asked, how, compared, watch))

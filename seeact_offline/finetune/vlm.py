@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +25,9 @@ from seeact_offline.finetune.bases import base_folder, load_model, load_part
 from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.examples import check_letters
 from seeact_offline.finetune.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
+from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import Recipe
-from seeact_offline.finetune.trainer import arguments, lora_config, report_logs
+from seeact_offline.finetune.trainer import arguments, lora_config, report_progress
 from seeact_offline.finetune.training_rows import (
     EPOCH,
     RowCounts,
@@ -40,7 +41,7 @@ from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
-from seeact_offline.models.hf_prompts import Turn, control_tokens, harmless, system_merged
+from seeact_offline.models.hf_prompts import Turn, control_tokens, fitted, harmless, limit_pixels, system_merged
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -132,6 +133,8 @@ class Conversations:
     """Tokens that no text may spell out, the longest first."""
     merges_system: bool
     """The model's template takes no system message."""
+    max_pixels: int | None = None
+    """Most pixels of a picture; None: the processor bounds them."""
 
     def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """`columns`: TEXTS and PLACE. Raises RowError `bad_screenshot`."""
@@ -139,7 +142,7 @@ class Conversations:
         return {
             "prompt": [self.prompt(row["system"], row["question"]) for row in rows],
             "completion": [[self._message(Turn("assistant", row["answer"]))] for row in rows],
-            "images": [[self.pictures.of_row(row)] for row in rows],
+            "images": [[fitted(self.pictures.of_row(row), self.max_pixels)] for row in rows],
         }
 
     def prompt(self, system: str, question: str) -> list[dict[str, Any]]:
@@ -153,7 +156,7 @@ class Conversations:
         return {"role": turn.role, "content": [{"type": "text", "text": harmless(turn.text, self.control_tokens)}]}
 
 
-def conversations(processor: Any, pictures: Pictures) -> Conversations:
+def conversations(processor: Any, pictures: Pictures, max_pixels: int | None = None) -> Conversations:
     """Conversations for this model. Raises InputError if it has no chat template, or one that takes no such conversation."""
     from jinja2 import TemplateError
 
@@ -163,7 +166,7 @@ def conversations(processor: Any, pictures: Pictures) -> Conversations:
     control = tuple(control_tokens(processor.tokenizer, template))
     refused = ""
     for merges in (False, True):
-        made = Conversations(pictures, control, merges)
+        made = Conversations(pictures, control, merges, max_pixels)
         try:
             processor.apply_chat_template(made.prompt("a", "b"), tokenize=False, add_generation_prompt=True)
             return made
@@ -185,6 +188,11 @@ class VlmTuning:
         self._asked, self._split = asked, split
         self._folder = base_folder(asked.resolved_base)
         self._processor = _checked_processor(self._folder, asked.resolved_base)
+        self._max_pixels = asked.own.get("max_pixels")
+        # the budget that the processor does not have itself
+        self._unbounded = self._max_pixels
+        if self._max_pixels is not None and limit_pixels(self._processor, self._max_pixels):
+            self._unbounded = None
         self._config = EvalConfig(prompts=asked.prompts, seed=asked.resolved_recipe.seed, **_ASKED)
         self._strategy = open_strategy(self._config)
         check_letters(self._processor.tokenizer, self._config.group_size + 1)
@@ -194,11 +202,13 @@ class VlmTuning:
     @property
     def identity(self) -> Mapping[str, Any]:
         ranker = {} if self._asked.scores is not None else {"ranker": self._ranking.ranker_name}
-        return {"base": digest(self._folder), **self._strategy.identity, **ranker}
+        budget = {} if self._max_pixels is None else {"max_pixels": self._max_pixels}
+        return {"base": digest(self._folder), **self._strategy.identity, **ranker, **budget}
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
-        running = {"model_args": {"batch_size": TOGETHER}, "concurrency": TOGETHER, "max_tokens": NEW_TOKENS}
+        budget = {} if self._max_pixels is None else {"max_pixels": self._max_pixels}
+        running = {"model_args": {"batch_size": TOGETHER, **budget}, "concurrency": TOGETHER, "max_tokens": NEW_TOKENS}
         # JPEG would change the pixels that were trained on
         return {**_ASKED, **running, "image_format": "png"}
 
@@ -206,12 +216,12 @@ class VlmTuning:
         pictures = kept_pictures(self._split, self._asked.out, self._asked.processes)
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
-    def trainer(self, maker: ChoiceQuestions, table: Any, tell: Callable[[str], None]) -> Any:
+    def trainer(self, maker: ChoiceQuestions, table: Any, progress: TrainingProgress) -> Any:
         from transformers import AutoModelForImageTextToText
         from trl import SFTConfig, SFTTrainer
 
         recipe, epochs = maker.recipe, epochs_of(table)
-        show = conversations(self._processor, Pictures(maker.pictures))
+        show = conversations(self._processor, Pictures(maker.pictures), self._unbounded)
         train, held_out = (
             table.select(places_of(epochs, epoch, batch)).remove_columns(EPOCH[0]).with_transform(show)
             for epoch, batch in ((0, recipe.batch), (HELD_OUT, 1))
@@ -219,14 +229,19 @@ class VlmTuning:
         # a picture's tokens must not be cut, and an answer comes last
         more = {"max_length": None, "completion_only_loss": True}
         trainer = SFTTrainer(
-            model=load_model(AutoModelForImageTextToText, self._folder, dtype=running_dtype(LoadingOptions())),
+            model=load_model(
+                AutoModelForImageTextToText,
+                self._folder,
+                dtype=running_dtype(LoadingOptions()),
+                attention=self._asked.running.attention,
+            ),
             args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
             train_dataset=train,
             eval_dataset=held_out if len(held_out) else None,
             processing_class=self._processor,
             peft_config=lora_config(recipe.lora or 0, "CAUSAL_LM", target_modules="all-linear"),
         )
-        return report_logs(trainer, tell)
+        return report_progress(trainer, progress)
 
     @cached_property
     def _ranking(self) -> RankConfig:
@@ -269,5 +284,6 @@ BASELINE = Baseline(
     # ours: nobody has published any
     recipe=Recipe(epochs=1, batch=16, learning_rate=1e-4, warmup=0.03, lora=16),
     ignores=frozenset({"draws", "choices", "hard_negatives", "max_context", "max_question"}),
+    own=("max_pixels",),
     packages={"trl": "vlm", "peft": "vlm"},
 )

@@ -16,7 +16,7 @@ class StepListener(Protocol):
 
 
 class RankListener(Protocol):
-    """Hears of each step that is ranked."""
+    """Hears of each step that is ranked, or of each piece of other work."""
 
     def advance(self, figures: str, resumed: bool = False) -> None:
         """`figures`: how it has gone so far, in words."""
@@ -41,6 +41,10 @@ class Watch:
 
     def judging(self, total: int, label: str) -> AbstractContextManager[RankListener]:
         """A pass of `total` judgements begins; the result is entered for as long as it takes."""
+        return nullcontext(_Silent())
+
+    def counting(self, total: int, label: str, unit: str) -> AbstractContextManager[RankListener]:
+        """Other work of `total` pieces begins; the result is entered for as long as it takes. `unit`: its pieces, in the plural."""
         return nullcontext(_Silent())
 
 

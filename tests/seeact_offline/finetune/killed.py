@@ -11,17 +11,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
     from seeact_offline.finetune.tuning import fine_tune
-    from seeact_offline.runs.watch import Watch
-    from tests.seeact_offline.finetune.test_flan_t5 import asked
+    from tests.seeact_offline.finetune.test_flan_t5 import KilledAt, asked
 
-    class Ends(Watch):
-        """At the thirteenth step that is logged."""
-
-        left = 13
-
-        def note(self, text: str) -> None:
-            self.left -= text.startswith("loss ")
-            if self.left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    fine_tune(asked(Path(sys.argv[1]), Path(sys.argv[2])), Ends())
+    at_once = KilledAt(13, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    fine_tune(asked(Path(sys.argv[1]), Path(sys.argv[2])), at_once)

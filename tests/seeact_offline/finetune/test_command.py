@@ -39,9 +39,9 @@ def test_small_has_its_own_learning_rate() -> None:
 
 def test_every_value_of_the_recipe_is_an_option() -> None:
     words = """--epochs 1 --draws 2 --choices 3 --none-share 0.5 --hard-negatives 9 --held-out 0 --batch 4 --learning-rate 0.5
-    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --seed 9"""
+    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --optimizer adafactor --seed 9"""
     assert finetune.fine_tuning_of(parsed(words)).resolved_recipe == Recipe(
-        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, 9
+        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, "adafactor", 9
     )
 
 
@@ -64,6 +64,7 @@ def test_each_baseline_has_its_own_base_and_recipe() -> None:
         ("--baseline vlm --base m --hard-negatives 9", "hard-negatives"),
         ("--baseline vlm --base m --max-context 99", "max-context"),
         ("--baseline vlm --base m --side 448", "side"),
+        ("--baseline flan-t5 --max-pixels 99", "max-pixels"),
     ],
 )
 def test_an_option_that_a_baseline_takes_no_notice_of_is_refused(

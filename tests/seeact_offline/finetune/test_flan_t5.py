@@ -8,14 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seeact_offline.cli.finetune import _stopped
 from seeact_offline.dataset import open_split
-from seeact_offline.finetune import trainer, vlm
+from seeact_offline.finetune import trainer, tuning, vlm
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.card import SAMPLE
 from seeact_offline.finetune.draws import HELD_OUT
@@ -40,14 +42,21 @@ class Killed(Exception):
 
 
 class KilledAt(Watch):
-    """Ends a training when it has logged so many steps."""
+    """Ends a training when it has done so many steps."""
 
-    def __init__(self, n: int) -> None:
-        self.left = n
+    def __init__(self, n: int, end: Callable[[], None] | None = None) -> None:
+        self.left, self._end = n, end
+        self.figures: list[str] = []
 
-    def note(self, text: str) -> None:
-        self.left -= text.startswith("loss ")
+    def counting(self, total: int, label: str, unit: str) -> Any:
+        return nullcontext(self if label == "training" else None)
+
+    def advance(self, figures: str, resumed: bool = False) -> None:
+        self.figures.append(figures)
+        self.left -= not resumed
         if self.left <= 0:
+            if self._end is not None:
+                self._end()
             raise Killed
 
 
@@ -80,6 +89,45 @@ def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuningResult
     found = [entry for entry in tuned.history if "eval_letter_accuracy" in entry]
     assert [entry["step"] for entry in found] == [5, 10, 15, 20]
     assert all(0 <= entry["eval_answer_accuracy"] <= entry["eval_letter_accuracy"] <= 1 for entry in found)
+
+
+def test_progress_tells_the_loss_and_the_answers_to_questions_held_out(dataset: Path, tmp_path: Path) -> None:
+    watch = KilledAt(7)
+    with pytest.raises(Killed):
+        fine_tune(asked(dataset, tmp_path / "out"), watch)
+    assert watch.figures[1].startswith("loss ")
+    # asked about at the fifth step
+    assert "held out: right option " in watch.figures[-1]
+    with pytest.raises(InputError, match="the same command without resume begins"):
+        fine_tune(asked(dataset, tmp_path / "none", resume=True))
+
+
+def test_as_many_questions_at_once_as_fit_in_memory_leave_the_same_weights(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, whole, tried = dataclasses.replace(RECIPE, epochs=1, batch=4), trainer.train, []
+
+    def short_of_memory(made: Any, *given: Any) -> Any:
+        tried.append((made.args.per_device_train_batch_size, made.args.gradient_accumulation_steps))
+        if made.args.per_device_train_batch_size > 1:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return whole(made, *given)
+
+    single = asked(dataset, tmp_path / "single", recipe=recipe, running=dataclasses.replace(RUNNING, per_device=1))
+    fine_tune(single)
+    monkeypatch.setattr(tuning, "train", short_of_memory)
+    fine_tune(asked(dataset, tmp_path / "found", recipe=recipe))
+    assert tried == [(4, 1), (2, 2), (1, 4)]
+    assert weights(tmp_path / "found") == weights(tmp_path / "single")
+
+
+def test_a_training_that_is_stopped_says_what_is_saved(tmp_path: Path) -> None:
+    assert "nothing of the training is saved" in _stopped(tmp_path)
+    checkpoint = tmp_path / trainer.CHECKPOINTS / "checkpoint-5"
+    checkpoint.mkdir(parents=True)
+    assert "nothing of the training is saved" in _stopped(tmp_path)
+    (checkpoint / trainer.STATE).write_text("{}")
+    assert f"{checkpoint} is saved" in _stopped(tmp_path)
 
 
 def test_the_full_elimination_ends_it_and_is_a_run_like_any_other(tuned: FineTuningResult) -> None:
