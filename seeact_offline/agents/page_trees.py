@@ -14,7 +14,7 @@
 
 **Boxes** that are not known are the union of those below; for what has none below either (texts), that of the node above. Entries of a
 `select` have none, as in a browser where the list is closed. Nodes without a `backend_node_id` (the recorded root, insides of fields) get
-numbers behind the largest, and the box of the node above.
+numbers behind the largest of the page, and the box of the node above.
 
 Start pages of the 16 bundled sites, printed as VisualWebArena does from the cleaned HTML and from Chromium's own tree: 88 % of the lines are the
 same, indents aside (F1 of the two lists), and 86 % in a window of 1280 x 2048. Most others are cells of tables whose `<table>` cleaning
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Protocol
 
@@ -88,7 +89,7 @@ def tree_of_recording(
     for entry, box in zip(entries, filled, strict=True):
         if entry.role not in _IN_CLOSED_LISTS:
             entry.box = box
-    return _assembled(entries)
+    return _assembled(entries, boxes)
 
 
 def fill_boxes(page: Page, boxes: Mapping[str, Box]) -> dict[str, Box]:
@@ -99,13 +100,12 @@ def fill_boxes(page: Page, boxes: Mapping[str, Box]) -> dict[str, Box]:
 
 
 def _page_boxes(nodes: Sequence[PageNode], boxes: Mapping[str, Box]) -> list[Box | None]:
-    # entries of a closed list have no place, whatever stands for it in the recording
-    own = [None if node.tag in _LIST_TAGS else boxes.get(node.backend_node_id) for node in nodes]
+    # entries of a closed list, and what is in them, have no place, whatever stands for it in the recording
+    entries = [range(number, node.end) for number, node in enumerate(nodes) if node.tag in _LIST_TAGS]
+    placeless = {number for entry in entries for number in entry}
+    own = [None if number in placeless else boxes.get(node.backend_node_id) for number, node in enumerate(nodes)]
     filled = _filled([node.parent for node in nodes], own)
-    for number, node in enumerate(nodes):
-        if node.tag in _LIST_TAGS:
-            filled[number : node.end] = [None] * (node.end - number)
-    return filled
+    return [None if number in placeless else box for number, box in enumerate(filled)]
 
 
 def _filled(parents: Sequence[int], boxes: Sequence[Box | None]) -> list[Box | None]:
@@ -128,13 +128,15 @@ def _union(box: Box, other: Box | None) -> Box:
     return Box(left, top, max(box.right, other.right) - left, max(box.bottom, other.bottom) - top)
 
 
-def _assembled(entries: Sequence[_Entry]) -> TreeNode:
+def _assembled(entries: Sequence[_Entry], taken: Iterable[str]) -> TreeNode:
+    """`taken`: ids of the page, which no entry without one may get."""
     if not entries:
         raise ValueError("expected a tree with a root")
     below: list[list[int]] = [[] for _ in entries]
     for at, entry in enumerate(entries[1:], 1):
         below[entry.parent].append(at)
-    number = max((int(entry.id) for entry in entries if entry.id and entry.id.isdecimal()), default=0)
+    ids = chain(taken, (entry.id for entry in entries))
+    number = max((int(one) for one in ids if one and one.isdecimal()), default=0)
     for entry in entries:
         if entry.id is None:
             number += 1
@@ -216,7 +218,7 @@ _PROPERTIES: Mapping[str, tuple[tuple[str, Value], ...]] = {
 
 def tree_of_page(page: Page, boxes: Mapping[str, Box], title: str = "", alts: Mapping[str, str] = NOTHING) -> TreeNode:
     """The tree of a cleaned page. `title`: of the page, which cleaned HTML lacks. `alts`: alternative texts with captions, by id."""
-    return _assembled(_PageTree(page, boxes, alts).entries(title))
+    return _assembled(_PageTree(page, boxes, alts).entries(title), (node.backend_node_id for node in page.nodes()))
 
 
 def html_of_page(page: Page, boxes: Mapping[str, Box]) -> TreeNode:
@@ -227,7 +229,7 @@ def html_of_page(page: Page, boxes: Mapping[str, Box]) -> TreeNode:
         attributes = tuple((name, value) for name, value in node.attributes.items() if name != ID)
         role = "#text" if node.tag == TEXT else node.tag.upper()
         entries.append(_Entry(node.parent, role, node.text, node.backend_node_id or None, attributes, box))
-    return _assembled(entries)
+    return _assembled(entries, ())
 
 
 class _PageTree:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from itertools import count
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seeact_offline.agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
 from seeact_offline.agents.trees import TreeNode, print_arena, print_html, print_open, print_webvoyager
@@ -13,6 +18,7 @@ from seeact_offline.dataset.recorded import AccessibleNode
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box
 from seeact_offline.sample import DATA
+from tests.reference import page_trees as reference
 
 WINDOW = Box(0, 0, 1280, 2048)
 
@@ -183,7 +189,75 @@ def test_ids_are_those_of_the_page_and_no_two_nodes_share_one(pages: Sequence[tu
         assert all(int(one) > max(map(int, known)) for one in fresh)
 
 
+def test_a_new_id_is_not_that_of_what_has_no_node() -> None:
+    page = page_of("<input backend_node_id='2' value='Rome'/><div backend_node_id='9'/>")
+    nodes = [AccessibleNode(0, "RootWebArea", None, "Shop"), AccessibleNode(1, "link", "4", "a")]
+    assert [node.id for node in tree_of_page(page, {}).walk()] == ["1", "2", "10"]
+    assert [node.id for node in tree_of_recording(nodes, {"9": Box(0, 0, 5, 5)}).walk()] == ["10", "4"]
+
+
 def test_a_page_far_deeper_than_pages_are_has_a_tree() -> None:
     depth = 200
     body = "<ul aria_label='a'>" * depth + "<a><text>x</text></a>" + "</ul>" * depth
     assert print_arena(tree_of_page(page_of(body), {})).text.count("\n") == depth + 1
+
+
+TEXTS = ["a", " b  c ", "", "Rome"]
+ATTRIBUTES = {
+    "aria_label": ["x", "y z"], "title": ["t"], "alt": ["", "cat"], "type": ["search", "password", "checkbox", "submit", "hidden"],
+    "value": ["v"], "placeholder": ["p"], "role": ["presentation", "tab", "button"], "input_checked": ["true", "false"], "option_selected": ["true"],
+}  # fmt: skip
+OF_TAGS = {
+    **{tag: ["aria_label", "title", "role"] for tag in "a div p ul li h2 nav header section main button".split()},
+    "img": ["alt", "title", "aria_label"], "label": ["title"], "select": ["aria_label", "title"], "option": ["option_selected"],
+    "input": ["aria_label", "title", "type", "value", "placeholder", "input_checked"], "text": [],
+}  # fmt: skip
+CHILDLESS = ("img", "input", "text")
+
+
+@st.composite
+def bodies(draw: st.DrawFn, depth: int = 0, tags: Sequence[str] = ()) -> str:
+    """Markup without ids, which are given in document order afterwards."""
+    tag = draw(st.sampled_from(tags or [tag for tag in OF_TAGS if tag != "option"]))
+    named = draw(st.lists(st.sampled_from(OF_TAGS[tag]), max_size=2, unique=True)) if OF_TAGS[tag] else []
+    attributes = "".join(f' {name}="{draw(st.sampled_from(ATTRIBUTES[name]))}"' for name in named)
+    inside = ""
+    if tag in ("text", "option"):
+        text = draw(st.sampled_from(TEXTS))
+        inside = text if tag == "text" else f"<text>{text}</text>"
+    elif tag not in CHILDLESS and depth < 4:
+        below = ["option"] if tag == "select" else ()
+        inside = "".join(draw(st.lists(bodies(depth + 1, below), max_size=3)))
+    return f"<{tag}{attributes}>{inside}</{tag}>"
+
+
+def as_reference(node: TreeNode, known: Collection[str]) -> dict[str, Any]:
+    return {
+        "id": node.id if node.id in known else None,
+        "role": node.role,
+        "name": node.name,
+        "properties": list(node.properties),
+        "box": None if node.box is None else tuple(node.box),
+        "children": [as_reference(child, known) for child in node.children],
+    }
+
+
+@given(parts=st.lists(bodies(), min_size=1, max_size=4), data=st.data())
+def test_the_tree_of_a_page_is_that_of_the_slow_recursion(parts: list[str], data: st.DataObject) -> None:
+    numbers = count(1)
+    html = re.sub(
+        r"<(\w+)", lambda tag: f'<{tag[1]} backend_node_id="{next(numbers)}"', f"<html>{''.join(parts)}</html>"
+    )
+    n = next(numbers)
+    sides = st.integers(0, 50)
+    drawn = data.draw(
+        st.dictionaries(st.integers(1, n).map(str), st.builds(Box, sides, sides, sides, sides), max_size=6)
+    )
+    tree = tree_of_page(Page(html), drawn, "Shop")
+    expected = reference.Page(html, {name: tuple(box) for name, box in drawn.items()}).tree("Shop")
+    known = {str(number) for number in range(1, n)}
+    assert as_reference(tree, known) == expected
+    # every printed id can be acted on: it is a node's, and each has a place if any is known
+    for printed in (print_arena(tree), print_webvoyager(tree), print_open(tree)):
+        assert printed.ends.keys() <= printed.nodes.keys()
+        assert {node.id for node in printed.nodes.values()} <= {node.id for node in tree.walk()}
