@@ -43,6 +43,9 @@ VERBS = {
     "import-prompts": "build a prompt pack from a checkout of the authors' repository",
 }
 EXTRAS = {
+    "cssselect": "rewards",
+    "nltk": "rewards",
+    "skimage": "rewards",
     "datasets": "data",
     "matplotlib": "figures",
     "pandas": "data",

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.rewards.css_selectors import xpath
 from seeact_offline.rewards.unscored import Unscored
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 20_000_000
 MAX_TAGS = 500_000
+LONGEST_SELECTOR = 2000
+"""Characters."""
 _BLOCKS = frozenset(
     "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr "
     "html legend li main nav ol option p pre section table tbody tfoot thead tr ul".split()
@@ -44,6 +45,8 @@ _TRIED = re.compile(
     \{\s*return\s*(?:''|""|null|false)?;?\s*\}\s*;?\s*\}\s*\)\s*\(\)\s*;?\s*""",
     re.DOTALL | re.VERBOSE,
 )
+_OF_THE_MOMENT = re.compile(r":(?:hover|active|focus|visited|target)\b")
+"""What a stored page does not tell of its elements."""
 _FAILED = object()
 """The value of a chain that raises in a browser, such as a property of null."""
 
@@ -69,13 +72,19 @@ class StoredPage:
             return None
 
     def select(self, css: str, below: Any = None) -> list[Any]:
-        """The elements that a selector matches, in order of the page. Raises Unscored."""
+        """The elements that a selector matches, in order of the page. Raises Unscored. Needs the extra `rewards`."""
+        from cssselect import HTMLTranslator, SelectorError
         from lxml import etree
 
         start = self.tree.getroottree() if below is None and self.tree is not None else below
+        if len(css) > LONGEST_SELECTOR or _OF_THE_MOMENT.search(css):
+            raise Unscored("unsupported_locator", f"selector {css!r:.80}")
+        # as in browsers, the end of the selector closes an open bracket
+        closed = css + "]" * (css.count("[") - css.count("]"))
         try:
-            return [] if start is None else list(start.xpath(xpath(css)))
-        except etree.XPathError:
+            path = HTMLTranslator().css_to_xpath(closed, prefix="descendant::")
+            return [] if start is None else list(start.xpath(path))
+        except (SelectorError, etree.XPathError):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
 
 

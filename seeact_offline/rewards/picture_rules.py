@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import RowError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 THRESHOLD = 0.8
 WINDOW = 7
-"""Pixels of a side of the square over which means and variances are taken."""
+"""Pixels of a side of scikit-image's window, and so of the smallest picture."""
 MOST_PIXELS = 64_000_000
 """Pixels of a pair of pictures after both are enlarged."""
 AskPicture = Callable[[str, bytes], str]
@@ -26,15 +26,16 @@ AskPicture = Callable[[str, bytes], str]
 def ssim(first: bytes, second: bytes) -> float:
     """Mean structural similarity of two picture files, at most 1: both enlarged to the larger width and height (Lanczos), in grey.
 
-    Wang et al. 2004 with a uniform 7 x 7 window, sample covariances, K = 0.01 and 0.03 and a range of 255, without a border of 3: the
-    defaults of scikit-image's `structural_similarity`, which the released code calls. Raises Unscored `missing_picture` for a file that
+    Wang et al. 2004 by scikit-image with its defaults, as in the released code. Needs the extra `rewards`. Raises Unscored `missing_picture` for a file that
     is no picture, or a pair that is too small or too large.
     """
+    from skimage.metrics import structural_similarity
+
     one, other = _opened(first), _opened(second)
     size = max(one.width, other.width), max(one.height, other.height)
     if min(size) < WINDOW or size[0] * size[1] > MOST_PIXELS:
         raise Unscored("missing_picture", f"pictures of {size[0]} x {size[1]} pixels cannot be compared")
-    return _similarity(_grey(one, size), _grey(other, size))
+    return float(structural_similarity(_grey(one, size), _grey(other, size)))
 
 
 def is_similar(picture: bytes, reference: bytes, threshold: float = THRESHOLD) -> float:
@@ -57,29 +58,8 @@ def _opened(data: bytes) -> Image.Image:
     return picture
 
 
-def _grey(picture: Image.Image, size: tuple[int, int]) -> NDArray[np.float64]:
+def _grey(picture: Image.Image, size: tuple[int, int]) -> NDArray[np.uint8]:
     import numpy as np
     from PIL import Image
 
-    return np.asarray(picture.resize(size, Image.Resampling.LANCZOS).convert("L"), dtype=np.float64)
-
-
-def _similarity(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    samples = WINDOW * WINDOW
-    unbiased = samples / (samples - 1)
-    mean_x, mean_y = _windowed(x), _windowed(y)
-    var_x = unbiased * (_windowed(x * x) - mean_x * mean_x)
-    var_y = unbiased * (_windowed(y * y) - mean_y * mean_y)
-    covariance = unbiased * (_windowed(x * y) - mean_x * mean_y)
-    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
-    likeness = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
-    return float((likeness / ((mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2))).mean())
-
-
-def _windowed(values: Any) -> Any:
-    """Means over all whole windows, by sums of rows and columns."""
-    import numpy as np
-
-    sums = np.pad(values, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
-    total = sums[WINDOW:, WINDOW:] - sums[:-WINDOW, WINDOW:] - sums[WINDOW:, :-WINDOW] + sums[:-WINDOW, :-WINDOW]
-    return total / (WINDOW * WINDOW)
+    return np.asarray(picture.resize(size, Image.Resampling.LANCZOS).convert("L"))
