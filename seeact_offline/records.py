@@ -86,7 +86,8 @@ def did_you_mean(got: str, expected: str) -> str:
     begun = [name for name in names if len(name) > 2 and word.lower().startswith(name)]
     near = begun[:1] or get_close_matches(word.lower(), names, 1, LIKE)
     head, slash, rest = word.partition("/")
-    if not near and slash:
+    if slash and not (near and "/" in near[0]):
+        # of opnai/x not openai alone
         heads = [name.partition("/")[0] for name in names]
         near = [] if head in heads else [f"{one}/{rest}" for one in get_close_matches(head.lower(), heads, 1, LIKE)]
     return f"; did you mean {near[0]}?" if near else ""

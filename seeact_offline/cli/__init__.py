@@ -138,12 +138,13 @@ def report_error(sentence: str, debug: bool) -> int:
 
 
 def format_error(error: SeeActError, verb: argparse.ArgumentParser) -> str:
-    """Returns the error's sentence; an argument of the library is named as the option of that name, if the verb has one."""
+    """Returns the error's sentence; an argument of the library is named as the verb's option of that name, or of its singular."""
     if not isinstance(error, InputError):
         return str(error)
     option = f"--{error.argument.replace('_', '-')}"
     known = {name for action in verb._actions for name in action.option_strings}
-    return str(error).replace(error.argument, option, 1) if option in known else str(error)
+    named = next((name for name in (option, option.removesuffix("s")) if name in known), error.argument)
+    return str(error).replace(error.argument, named, 1)
 
 
 def _parser(words: Sequence[str]) -> Parser:

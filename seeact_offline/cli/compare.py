@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from seeact_offline.cli.output import say
+from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
@@ -60,14 +60,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_split(paths: Sequence[Path]) -> list[list[Path]]:
-    """The runs that are named; where a folder of runs is among them, those of each split apart."""
-    runs = [one for path in paths for one in run_folders(path) or [path]]
-    if len(runs) == len(paths):
-        return [runs]
+    """The runs that are named; where a folder of runs is among them, those of each split apart.
+
+    An unfinished run in such a folder is left out with a note, and so is one that is alone in its split.
+    """
+    folders = {path: run_folders(path) for path in paths}
+    if all(found in ([], [path]) for path, found in folders.items()):
+        return [list(paths)]
     splits: dict[str, list[Path]] = {}
-    for one in runs:
-        splits.setdefault(read_results(one).split, []).append(one)
-    return [*splits.values()]
+    for path, found in folders.items():
+        for one in found or [path]:
+            if one != path and not (one / "results.json").is_file():
+                note(f"{one} is left out: it has no results yet")
+            else:
+                splits.setdefault(read_results(one).split, []).append(one)
+    alone = [runs[0] for runs in splits.values() if len(runs) == 1]
+    if len(alone) == len(splits):
+        # refused as any single run is
+        return [alone[:1]]
+    for one in alone:
+        note(f"{one} is left out: no other run is of its split")
+    return [runs for runs in splits.values() if len(runs) > 1]
 
 
 def _names(text: str) -> list[str]:

@@ -164,7 +164,7 @@ def add_model_arguments(
         help="seconds that a call may take with all its attempts and pauses (default: %(default)s)",
     )  # fmt: skip
     model.add_argument(
-        "--fail-on-error", type=options.non_negative_float, metavar="SHARE",
+        "--fail-on-error", type=options.share, metavar="SHARE",
         help="stop once more than this share (0 to 1) of the calls or of the steps has failed (default: stop only if every call fails)",
     )  # fmt: skip
     model.add_argument("--rpm", type=options.positive_float, metavar="N", help="maximum number of requests a minute")

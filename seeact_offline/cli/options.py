@@ -36,12 +36,16 @@ def non_negative_float(text: str) -> float:
     return _number(text, float, 0.0, "a number of at least 0")
 
 
-def _number(text: str, kind: Callable[[str], N], least: float, expected: str) -> N:
+def share(text: str) -> float:
+    return _number(text, float, 0.0, "a share from 0 to 1, such as 0.3", most=1.0)
+
+
+def _number(text: str, kind: Callable[[str], N], least: float, expected: str, most: float = sys.float_info.max) -> N:
     try:
         value = kind(text)
     except ValueError:
         value = None
-    if value is None or not least <= value < float("inf"):
+    if value is None or not least <= value <= most:
         raise argparse.ArgumentTypeError(f"expected {expected}, got {text}")
     return value
 

@@ -20,8 +20,9 @@ from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ModelClient
 from seeact_offline.models.function import name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule
+from seeact_offline.models.prices import bundled_prices
 from seeact_offline.models.provider import ModelOptions, Provider, version_of
-from seeact_offline.records import Model, ModelSpecError
+from seeact_offline.records import Model, ModelSpecError, did_you_mean
 
 __all__ = [
     "PROVIDERS",
@@ -112,12 +113,29 @@ def find_model(spec: Any) -> ModelSource:
     if found is None:
         known = ", ".join([*PROVIDERS, *entry_point_names(ENTRY_POINTS)])
         wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical, or FILE.py:NAME"
-        raise ModelSpecError("model", wanted, repr(spec))
+        hint = "" if did_you_mean(repr(spec), wanted) else _named_with_provider(spec)
+        raise ModelSpecError("model", wanted, f"{spec!r}{hint}")
     if isinstance(found.value, Provider):
         return ModelSource(found.value, rest, {"code": found.digest})
     if rest:
         raise ModelSpecError("model", f"{found.name} alone, which is no Provider", spec)
     return ModelSource(provider_of_object(found.value, found.name, found.digest))
+
+
+def _named_with_provider(spec: str) -> str:
+    """Returns `; did you mean PROVIDER/NAME?` for a model that is named without its provider; empty for no name at all."""
+    if spec in builtin.MODELS:
+        meant = [f"builtin/{spec}"]
+    elif spec and Path(spec).exists():
+        meant = [f"hf/{spec}" if Path(spec).is_dir() else f"replay/{spec}"]
+    elif spec.partition("/")[0] in ("", *PROVIDERS):
+        return ""
+    else:
+        listed = {quote.model.replace("-", ""): quote.model for quote in bundled_prices().quotes}
+        # OWNER/NAME is a server's model as often as the hub's
+        name = listed.get(spec.lower().replace("-", ""), spec)
+        meant = [f"openai/{name}", *([f"hf/{spec}"] if "/" in spec else [])]
+    return f"; did you mean {' or '.join(meant)}?"
 
 
 def open_model(spec: Any, options: ModelOptions) -> Model:

@@ -205,6 +205,8 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
+        if self.fail_on_error is not None and self.fail_on_error > 1:
+            raise InputError("fail_on_error", "a share from 0 to 1", repr(self.fail_on_error))
         image_format = ImageFormat.read(str(self.image_format))
         longest = image_format.longest_side
         if longest is not None and self.max_image_side > longest:

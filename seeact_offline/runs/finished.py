@@ -47,7 +47,10 @@ def compare(
 
 def check_baseline(run: Path, config: EvalConfig) -> None:
     """Raises InputError where a finished run has not exactly the steps that this configuration asks."""
-    read_scored(run)
+    try:
+        read_scored(run)
+    except InputError as error:
+        raise InputError("baseline", error.expected, error.got) from None
     had = read_steps(run).keys()
     asked = frozenset(open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids).keys)
     if had != asked:

@@ -581,7 +581,7 @@ def read_results(run: Path) -> Results:
         raise InputError("runs", error.expected, f"{error.got} in {path}") from None
     except OSError:
         got = f"no {path} that can be read"
-        raise InputError("runs", "folders of finished runs, with results.json", got) from None
+        raise InputError("runs", "the folder of a finished run, with its results.json", got) from None
 
 
 def read_steps(run: Path) -> dict[StepKey, StepRow]:
@@ -590,7 +590,7 @@ def read_steps(run: Path) -> dict[StepKey, StepRow]:
     journal = Journal(run / "steps.jsonl")
     if not journal.path.is_file():
         got = f"no {journal.path}; finish the run, or score it"
-        raise InputError("runs", "folders of finished runs, with steps.jsonl", got)
+        raise InputError("runs", "the folder of a finished run, with its steps.jsonl", got)
     for line in journal.lines():
         with worded(f"line {line.number} of {journal.path}", "runs"):
             row = decoded(line.text, StepRow)

@@ -186,9 +186,8 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
     except OSError as error:
         watch.note(f"scores are not kept: {path} cannot be used: {error.strerror or error}")
         with TemporaryDirectory(prefix="seeact-scores-") as folder:
-            return KeptScores(
-                _complete(Path(folder) / path.name, split, engine, origin, watch), scores_digest(engine.digest)
-            )
+            made = _complete(Path(folder) / path.name, split, engine, origin, watch, is_kept=False)
+            return KeptScores(made, scores_digest(engine.digest))
     try:
         return KeptScores(_complete(path, split, engine, origin, watch), scores_digest(engine.digest))
     finally:
@@ -259,10 +258,11 @@ def _rank_into(
     *,
     format: Format = "parquet",
     old: ParquetScores | None = None,
+    is_kept: bool = True,
 ) -> tuple[list[StepRank], Origin]:
     """Scores the steps of the split that the journal beside `out` lacks, and writes the score file, whole or not at all.
 
-    `old`: scores of other steps, which go into the file too. Returns the split's ranks in its order, and the file's origin.
+    `old`: scores of other steps, which go into the file too. `is_kept`: an interrupted run finds the journal again. Returns the split's ranks in its order, and the file's origin.
     Raises InputError.
     """
     left_out = {**old.origin.left_out} if old is not None and old.origin is not None else {}
@@ -274,17 +274,23 @@ def _rank_into(
         if resumed:
             done = "step is done already and is not", "steps are done already and are not"
             watch.note(f"{counted(resumed, *done)} scored again")
-        with watch.ranking(len(split.keys), split.name) as progress:
-            for step in engine.rank(split, journal):
-                key, rank = step.truth.key, step_rank(step)
-                ranks[key] = rank
-                left_out.pop(str(key), None)
-                if step.scored is None:
-                    left_out[str(key)] = step.failure, step.detail
-                else:
-                    truncated += step.scored.truncated
-                hits += rank.best_rank is not None and rank.best_rank < CUT
-                progress.advance(f"recall@{CUT} {percent(hits / len(ranks))}", step.resumed)
+        try:
+            with watch.ranking(len(split.keys), split.name) as progress:
+                for step in engine.rank(split, journal):
+                    key, rank = step.truth.key, step_rank(step)
+                    ranks[key] = rank
+                    left_out.pop(str(key), None)
+                    if step.scored is None:
+                        left_out[str(key)] = step.failure, step.detail
+                    else:
+                        truncated += step.scored.truncated
+                    hits += rank.best_rank is not None and rank.best_rank < CUT
+                    progress.advance(f"recall@{CUT} {percent(hits / len(ranks))}", step.resumed)
+        except KeyboardInterrupt:
+            if is_kept:
+                n_done = sum(key in journal for key in split.keys)
+                watch.note(f"{n_done} of {counted(len(split.keys), 'step')} scored, kept in {journal_path}")
+            raise
         origin = replace(origin, texts_truncated=truncated, left_out=dict(sorted(left_out.items())))
         keys = [*split.keys, *sorted(journal.keys - frozenset(split.keys))]
         rows = chain(old.rows(without=frozenset(keys)) if old else (), journal.rows(keys))
@@ -365,7 +371,9 @@ def _cache_file(split: Split, ranker_digest: str, text_version: int) -> Path:
     return cache_folder() / "scores" / f"{split.name}-{name}.parquet"
 
 
-def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: Watch) -> FileScores:
+def _complete(
+    path: Path, split: Split, engine: Engine, origin: Origin, watch: Watch, is_kept: bool = True
+) -> FileScores:
     """The score file with every step of the split that can be ranked: the missing ones are ranked."""
     old, settled = None, frozenset[str]()
     if path.exists():
@@ -385,6 +393,6 @@ def _complete(path: Path, split: Split, engine: Engine, origin: Origin, watch: W
         except InputError:
             # damaged, or of another configuration
             journal.unlink(missing_ok=True)
-        _rank_into(path, split.only(missing), engine, origin, watch, old=old)
+        _rank_into(path, split.only(missing), engine, origin, watch, old=old, is_kept=is_kept)
         old = ParquetScores(path)
     return old

@@ -173,9 +173,12 @@ def _figures(comparison: Comparison) -> Table:
     header = ("metric", "run", "macro", "95 % interval", "micro", "standard error", "effective n", "interval by", "")
     rows: list[tuple[object, ...]] = []
     for metric, figures in comparison.figures.items():
+        highest = percent(figures[comparison.best[metric]].macro)
+        equal = [name for name, figure in figures.items() if percent(figure.macro) == highest]
         for name, figure in figures.items():
-            tied = "tied with the best" if name in comparison.tied[metric] else ""
-            place = "best" if name == comparison.best[metric] else tied
+            place = "not told apart from the best" if name in comparison.tied[metric] else ""
+            if name in equal:
+                place = "best" if len(equal) == 1 else "tied"
             rows.append((METRICS[metric], name, *_figure(figure), place))
         if metric == "operation_f1":
             rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
@@ -193,8 +196,8 @@ def _about(comparison: Comparison) -> list[str]:
     """The notes needed to read the figures."""
     notes = [
         f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}. Macro: mean"
-        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied with the best: not told"
-        f" apart from it at {SIGNIFICANT:.0%}, all pairs of runs considered.",
+        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures are equal"
+        f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
     notes += [
         f"{name}: {n} steps that another run lacks are not compared." for name, n in comparison.dropped.items() if n

@@ -65,6 +65,8 @@ OPTIONS = {
     "price in words": (["--price", "a,b"], ["--price", "IN,OUT", "a,b"]),
     "price that is no number": (["--price", "nan,1"], ["--price", "IN,OUT", "nan,1"]),
     "negative temperature": (["--temperature", "-1"], ["--temperature", "at least 0", "-1"]),
+    "percent for a share": (["--fail-on-error", "30"], ["--fail-on-error", "0 to 1", "30"]),
+    "model argument without a value": (["-M", "temperature"], ["--model-arg", "NAME=VALUE", "temperature"]),
     "unknown option": (["--colour", "red"], ["--colour", "--help"]),
     "abbreviated option": (["--conf", "x.yaml"], ["--conf", "--config"]),
 }

@@ -132,10 +132,38 @@ def test_a_folder_of_runs_stands_for_them_split_by_split(cli: Cli, sample: Sampl
     assert "cross_task-choice-builtin-lexical against cross_task-choice-builtin-oracle" in done.out
 
 
+def test_unfinished_and_single_runs_of_a_folder_are_left_out_with_a_note(
+    cli: Cli, sample: Sample, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    for run in runs:
+        run.rename(folder / run.name)
+    shutil.copytree(folder / "lexical", folder / "killed")
+    (folder / "killed" / "results.json").unlink()
+    shutil.copytree(folder / "lexical", folder / "elsewhere")
+    results = json.loads((folder / "lexical" / "results.json").read_text())
+    (folder / "elsewhere" / "results.json").write_text(json.dumps(results | {"split": "cross_website"}))
+    done = cli("compare", folder)
+    assert (done.status, "## lexical against oracle" in done.out) == (0, True)
+    assert done.err.splitlines() == [
+        f"{folder / 'killed'} is left out: it has no results yet",
+        f"{folder / 'elsewhere'} is left out: no other run is of its split",
+    ]
+
+
+def test_equal_bests_are_tied(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs[1], tmp_path / "twin")
+    lines = cli("compare", *runs, tmp_path / "twin").out.splitlines()
+    places = [one.split("|")[-2].strip() for one in lines if one.startswith("| Step SR")]
+    assert places[1:3] == ["tied", "tied"]
+
+
 def test_a_baseline_that_is_no_run_is_refused_before_anything_is_asked(
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:
     error = cli("eval", *sample.words, "--out", tmp_path / "new", "--baseline", tmp_path / "nowhere").error
+    assert error.startswith("error: --baseline: expected the folder of a finished run")
     assert "nowhere" in error
     assert not (tmp_path / "new").exists()
 

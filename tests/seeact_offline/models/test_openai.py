@@ -7,6 +7,7 @@ import base64
 import json
 import threading
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -323,6 +324,30 @@ def test_a_base_url_must_be_one(url: str) -> None:
 def test_a_spec_without_a_known_provider_names_those_that_are(spec: str) -> None:
     with pytest.raises(ModelSpecError, match=r"^model: expected PROVIDER/NAME .*openai, .*replay, builtin"):
         open_model(spec, ModelOptions())
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ("gpt-4o", "openai/gpt-4o"),
+        ("gpt4o", "openai/gpt-4o"),
+        ("gpt-99", "openai/gpt-99"),
+        ("lexical", "builtin/lexical"),
+        ("acme/x-7b", "openai/acme/x-7b or hf/acme/x-7b"),
+        ("opnai/x", "openai/x"),
+        ("weights", "hf/weights"),
+        ("kept.jsonl", "replay/kept.jsonl"),
+    ],
+)
+def test_a_model_named_without_its_provider_is_suggested_with_one(
+    spec: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("weights").mkdir()
+    Path("kept.jsonl").touch()
+    with pytest.raises(ModelSpecError) as error:
+        open_model(spec, ModelOptions())
+    assert str(error.value).endswith(f"{spec!r}; did you mean {hint}?")
 
 
 def test_many_requests_at_once_each_get_their_own_reply() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -121,10 +122,11 @@ def test_the_digest_is_the_rankers_and_not_the_files(data: Path) -> None:
 @pytest.fixture
 def killed(data: Path, ranker: Counted) -> None:
     """A ranking was killed after four of six steps."""
-    ranker.stops_at = 4
+    ranker.stops_at, watch = 4, Noted()
     with pytest.raises(KeyboardInterrupt):
-        scores_of(data)
+        scores_of(data, watch=watch)
     ranker.stops_at = None
+    assert re.fullmatch(r"\d of 6 steps scored, kept in \S+\.partial\.jsonl", watch.notes[-1])
 
 
 @pytest.mark.usefixtures("killed")
@@ -189,6 +191,9 @@ def test_where_nothing_can_be_kept_all_is_ranked(data: Path, ranker: Counted, ow
     for _ in range(2):
         assert None not in all_of(scores_of(data, watch=watch), open_split(data, "cross_task"))
     assert ranker.calls == 12
+    ranker.stops_at = 14
+    with pytest.raises(KeyboardInterrupt):
+        scores_of(data, watch=watch)
     assert all(note.startswith("scores are not kept: ") for note in watch.notes)
 
 
