@@ -29,8 +29,25 @@ LEFT_OUT = (
 STEP = ("key", "annotation_id", "action_uid", "website", "domain", "index", "n_actions")
 RUN = ("outcome", "cause", "element", "f1", "success", "rank", "failure", "ran", "notes", "usage")
 GROUP = ("group", "final", "offered", "labels", "crop", "window", "calls")
-RESULTS = ("n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate", "task_success_rate", "usage")
+RESULTS = (
+    "n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate", "task_success_rate", "usage", "waterfall",
+    "ceiling", "recall_at_k",
+)  # fmt: skip
 """Results of a run on other data than the sample."""
+SETTINGS = (
+    *FACTS,
+    "agent",
+    "prompts",
+    "merge",
+    "top_k",
+    "group_size",
+    "seed",
+    "limit",
+    "temperature",
+    "turns",
+    "no_image",
+)
+"""Settings of a run: no address of a server and no file."""
 _OURS = re.compile(r"(?:[\w-]+\.(?:html|css|js|svg|json|txt))|(?:step/[0-9a-f]{16}\.json)|(?:img/[0-9a-f-]+\.webp)")
 _SEPARATOR = re.compile(r"[/\\]")
 _LOCAL = re.compile(r"^[.~]|(?<![\w/])/|\\")
@@ -130,6 +147,7 @@ def _public_run(run: Mapping[str, Any], names: Mapping[str, str], is_sample: boo
         **run,
         "name": names[run["name"]],
         **{name: _bare(run[name]) for name in FACTS},
+        "settings": _bare({name: run["settings"][name] for name in SETTINGS if name in run["settings"]}),
         "results": results and _bare(results if is_sample else {name: results[name] for name in RESULTS if name in results}),
         "problems": [_sentence(problem, names) for problem in run["problems"]],
     }  # fmt: skip

@@ -86,6 +86,7 @@ def _run(entry: RunEntry) -> dict[str, Any]:
         "name": entry.name,
         **{key: named.get(key) for key in FACTS},
         "finished": run.results is not None,
+        "settings": dict(run.settings),
         "results": run.results,
         "replies": None if (replies := run.manifest.get("replies")) is None else replies_in_words(replies),
         "headlines": {

@@ -203,7 +203,7 @@ class _StepBuilder:
             except Exception as error:
                 # an unforeseen page or prediction must not keep the step from being looked at
                 why = reason_of(error)
-        lacking = ", ".join(str(one.group) for place, one in enumerate(prediction.groups) if place not in found)
+        lacking = ", ".join(str(one.group + 1) for place, one in enumerate(prediction.groups) if place not in found)
         if lacking:
             because = f": {why}" if why else ""
             self._problems.append(f"What {entry.name} sent with group {lacking} cannot be put together again{because}.")

@@ -22,13 +22,15 @@ export function agreementFacet(right, n) {
   const values = [...new Set(codes)].sort((a, b) => differs(b) - differs(a) || (a < b ? 1 : -1));
   const place = new Map(values.map((code, i) => [code, i]));
   const said = (code) => [...code].map((verdict, run) => `${LETTERS[run]} ${VERDICTS[verdict]}`).join(", ");
+  // of many runs, who is right says who is wrong
+  const short = (code) => ["right", "not there"].map((verdict) => [[...code].flatMap((one, run) => (VERDICTS[one] === verdict ? [LETTERS[run]] : [])).join(" "), verdict]).filter(([who]) => who).map((one) => one.join(" ")).join(", ");
   const all = { [`${RIGHT}`.repeat(right.length)]: "all right", [`${WRONG}`.repeat(right.length)]: "all wrong" };
   return {
     id: "agreement",
     title: "Agreement",
     values,
     row: Int32Array.from(codes, (code) => place.get(code)),
-    label: (code) => all[code] ?? said(code),
+    label: (code) => all[code] ?? ((right.length > 3 && short(code)) || said(code)),
     meanings: {},
     differing: values.filter(differs),
   };
@@ -56,8 +58,9 @@ export function pairedDifferences(index, shown) {
   );
   const heads = ["Paired difference", "Points", "95 % interval", "p", "Steps", "Tasks"];
   return h(
-    "section",
-    { class: "pairs", "aria-label": "Paired differences" },
+    "details",
+    { class: "pairs", open: shown.length === 2 },
+    h("summary", {}, "Paired differences"),
     rows.length > 0 &&
       h(
         "table",

@@ -1,6 +1,7 @@
 /** The server's files: `index.json` as columns to sort and filter by, and one file a step. */
 
 import { LETTERS, agreementFacet, rightness } from "./compare.js";
+import { words } from "./dom.js";
 
 const KEPT = 60;
 const steps = new Map();
@@ -17,11 +18,24 @@ export async function fetchJson(name) {
   return answer.json();
 }
 
-export const loadIndex = () => fetchJson("index.json");
+/** The index, with ranks from 1 as people count; files count from 0. */
+export async function loadIndex() {
+  const index = await fetchJson("index.json");
+  for (const cells of index.cells ?? []) cells.rank = cells.rank.map(fromOne);
+  return index;
+}
+
+const fromOne = (rank) => (rank === null || rank === undefined ? null : rank + 1);
+
+async function fetchStep(key) {
+  const step = await fetchJson(`step/${key}.json`);
+  for (const one of [...step.elements, ...step.runs.filter(Boolean)]) one.rank = fromOne(one.rank);
+  return step;
+}
 
 /** A step's file, from memory where it was asked for before. */
 export function loadStep(key) {
-  const known = steps.get(key) ?? fetchJson(`step/${key}.json`);
+  const known = steps.get(key) ?? fetchStep(key);
   steps.delete(key);
   steps.set(key, known);
   known.catch(() => steps.delete(key));
@@ -32,7 +46,7 @@ export function loadStep(key) {
 /** Loads every step anew from now on. */
 export const forgetSteps = () => steps.clear();
 
-const RANKS = [0, 2, 4, 9, 19, 49];
+const RANKS = [1, 3, 5, 10, 20, 50];
 const DIFFICULTY = [4, 9, 18];
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -155,7 +169,7 @@ export class Table {
     const { index, runs, n } = this;
     const whose = (place) => (runs.length > 1 ? `, ${LETTERS[place]}` : "");
     const of = (name, place) => (place === 0 ? name : `${name}.${LETTERS[place]}`);
-    const ofRuns = (make) => runs.map((run, place) => make(index.cells[run], place));
+    const ofRuns = (make) => runs.map((run, place) => ((one) => one && { ...one, run: place })(make(index.cells[run], place)));
     return [
       ...(runs.length > 1 ? [agreementFacet(this.right, n)] : []),
       ...ofRuns((cells, place) => facet(of("outcome", place), `Outcome${whose(place)}`, cells.outcome, "not in this run", index.outcomes)),
@@ -163,7 +177,7 @@ export class Table {
       ...ofRuns((cells, place) => facet(of("failure", place), `Failure${whose(place)}`, cells.failure, "none", index.failures)),
       facet("op", "Operation", index.coded.op, "not known"),
       banded("difficulty", "Actions in the task", index.numbers.n_actions, 1, DIFFICULTY, "not known"),
-      ...ofRuns((cells, place) => banded(of("rank", place), `Rank of the target${whose(place)}`, cells.rank, 0, RANKS, "not ranked")),
+      ...ofRuns((cells, place) => banded(of("rank", place), `Rank of the target${whose(place)}`, cells.rank, 1, RANKS, "not ranked")),
       facet("domain", "Domain", index.coded.domain, "not known"),
       facet("website", "Website", index.coded.website, "not known"),
     ];
@@ -227,7 +241,7 @@ function facet(id, title, held, none, meanings = {}) {
   const values = [...listed, ...others, ""];
   const place = held.values.map((value) => values.indexOf(value));
   const row = Int32Array.from(held.row, (value) => (value < 0 ? values.length - 1 : place[value]));
-  return { id, title, values, row, label: (value) => (value === "" ? none : value.replaceAll("_", " ")), meanings };
+  return { id, title, values, row, label: (value) => (value === "" ? none : words(value)), meanings };
 }
 
 /** Bands of whole numbers, each from the end of the one before to its own, as in scoring/paired.py. */

@@ -5,7 +5,7 @@
  */
 
 const HTML_TAGS = new Set(
-  ("a bdi br button code dd details dialog div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 header img input kbd " +
+  ("a bdi br button code dd del details dialog div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 header img input ins kbd " +
     "label legend li main nav ol optgroup option output p pre progress section select small span strong summary table tbody " +
     "td textarea th thead tr ul").split(" "),
 );
@@ -93,6 +93,29 @@ export function sheet(name) {
   document.head.append(link);
 }
 
+/** A button that copies a text as it is, unseen characters included. */
+export function copier(name, text) {
+  const status = h("span", { role: "status" });
+  const copy = async () => {
+    const said = await copied(text).catch(() => false);
+    replace(status, said ? " Copied" : " Not copied: the browser does not let this page");
+    setTimeout(() => replace(status), 2500);
+  };
+  return h("span", { class: "copier" }, h("button", { type: "button", class: "quiet", on: { click: copy } }, name), status);
+}
+
+async function copied(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true);
+  // under an address other than this machine's, browsers have no clipboard
+  const field = h("textarea", { "aria-hidden": "true" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const said = document.execCommand("copy");
+  field.remove();
+  return said;
+}
+
 const SLICE = 50_000;
 
 /** A text of any length with its lines: the start, and the rest on demand, in slices that a browser can lay out at once. */
@@ -119,7 +142,19 @@ export function long(text, { first = 1200, label = "text" } = {}) {
 export const quoted = (text, most = 300) => h("bdi", { title: text.length > most ? cut(text, 1000) : null }, cut(text, most));
 
 export const unknown = (what = "") => h("span", { class: "faint" }, what ? `${what} not known` : "not known");
-export const words = (name) => String(name).replaceAll("_", " ");
+/** Names that say less than they should. */
+const SAID = { no_positive: "no right element on the page", ranker_miss: "not offered by the ranker" };
+export const words = (name) => SAID[name] ?? String(name).replaceAll("_", " ");
+
+/** Runs `act`, which may make nodes anew, and gives the focus back to the node like the one that had it. */
+export function keepingFocus(root, act) {
+  const held = root.contains(document.activeElement) ? document.activeElement : null;
+  const like = (one) => [one.tagName, one.name, one.type === "checkbox" && one.value, one.getAttribute("aria-label") ?? one.textContent, one.closest("[data-key]")?.dataset.key].join("\n");
+  const wanted = held && like(held);
+  act();
+  if (held && !held.isConnected) [...root.querySelectorAll(held.tagName)].find((one) => like(one) === wanted)?.focus({ preventScroll: true });
+}
+
 /** Rounds as the report does: fractions that differ in a float's last digits read alike, and an exact half goes to the even digit, which `toFixed` would round up. */
 export function percent(x) {
   if (x === null || x === undefined) return "–";

@@ -1,8 +1,10 @@
 /** All steps: the runs' figures, filters with counts, and a table. Only the visible rows are in the document. */
 
-import { LETTERS, pairedDifferences } from "./compare.js";
-import { count, cut, h, money, percent, plain, quoted, replace, words } from "./dom.js";
-import { progress } from "./live.js";
+import { LETTERS } from "./compare.js";
+import { count, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
+import { briefFigures, figuresOf } from "./figures.js";
+import { Filters, omit, without } from "./filters.js";
+import { summary } from "./summary.js";
 
 const ROWS = 40;
 const NARROW = matchMedia("(max-width: 760px)");
@@ -10,9 +12,13 @@ const TYPED_MS = 60;
 /** Least pixels of each column, and its share of the remaining space. */
 const WIDTHS = {
   task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1],
-  outcome: [160, 1], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
+  outcome: [190, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
 };
+/** Pixels above the filters where they stick. */
+const TOP = 61;
 const GAP = 12, EDGES = 30;
+/** Runs from which on an outcome is its mark alone. */
+const MANY = 4;
 /** Columns to leave out, in this order, where space is short: they can still be sorted by, and the step shows them. */
 const SPARED = ["n_actions", "f1", "cost", "element", "domain", "rank", "agreement", "index", "website", "op"];
 
@@ -27,6 +33,9 @@ export class ListView {
     this.body = h("div", { class: "table", role: "table", "aria-label": "Steps" });
     this.status = h("p", { class: "found", role: "status" });
     this.chips = h("div", { class: "chips" });
+    this.brief = h("span", { class: "briefs" });
+    this.more = h("div", { class: "more" });
+    this.figures = h("details", { class: "filtered", on: { toggle: () => this.#drawFigures() } }, h("summary", {}, "Figures of these steps ", this.brief), this.more);
     this.empty = h("p", { class: "empty", hidden: true }, "No step passes these filters.");
     this.search = h("input", {
       type: "text", inputmode: "search", class: "search", placeholder: "Search tasks, websites, ids   ( / )", spellcheck: "false",
@@ -41,10 +50,16 @@ export class ListView {
     });
   }
 
-  /** Rebuilds everything, for other runs or a new index. */
+  /** Rebuilds everything, for other runs or a new index: with an unfinished run while the person works. */
   refresh() {
+    const summaries = () => [...this.element.querySelectorAll("details:not(.filters) > summary")];
+    const states = new Map(summaries().map((one) => [one.textContent, one.parentNode.open]));
+    keepingFocus(this.element, () => this.#rebuild());
+    for (const one of summaries()) one.parentNode.open = states.get(one.textContent) ?? one.parentNode.open;
+  }
+
+  #rebuild() {
     const { table, state } = this.app;
-    // with an unfinished run this happens while the person types
     const typing = document.activeElement === this.search;
     const open = this.filters?.open ?? !NARROW.matches;
     this.table = table;
@@ -69,6 +84,7 @@ export class ListView {
           { class: "results", "aria-label": "Steps" },
           h("div", { class: "toolbar" }, this.search, this.#sorter(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
           h("div", { class: "toolbar" }, this.status, this.chips),
+          this.figures,
           this.body,
           this.empty,
         ),
@@ -80,11 +96,17 @@ export class ListView {
     if (typing) this.search.focus();
   }
 
+  #drawFigures() {
+    replace(this.brief, briefFigures(this.table, this.rows));
+    if (this.figures.open) replace(this.more, figuresOf(this.table, this.rows));
+  }
+
   /** Chooses the columns that fit. */
   #lay() {
     this.columns = this.#fitting();
     replace(this.body, this.#head(this.columns), this.spacer);
-    const widths = this.columns.map((one) => WIDTHS[one.name ?? one.id]);
+    this.body.classList.toggle("tight", this.tight);
+    const widths = this.columns.map((one) => this.#width(one));
     this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : `${least}px`)).join(" "));
     this.rowHeight = NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
     this.body.style.setProperty("--row", `${this.rowHeight}px`);
@@ -93,13 +115,21 @@ export class ListView {
   #fitting() {
     const room = (this.body.clientWidth || innerWidth - 300) - EDGES;
     const name = (one) => one.name ?? one.id;
+    const needs = (some) => some.reduce((sum, one) => sum + this.#width(one)[0] + GAP, 0);
+    this.tight = !NARROW.matches && this.table.runs.length >= MANY;
     let columns = this.table.columns.filter((one) => one.name !== "cost" || one.keys().some((usd) => usd > 0));
     for (const spared of SPARED) {
-      const needed = columns.reduce((sum, one) => sum + WIDTHS[name(one)][0] + GAP, 0);
-      if (NARROW.matches || needed <= room) break;
+      if (NARROW.matches || needs(columns) <= room) break;
       columns = columns.filter((one) => name(one) !== spared);
     }
+    this.tight ||= !NARROW.matches && needs(columns) > room;
     return columns;
+  }
+
+  /** Least pixels, and share of the space that is left. */
+  #width(column) {
+    const name = column.name ?? column.id;
+    return WIDTHS[this.tight && name === "outcome" ? "tight" : name];
   }
 
   #resized() {
@@ -121,6 +151,7 @@ export class ListView {
     this.panel.update(state, counts);
     replace(this.status, h("strong", {}, count(rows.length)), ` of ${count(this.table.n)} steps`);
     this.#chipsOf(state);
+    this.#drawFigures();
     this.#sorted(state.sort);
     if (document.activeElement !== this.search) this.search.value = state.q;
     this.empty.hidden = rows.length > 0;
@@ -129,6 +160,9 @@ export class ListView {
     this.spacer.style.height = `${rows.length * this.rowHeight}px`;
     replace(this.spacer);
     this.nodes.clear();
+    // a list that gets shorter must not pull the filters away from under the pointer
+    const columns = this.element.querySelector(".columns").getBoundingClientRect();
+    if (this.element.isConnected && !NARROW.matches && columns.top < 0) scrollBy(0, columns.top - TOP);
     this.#draw();
     performance.measure("seeact:filter", { start: began, end: performance.now() });
   }
@@ -189,7 +223,7 @@ export class ListView {
       h(
         "div",
         { class: `cell ${one.name ?? one.id}`, role: "columnheader", "aria-sort": "none", "data-column": one.id },
-        h("button", { type: "button", class: "sort", on: { click: () => this.#sort(one.id) } }, one.title, h("span", { class: "arrow", "aria-hidden": "true" })),
+        h("button", { type: "button", class: "sort", title: one.title, on: { click: () => this.#sort(one.id) } }, this.tight && one.name === "outcome" ? LETTERS[one.run] : one.title, h("span", { class: "arrow", "aria-hidden": "true" })),
       ),
     );
     return h("div", { role: "rowgroup", class: "head-group" }, h("div", { class: "row head", role: "row", "aria-rowindex": 1 }, heads));
@@ -346,16 +380,6 @@ export const byPerson = (name, meanings) => name && h("span", { class: "by-perso
 const chip = (text, remove) =>
   h("button", { type: "button", class: "filter-chip", "aria-label": `Remove the filter ${text}`, on: { click: remove } }, text, h("span", { "aria-hidden": "true" }, " ×"));
 
-function omit(held, name) {
-  const { [name]: _, ...rest } = held;
-  return rest;
-}
-
-function without(filters, id, value) {
-  const left = filters[id].filter((one) => one !== value);
-  return left.length ? { ...filters, [id]: left } : omit(filters, id);
-}
-
 // --- CSV ---
 
 /** The rows shown, in their order. Cells that a spreadsheet would run get an apostrophe. */
@@ -380,178 +404,3 @@ function csvCell(value) {
   const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
-
-// --- filters ---
-
-class Filters {
-  constructor(app) {
-    this.app = app;
-    this.options = new Map();
-    this.blocks = new Map();
-    const { facets, columns } = app.table;
-    const costs = columns.filter((one) => one.name === "cost");
-    this.ranges = costs.map((column) => new Range(app, column));
-    this.element = h("div", { class: "facets" }, facets.map((one) => this.#facet(one)), this.ranges.map((one) => one.element));
-  }
-
-  update(state, counts) {
-    for (const facet of this.app.table.facets) {
-      const chosen = state.filters[facet.id] ?? [];
-      const found = counts.get(facet.id);
-      facet.values.forEach((value, place) => {
-        const { line, box, number } = this.options.get(facet.id)[place];
-        const on = chosen.includes(value);
-        box.checked = on;
-        number.data = count(found[place]);
-        line.hidden = !on && !found[place];
-      });
-      // a filter with a single value is of no use
-      const useful = chosen.length > 0 || found.reduce((n, one) => n + (one > 0), 0) > 1;
-      this.blocks.get(facet.id).hidden = !useful;
-    }
-    for (const range of this.ranges) range.update(state);
-  }
-
-  #facet(facet) {
-    const options = facet.values.map((value) => this.#option(facet, value));
-    this.options.set(facet.id, options);
-    const differing = facet.differing?.length > 1 && h("button", { type: "button", class: "quiet", on: { click: () => this.#choose(facet.id, facet.differing) } }, "all disagreements");
-    const block = h(
-      "fieldset",
-      { class: "facet", "data-facet": facet.id },
-      h("legend", {}, facet.title),
-      h("div", { class: "options" }, options.map((one) => one.line)),
-      differing,
-    );
-    this.blocks.set(facet.id, block);
-    return block;
-  }
-
-  #option(facet, value) {
-    const number = document.createTextNode("");
-    const box = h("input", { type: "checkbox", name: facet.id, on: { change: () => this.#toggle(facet.id, value, box.checked) } });
-    box.value = value;
-    const label = facet.label(value);
-    const line = h(
-      "label",
-      { class: "option", title: facet.meanings[value] ?? cut(label, 300) },
-      box,
-      h("span", { class: "name" }, h("bdi", {}, cut(label, 60))),
-      h("span", { class: "count" }, number),
-    );
-    return { line, box, number };
-  }
-
-  #toggle(id, value, on) {
-    const { filters } = this.app.state;
-    this.app.go({ filters: on ? { ...filters, [id]: [...(filters[id] ?? []), value] } : without(filters, id, value) });
-  }
-
-  #choose(id, values) {
-    this.app.go({ filters: { ...this.app.state.filters, [id]: values } });
-  }
-}
-
-class Range {
-  constructor(app, column) {
-    this.app = app;
-    this.column = column;
-    const field = (name) =>
-      h("input", { type: "number", min: 0, step: "any", placeholder: name, "aria-label": `${column.title}, ${name}`, on: { change: () => this.#changed() } });
-    this.least = field("least");
-    this.most = field("most");
-    this.element = h("fieldset", { class: "facet range" }, h("legend", {}, column.title), h("div", { class: "ends" }, this.least, h("span", {}, "to"), this.most));
-  }
-
-  update(state) {
-    const [least, most] = state.ranges[this.column.id] ?? [null, null];
-    this.least.value = least ?? "";
-    this.most.value = most ?? "";
-    const keys = this.column.keys();
-    this.element.hidden = least === null && most === null && !keys.some((x) => x > 0);
-  }
-
-  #changed() {
-    const [least, most] = [this.least, this.most].map((one) => (one.value === "" ? null : Number(one.value)));
-    const rest = omit(this.app.state.ranges, this.column.id);
-    this.app.go({ ranges: least === null && most === null ? rest : { ...rest, [this.column.id]: [least, most] } });
-  }
-}
-
-// --- summary ---
-
-const METRICS = [
-  ["element_accuracy", "Element acc."],
-  ["operation_f1", "Operation F1"],
-  ["step_success_rate", "Step success"],
-];
-
-function summary(app) {
-  const { index, table } = app;
-  const heads = ["Run", ...METRICS.map(([, title]) => title), "Tasks done", "Cost"];
-  return h(
-    "section",
-    { class: "summary", "aria-label": "Figures" },
-    index.is_sample && h("p", { class: "notice" }, h("strong", {}, "Bundled sample. "), "A small made-up data set to try things on: these figures are not the paper's."),
-    h(
-      "table",
-      { class: "figures runs" },
-      h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", {}, index.runs.map((run, place) => runRow(app, run, place))),
-    ),
-    index.runs.map((run) => [progress(run), (run.problems ?? []).map((text) => h("p", { class: "problem" }, index.runs.length > 1 && `${run.name}: `, text))]),
-    pairedDifferences(index, table.runs),
-    h("p", { class: "faint" }, "Per cent: the average that the protocol quotes, macro (mean over tasks) or micro (mean over steps), with its 95 % interval by tasks."),
-  );
-}
-
-function runRow(app, run, place) {
-  const { table, index } = app;
-  const shown = table.runs.indexOf(place);
-  const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`, run.replies].filter(Boolean);
-  const results = run.results ?? {};
-  const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
-  const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", on: { click: () => lead(app, place) } }, "make A");
-  const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
-  const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
-  return h(
-    "tr",
-    { class: shown >= 0 ? null : "unshown" },
-    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first), h("div", { class: "facts" }, quoted(facts.join(" · "), 400))),
-    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
-    h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
-    h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
-  );
-}
-
-function estimate(figure) {
-  if (!figure) return h("span", { class: "faint" }, "–");
-  const [low, high] = figure.ci95 ?? [null, null];
-  const value = h("strong", {}, `${percent(figure.value)} %`);
-  const average = h("span", { class: "interval" }, figure.average);
-  if (low === null) return h("div", { class: "estimate" }, value, average);
-  const x = (share) => 1 + 98 * Math.max(0, Math.min(1, share));
-  return h(
-    "div",
-    { class: "estimate" },
-    value,
-    h("span", { class: "interval" }, `${percent(low)} to ${percent(high)}`),
-    h(
-      "svg",
-      { class: "whisker", viewBox: "0 0 100 8", "aria-hidden": "true" },
-      h("line", { class: "axis", x1: 0, y1: 4, x2: 100, y2: 4 }),
-      h("line", { class: "range", x1: x(low), y1: 4, x2: x(high), y2: 4 }),
-      h("circle", { cx: x(figure.value), cy: 4, r: 2.6 }),
-    ),
-    average,
-  );
-}
-
-/** Shows a run, or takes it away; the last one stays. */
-function choose(app, place) {
-  const { table } = app;
-  const runs = table.runs.includes(place) ? table.runs.filter((one) => one !== place) : [...table.runs, place];
-  app.choose(runs.length ? runs : table.runs);
-}
-
-const lead = (app, place) => app.choose([place, ...app.table.runs.filter((one) => one !== place)]);

@@ -1,11 +1,14 @@
 /** A page's picture with boxes over it, in page pixels: zoom, pan, hover, pick. */
 
 import { h, replace } from "./dom.js";
+import { Ink } from "./ink.js";
 
 const LEAST = 0.05, MOST = 8;
 const STEP = 1.25;
 /** Most page pixels that the pointer moves during a click. */
 const STILL = 4;
+/** Page pixels from the middle of a click's cross to its ends. */
+const ARM = 10;
 /** Kinds of boxes in the order of drawing: the last lie on top. */
 const KINDS = ["other", "offered", "crop", "target", "choice", "hover"];
 
@@ -22,7 +25,10 @@ export class PageView {
     this.svg = h("svg", { class: "boxes", viewBox: `0 0 ${this.size.width} ${this.size.height}`, "aria-hidden": "true" });
     this.drawn = h("g");
     this.over = h("g");
-    this.svg.append(this.drawn, this.over);
+    this.labels = h("g");
+    this.labelled = [];
+    this.ink = new Ink(this.size);
+    this.svg.append(this.drawn, this.over, this.labels);
     this.stage = h("div", { class: "stage" }, (picture?.parts ?? []).map((part) => this.#part(part)), this.svg);
     this.scroller = h(
       "div",
@@ -58,19 +64,37 @@ export class PageView {
     }
     if (frame) wanted.push({ kind: "crop", box: [frame[0], frame[1], frame[2] - frame[0], frame[3] - frame[1]] });
     wanted.sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+    this.labelled = [...wanted.filter((one) => one.label), ...points.map(({ x, y, label }) => ({ kind: "choice", label, box: [x - ARM, y - ARM, 2 * ARM, 2 * ARM] })).filter((one) => one.label)];
     replace(this.drawn, wanted.map(outline), points.map(cross));
+    this.#label();
   }
 
-  /** Scrolls to an element and zooms so that it can be read. Returns false for an element without a box. */
-  focus(id) {
-    const box = this.boxes.get(id);
-    if (!box) return false;
+  /** Puts each label where it lies on the least of what is seen on the page, and on no other label. */
+  #label() {
+    const taken = [];
+    const pixel = 1 / this.scale;
+    // the last are the most important, and choose first
+    const placed = [...this.labelled].reverse().map((one) => {
+      const [width, height] = [(7.4 * one.label.length + 8) * pixel, 16 * pixel];
+      const spot = spots(one.box, width, height, this.size).map((at, order) => [overlap(at, taken) + 16 * this.ink.in(at) + order * pixel * pixel, at]).reduce((best, each) => (each[0] < best[0] ? each : best))[1];
+      taken.push(spot);
+      return h("g", { class: `label ${one.kind}` }, h("rect", { x: spot[0], y: spot[1], width, height, class: "plate" }), h("text", { x: spot[0] + 4 * pixel, y: spot[1] + 12 * pixel, class: one.kind }, one.label));
+    });
+    replace(this.labels, placed.reverse());
+  }
+
+  /** Scrolls to elements, and zooms so that one can be read and several are all in sight. Returns false where none has a box. */
+  focus(...ids) {
+    const known = ids.filter((id) => this.boxes.has(id));
+    if (!known.length) return false;
+    const box = around(known.map((id) => this.boxes.get(id)));
     this.waiting = null;
     const { clientWidth: width, clientHeight: height } = this.scroller;
     if (!width) {
-      this.waiting = id;
+      this.waiting = known;
       return true;
     }
+    if (known.length > 1) return this.#showAll(box, width, height);
     const room = Math.min((0.7 * width) / Math.max(box[2], 1), (0.7 * height) / Math.max(box[3], 1));
     const wanted = clamp(Math.min(room, 1), this.#fitting(), MOST);
     // an element that can be read as it is keeps the zoom that the person chose
@@ -81,6 +105,14 @@ export class PageView {
       top: (box[1] + box[3] / 2) * this.scale - height / 2,
       behavior: smooth ? "smooth" : "instant",
     });
+    return true;
+  }
+
+  #showAll(box, width, height) {
+    // room for the labels beside the boxes
+    const room = Math.min((width - 90) / Math.max(box[2], 1), (height - 60) / Math.max(box[3], 1));
+    this.#resize(clamp(Math.min(room, 1), LEAST, MOST), false);
+    this.scroller.scrollTo({ left: (box[0] + box[2] / 2) * this.scale - width / 2, top: (box[1] + box[3] / 2) * this.scale - height / 2, behavior: "instant" });
     return true;
   }
 
@@ -136,11 +168,16 @@ export class PageView {
     this.stage.style.height = `${this.size.height * scale}px`;
     // texts keep their size on the screen
     this.svg.style.setProperty("--pixel", 1 / scale);
+    this.#label();
   }
 
   #part({ top, height, src }) {
     const image = h("img", { src, alt: "", loading: "lazy", decoding: "async" });
     image.draggable = false;
+    image.addEventListener("load", () => {
+      this.ink.add(image, top, height);
+      this.#label();
+    });
     image.style.top = `${(100 * top) / this.size.height}%`;
     image.style.height = `${(100 * height) / this.size.height}%`;
     return image;
@@ -150,7 +187,7 @@ export class PageView {
     const { scroller } = this;
     new ResizeObserver(() => {
       if (scroller.clientWidth && this.fitted) this.fit();
-      if (scroller.clientWidth && this.waiting) this.focus(this.waiting);
+      if (scroller.clientWidth && this.waiting) this.focus(...this.waiting);
     }).observe(scroller);
     scroller.addEventListener("keydown", (event) => this.#key(event));
     scroller.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
@@ -226,8 +263,35 @@ function extent(boxes) {
   return { width, height: height || 720 };
 }
 
+/** The smallest box around all. */
+function around(boxes) {
+  const [left, top] = [0, 1].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const [right, bottom] = [0, 1].map((side) => Math.max(...boxes.map((box) => box[side] + box[side + 2])));
+  return [left, top, right - left, bottom - top];
+}
+
+/** Pixels of a box that lie on some of these. */
+function overlap([x, y, width, height], boxes) {
+  let found = 0;
+  for (const [left, top, w, tall] of boxes) {
+    found += Math.max(0, Math.min(x + width, left + w) - Math.max(x, left)) * Math.max(0, Math.min(y + height, top + tall) - Math.max(y, top));
+  }
+  return found;
+}
+
+/** Places for a label of this size outside a box and on the page, the most usual first: close to its sides, then a line further. */
+function spots([x, y, width, height], w, tall, page) {
+  const along = (start, room) => [0, 1, 0.5, 0.25, 0.75].map((share) => start + share * room);
+  const found = [0, tall].flatMap((gap) => [
+    ...along(x, width - w).flatMap((left) => [[left, y - tall - gap], [left, y + height + gap]]),
+    ...along(y, height - tall).flatMap((top) => [[x + width + gap, top], [x - w - gap, top]]),
+  ]);
+  const on = found.filter(([left, top]) => left >= 0 && top >= 0 && left + w <= page.width && top + tall <= page.height);
+  return (on.length ? on : found.slice(0, 1)).map(([left, top]) => [left, top, w, tall]);
+}
+
 /** `bare`: nothing light behind the line, so that the line below shows between its dashes. */
-function outline({ id, kind, box, label, bare = false }) {
+function outline({ id, kind, box, bare = false }) {
   const [x, y, width, height] = box;
   const place = { x, y, width: Math.max(width, 1), height: Math.max(height, 1) };
   const strong = kind === "target" || kind === "choice" || kind === "hover";
@@ -236,17 +300,14 @@ function outline({ id, kind, box, label, bare = false }) {
     { class: `box ${kind}`, "data-id": id ?? null },
     strong && !bare && h("rect", { ...place, class: "halo" }),
     h("rect", { ...place, class: "line" }),
-    label && h("text", { x, y: kind === "choice" ? y + height : y, class: kind }, label),
   );
 }
 
-function cross({ x, y, label }) {
-  const arm = 10;
-  const lines = [[x - arm, y, x + arm, y], [x, y - arm, x, y + arm]];
+function cross({ x, y }) {
+  const lines = [[x - ARM, y, x + ARM, y], [x, y - ARM, x, y + ARM]];
   return h(
     "g",
     { class: "box point" },
     lines.map(([x1, y1, x2, y2]) => h("line", { x1, y1, x2, y2, class: "line" })),
-    label && h("text", { x: x + arm, y, class: "choice" }, label),
   );
 }

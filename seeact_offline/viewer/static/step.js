@@ -2,12 +2,17 @@
 
 import { LETTERS } from "./compare.js";
 import { loadIndex, loadStep, taskName } from "./data.js";
-import { count, cut, h, long, money, quoted, replace, seconds, unknown, words } from "./dom.js";
+import { brief, described, examples, groupName, labelOf, notes, operation, turnOf, usage } from "./conversation.js";
+import { copier, count, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
+import { Filmstrip } from "./filmstrip.js";
 import { byPerson, outcomeChip } from "./list.js";
 import { save, token } from "./notes.js";
 import { PageView } from "./picture.js";
+import { replyDifference } from "./replies.js";
 
 const ROWS = 60, MORE_ROWS = 500;
+/** Runs from which on one is shown at a time. */
+const MANY = 4;
 const KINDS = {
   target: "Target",
   choice: "Choice",
@@ -20,6 +25,8 @@ export class StepView {
     this.app = app;
     this.element = h("main", { class: "step-view" });
     this.others = false;
+    this.tab = 0;
+    this.film = new Filmstrip(app);
   }
 
   shown() {
@@ -33,7 +40,7 @@ export class StepView {
   /** Shows the step of the state; the same step again only changes the group. */
   async open(state) {
     if (this.key === state.step) {
-      if (this.step) this.#paint();
+      if (this.step) keepingFocus(this.element, () => this.#paint());
       return;
     }
     const began = performance.now();
@@ -51,7 +58,7 @@ export class StepView {
     }
     // another step was asked for meanwhile
     if (this.key !== state.step) return;
-    this.#show(step);
+    keepingFocus(this.element, () => this.#show(step));
     performance.measure("seeact:step", { start: began, end: performance.now() });
     this.#prepareNext();
   }
@@ -130,7 +137,7 @@ export class StepView {
 
   #toggleOthers() {
     this.others = !this.others;
-    this.#paint();
+    keepingFocus(this.element, () => this.#paint());
   }
 
   #say(text) {
@@ -156,12 +163,14 @@ export class StepView {
     replace(
       this.element,
       this.#bar(),
+      this.film.element,
       step.problems.map((text) => h("p", { class: "problem" }, text)),
-      h("div", { class: "step-columns" }, this.#picture(step), h("div", { class: "details" }, this.#question(step), this.#answers(), this.#conversations(), this.#table(step))),
+      h("div", { class: "step-columns" }, this.#picture(step), h("div", { class: "details" }, this.#question(step), this.#tabs(), this.#answers(), this.#conversations(), replyDifference(this.#replies()), this.#table(step))),
     );
+    this.film.show(step.key);
     this.#paint();
-    const first = step.truth.target ?? step.truth.positives[0] ?? this.runs.find((one) => one.held?.predicted.element_id)?.held.predicted.element_id;
-    if (first !== undefined && first !== null) this.page.focus(first);
+    const target = step.truth.target ?? step.truth.positives[0];
+    this.page.focus(...new Set([target, ...this.runs.map((one) => one.held?.predicted.element_id)]));
     scrollTo(0, 0);
   }
 
@@ -216,6 +225,12 @@ export class StepView {
   #paint() {
     const { group } = this.app.state;
     const chosen = this.groups.get(group);
+    const owner = this.runs.findIndex((one) => one.letter === chosen?.letter);
+    if (this.runs.length >= MANY && owner >= 0 && owner !== this.tab && group !== this.painted) {
+      this.painted = group;
+      return this.#turnTab(owner);
+    }
+    this.painted = group;
     const kinds = new Map();
     const labels = new Map();
     const add = (id, kind) => id !== null && id !== undefined && kinds.set(id, kinds.has(id) ? `${kinds.get(id)} ${kind}` : kind);
@@ -281,12 +296,23 @@ export class StepView {
         h("dt", {}, "Right action"),
         h("dd", {}, truth.op ? operation(truth.op, truth.value) : unknown(), truth.original_op && truth.original_op !== truth.op && h("span", { class: "faint" }, ` (recorded as ${truth.original_op})`)),
         h("dt", {}, truth.positives.length > 1 ? "Right elements" : "Right element"),
-        h("dd", {}, truth.positives.length ? h("ul", { class: "plain" }, truth.positives.slice(0, 8).map((id) => h("li", {}, this.#element(id)))) : truth.op ? "none on this page" : unknown(), truth.positives.length > 8 && `and ${truth.positives.length - 8} more`),
+        h("dd", {}, truth.positives.length ? h("ul", { class: "plain" }, truth.positives.slice(0, 8).map((id) => h("li", {}, this.#element(id)))) : truth.op ? "no right element on the page" : unknown(), truth.positives.length > 8 && `and ${truth.positives.length - 8} more`),
         h("dt", {}, "Done before"),
         h("dd", {}, list || before),
       ),
       h("p", { class: "faint ids" }, "task ", quoted(step.annotation_id, 80), ", action ", quoted(step.action_uid, 80)),
+      h("p", { class: "ids" }, copier("Copy id", `${step.annotation_id}_${step.action_uid}`), this.#shown(step) && copier("Copy show command", this.#shown(step))),
     );
+  }
+
+  /** The command that prints this step as the first run asked about it, from its manifest's settings; null where they are not known. */
+  #shown(step) {
+    const { settings = {} } = this.runs.find((one) => one.held)?.run ?? {};
+    if (!settings.dataset || !settings.split) return null;
+    const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+    const named = ["dataset", "split", "grounding", "ranker", "top_k"].filter((name) => ["string", "number"].includes(typeof settings[name]));
+    const options = named.flatMap((name) => [`--${name.replace("_", "-")}`, shell(String(settings[name]))]);
+    return ["seeact-offline show", ...options, "--step", shell(`${step.annotation_id}_${step.action_uid}`)].join(" ");
   }
 
   /** An element as a button that shows it on the page. */
@@ -298,10 +324,61 @@ export class StepView {
     return h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(id) } }, name, " ", described(one, 160));
   }
 
-  // --- a column a run ---
+  // --- a column a run, or a tab ---
+
+  #tabs() {
+    this.tab = Math.min(this.tab, this.runs.length - 1);
+    if (this.runs.length < MANY) return null;
+    const step = (event) => {
+      const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!way) return;
+      this.#turnTab((this.tab + way + this.runs.length) % this.runs.length);
+      this.tabs.children[this.tab].focus();
+      event.preventDefault();
+    };
+    this.tabs = h(
+      "div",
+      { class: "tabs", role: "tablist", "aria-label": "Runs", on: { keydown: step } },
+      this.runs.map(({ letter, run, held }, place) => {
+        const mark = !held || held.outcome === null || held.outcome === "left_out" ? "·" : held.outcome === "success" ? "✓" : "✗";
+        return h("button", { type: "button", role: "tab", title: cut(run.name, 200), on: { click: () => this.#turnTab(place) } }, h("span", { class: "letter" }, letter), h("span", { class: mark === "✓" ? "yes" : mark === "✗" ? "no" : "faint" }, mark), " ", quoted(run.name, 16));
+      }),
+    );
+    this.#markTab();
+    return this.tabs;
+  }
+
+  #markTab() {
+    [...this.tabs.children].forEach((one, place) => {
+      one.setAttribute("aria-selected", String(place === this.tab));
+      one.tabIndex = place === this.tab ? 0 : -1;
+    });
+  }
+
+  #turnTab(place) {
+    this.tab = place;
+    this.#markTab();
+    this.element.querySelector(".answers").replaceWith(this.#answers());
+    this.element.querySelector(".conversations").replaceWith(this.#conversations());
+    this.#paint();
+  }
+
+  /** The runs whose answers are shown. */
+  get #open() {
+    return this.runs.length < MANY ? this.runs : [this.runs[this.tab]];
+  }
 
   #answers() {
-    return h("section", { class: `answers${this.many ? " many" : ""}`, "aria-label": "Answers" }, this.runs.map((one) => this.#answer(one)));
+    const open = this.#open;
+    return h("section", { class: `answers${open.length > 1 ? " many" : ""}`, "aria-label": "Answers" }, open.map((one) => this.#answer(one)));
+  }
+
+  #replies() {
+    return this.runs.flatMap(({ letter, held }) =>
+      (held?.groups ?? []).flatMap((group) =>
+        group.replies.map((text, turn) => ({ run: letter, text: text ?? "", name: `${groupName(group, this.many ? letter : "")}${group.replies.length > 1 ? `, turn ${turn + 1}` : ""}` })),
+      ),
+    );
   }
 
   #answer({ place, letter, run, held }) {
@@ -327,7 +404,7 @@ export class StepView {
         h("dt", {}, "Element"), h("dd", {}, isKept ? this.#element(predicted.element_id) : unknown(), predicted.point && ` point ${predicted.point.map((x) => Math.round(x)).join(", ")}`),
         h("dt", {}, "Action"), h("dd", {}, predicted.op ? operation(predicted.op, predicted.value) : isKept ? h("span", { class: "faint" }, "none") : unknown()),
         h("dt", {}, "Score"), h("dd", {}, `element ${verdict(held.element)}, operation F1 ${held.f1 === null ? "–" : held.f1.toFixed(2)}, step ${verdict(held.success)}`),
-        h("dt", {}, "Target's rank"), h("dd", {}, held.rank === null ? "not ranked" : `${held.rank} (from 0)`),
+        h("dt", {}, "Target's rank"), h("dd", {}, held.rank === null ? "not ranked" : String(held.rank)),
         held.failure && [h("dt", {}, "Failure"), h("dd", {}, h("span", { title: this.app.index.failures?.[held.failure] ?? null }, words(held.failure)), held.detail && [": ", brief(held.detail)])],
         notes(held.notes),
         usage(held.usage),
@@ -378,8 +455,8 @@ export class StepView {
   // --- questions and replies ---
 
   #conversations() {
-    const columns = this.runs.map((one) => this.#conversation(one));
-    return h("section", { class: `conversations${this.many ? " many" : ""}`, "aria-label": "Questions and replies" }, columns);
+    const columns = this.#open.map((one) => this.#conversation(one));
+    return h("section", { class: `conversations${columns.length > 1 ? " many" : ""}`, "aria-label": "Questions and replies" }, columns);
   }
 
   #conversation({ letter, held }) {
@@ -455,75 +532,4 @@ export class StepView {
       h("td", { class: "text" }, one.text || one.path ? brief(one.text) : unknown(), h("div", { class: "path" }, quoted(one.path ?? "", 400))),
     );
   }
-}
-
-/** An element by its words, else its tag. */
-const described = ({ text, tag }, most) => (text || tag ? quoted(text || `<${tag}>`, most) : h("span", { class: "faint" }, "not described"));
-
-/** The start of a text, and the rest on demand. */
-const brief = (text, most = 300) => (text.length <= most ? h("bdi", {}, text) : long(text, { first: most }));
-
-/** Messages that stand before the question: examples, or what an agent has seen and said. */
-function examples(groups, title) {
-  const held = groups.find((one) => one.examples?.length)?.examples ?? [];
-  const turns = held.map((one) => [h("h4", {}, cut(one.role, 40)), one.image && sent(one.image, `Picture of an earlier message`), long(one.text, { label: `Example, ${cut(one.role, 40)}`, first: 600 })]);
-  return turns.length > 0 && h("details", { class: "before" }, h("summary", {}, title), h("div", { class: "turn" }, turns));
-}
-
-const operation = (op, value) => h("span", { class: "operation" }, h("strong", {}, cut(op, 40)), value ? [" ", h("bdi", { class: "value" }, brief(value))] : value === null && op !== "CLICK" && [" ", unknown("value")]);
-
-const placeName = ({ final, window, group }) => (final ? "final round" : window ? `turn ${group + 1}, pixels ${count(window[1])} to ${count(window[3])}` : `group ${group}`);
-const groupName = (group, letter) => `${letter ? `${letter}, ` : ""}${placeName(group)}`.replace(/^./, (first) => first.toUpperCase());
-
-/** The label of an element in this group. */
-function labelOf(group, id) {
-  const place = group.offered.indexOf(id);
-  return cut((place >= 0 && group.labels?.[place]) || `#${id}`, 40);
-}
-
-function turnOf(group, turn) {
-  const prompt = group.prompts?.[turn];
-  const image = group.images?.[turn];
-  const call = group.calls?.[turn];
-  const reply = group.replies[turn];
-  return h(
-    "section",
-    { class: group.window ? "turn windowed" : "turn", "aria-label": `Turn ${turn + 1}` },
-    !group.window && h("h3", {}, `Turn ${turn + 1}`),
-    image && sent(image, `Picture sent in turn ${turn + 1}`),
-    h("h4", {}, "Asked"),
-    prompt === undefined || prompt === null ? h("p", { class: "faint" }, "This text cannot be shown.") : long(prompt, { label: `Asked in turn ${turn + 1}`, first: 600 }),
-    h("h4", {}, "Replied", call && h("span", { class: "faint" }, ` ${callOf(call)}`)),
-    reply === undefined || reply === null ? h("p", { class: "faint" }, "No reply.") : long(reply, { label: `Reply of turn ${turn + 1}` }),
-  );
-}
-
-function callOf(call) {
-  const parts = [
-    call.seconds !== null && call.seconds !== undefined && seconds(call.seconds),
-    call.attempts && (call.attempts === 1 ? "1 attempt" : `${call.attempts} attempts`),
-    call.request_id && cut(call.request_id, 60),
-  ];
-  return parts.filter(Boolean).join(" · ");
-}
-
-/** The picture as it was sent: small, or in its own pixels. */
-function sent(src, alt) {
-  const image = h("img", { src, alt, loading: "lazy", decoding: "async" });
-  const button = h("button", { type: "button", class: "sent", "aria-expanded": "false", title: "The picture as sent: click for its own size", on: { click: () => grow() } }, image);
-  const grow = () => button.setAttribute("aria-expanded", String(button.classList.toggle("full")));
-  return button;
-}
-
-function notes(held) {
-  const names = Object.entries(held ?? {});
-  return names.length > 0 && [h("dt", {}, "Notes"), h("dd", {}, names.map(([name, n]) => `${words(name)}${n > 1 ? ` (${n})` : ""}`).join(", "))];
-}
-
-function usage(held) {
-  if (!held) return null;
-  const named = { calls: "calls", prompt_tokens: "tokens in", completion_tokens: "tokens out", image_tokens: "of them for pictures" };
-  const parts = Object.entries(named).filter(([name]) => held[name]).map(([name, said]) => `${count(held[name])} ${said}`);
-  if (held.cost_usd !== undefined && held.cost_usd !== null) parts.push(`${money(held.cost_usd)} USD`);
-  return [h("dt", {}, "Usage"), h("dd", {}, parts.join(", "))];
 }

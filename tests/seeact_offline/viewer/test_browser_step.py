@@ -45,7 +45,7 @@ def in_view(tab: Tab, element: str) -> bool:
 TOLD = {
     ".question": ("Find a flight to Lisbon 0", "step 2 of 4", "[link] Search flights -> CLICK", "recorded as HOVER", "#e1"),
     ".answer": (
-        "wrong element", "the model chose another element", "#e2", "element ✗ wrong", "1 (from 0)", "1,200 tokens in",
+        "wrong element", "the model chose another element", "#e2", "element ✗ wrong", "Target's rank\n2", "1,200 tokens in",
         "0.0123 USD", "tie at group cut",
     ),
     ".conversation": (
@@ -58,7 +58,7 @@ TOLD = {
 
 def test_task_answer_conversation_and_elements_are_told_without_an_error(tab: Tab) -> None:
     page = tab.step(key_of(WRONG))
-    page.locator("summary", has_text="Group 0").click()
+    page.locator("summary", has_text="Group 1").click()
     page.locator("summary", has_text="System text").click()
     for place, texts in TOLD.items():
         told = page.locator(place).inner_text()
@@ -91,7 +91,7 @@ def test_target_choice_and_offered_elements_are_outlined_in_page_pixels(tab: Tab
     # they differ by more than their colour
     dashes = "(kind) => getComputedStyle(document.querySelector(`g.box.${kind} .line`)).strokeDasharray"
     assert page.evaluate(dashes, "target") != page.evaluate(dashes, "choice")
-    assert [tab.texts(f"g.box.{kind} text") for kind in ("target", "choice")] == [["target"], ["choice"]]
+    assert [tab.texts(f"g.label.{kind} text") for kind in ("target", "choice")] == [["target"], ["choice"]]
 
 
 def test_a_box_lies_on_its_element_at_every_zoom(tab: Tab) -> None:
@@ -114,7 +114,7 @@ def test_groups_are_shown_one_after_the_other_with_their_labels(tab: Tab) -> Non
     page = tab.step(key_of(WRONG))
     page.keyboard.press("g")
     assert drawn(tab, "offered") == [f"e{number}" for number in range(8)]
-    assert tab.texts("g.box.offered text") == list("ABCDEFGH")
+    assert tab.texts("g.label.offered text") == list("ABCDEFGH")
     page.keyboard.press("g")
     assert drawn(tab, "offered") == [f"e{number}" for number in range(8, 16)]
     assert page.locator("g.box.crop .line").get_attribute("y") == "600"
@@ -212,7 +212,7 @@ NO_ANSWER = {"predicted": {"element_id": None, "op": "", "value": "", "point": N
         ({"index": 4, "n_actions": 7}, ["step 5 of 7", "Done before\n4 actions, not known"]),
         ({"index": 0, "n_actions": 7}, ["step 1 of 7", "Done before\nnothing"]),
         ({"truth": {"op": "TYPE", "original_op": "TYPE", "value": None, "target": None, "positives": []}},
-         ["Right action\nTYPE value not known", "Right element\nnone on this page"]),
+         ["Right action\nTYPE value not known", "Right element\nno right element on the page"]),
     ],
 )  # fmt: skip
 def test_what_is_not_known_of_a_step_is_called_so(
@@ -258,7 +258,7 @@ def test_nothing_sticks_out_sideways_and_runs_stand_beside_or_below_each_other(
             assert (a["x"], a["y"] + a["height"] <= b["y"]) == (b["x"], True)
         else:
             assert (a["y"], a["x"] + a["width"] <= b["x"]) == (b["y"], True)
-        assert sorted(tab.texts("g.box.choice text")) == ["choice of A", "choice of B"]
+        assert sorted(tab.texts("g.label.choice text")) == ["choice of A", "choice of B"]
 
 
 def test_the_real_server_shows_a_run_of_the_sample(tab: Tab, served: Address) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.records import InputError
-from seeact_offline.viewer.bundle import LIST, RESULTS, public_index, write_bundle
+from seeact_offline.viewer.bundle import LIST, RESULTS, SETTINGS, public_index, write_bundle
 from seeact_offline.viewer.site import Site
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.conftest import make_sample
@@ -46,7 +46,11 @@ def test_the_files_are_the_sites(sample_site: Site, tmp_path: Path) -> None:
     assert written.keys() == {*sample_site.names(), "robots.txt", LIST}
     assert n == len(written) - 1
     assert written["robots.txt"].read_text() == "User-agent: *\nDisallow: /\n"
-    assert json.loads(written["index.json"].read_bytes()) == read_json(sample_site, "index.json") | {"with_data": True}
+    bundled, whole = json.loads(written["index.json"].read_bytes()), read_json(sample_site, "index.json")
+    (run,), (own,) = bundled.pop("runs"), whole.pop("runs")
+    assert bundled == whole | {"with_data": True}
+    # of settings, those that can name no server and no file
+    assert run == own | {"settings": {name: own["settings"][name] for name in SETTINGS if name in own["settings"]}}
 
 
 def test_other_peoples_data_are_left_out(foreign_run: Path, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_group_that_offered_something_else_is_not_rebuilt(changed: Callable[..
     (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     step = step_of(Site([run]))
     assert [group["prompts"] is None for group in step["runs"][0]["groups"]][:3] == [False, True, False]
-    assert any("group 1 cannot be put together again" in problem for problem in step["problems"])
+    assert any("group 2 cannot be put together again" in problem for problem in step["problems"])
 
 
 def test_a_run_without_predictions_still_shows_its_scores(sample_run: Path, changed: Callable[..., Path]) -> None:

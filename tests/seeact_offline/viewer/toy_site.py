@@ -141,12 +141,16 @@ def _headline(value: float) -> dict[str, Any]:
 def _run(run: int, n: int) -> dict[str, Any]:
     return {
         "name": f"run-{run}", "grounding": "choice", "model": "builtin/lexical", "split": "cross_task", "protocol": "seeact",
-        "ranker": "bundled", "finished": True, "progress": None, "problems": [],
+        "ranker": "bundled", "finished": True,
+        "settings": {"dataset": "sample", "split": "cross_task", "grounding": "choice", "top_k": 50 if run else 10, "tasks": ["it's"]}, "progress": None, "problems": [],
         "headlines": {
             "element_accuracy": _headline(0.5), "operation_f1": _headline(0.75), "step_success_rate": _headline(0.25),
         },
         "results": {
-            "n_steps": n, "task_success_rate": {"offline0": 0.1, "offline1": 0.2}, "usage": {"calls": 2 * n, "cost_usd": 0.5},
+            "n_steps": n, "task_success_rate": {"offline0": 0.1, "offline1": 0.2}, "ceiling": {"macro": 0.8, "micro": 0.75},
+            "recall_at_k": {"1": 0.2, "5": 0.5, "50": 0.8, "100": None},
+            "waterfall": {"ranker_miss": {"steps": 4, "macro": 0.2, "micro": 0.25}, "wrong_element": {"steps": 8, "macro": 0.55, "micro": 0.5}},
+            "usage": {"calls": 2 * n, "cost_usd": 0.5},
         },
     }  # fmt: skip
 

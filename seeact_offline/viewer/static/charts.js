@@ -1,0 +1,77 @@
+/** Charts of finished runs, from their results: where steps are lost, how far the ranker lets them come, and its recall. */
+
+import { LETTERS } from "./compare.js";
+import { h, percent, words } from "./dom.js";
+
+const WIDTH = 560, LINE = 22, LEFT = 210, RIGHT = 60;
+
+export function charts(index, shown) {
+  const runs = shown.map((place, i) => ({ ...index.runs[place], letter: shown.length > 1 ? LETTERS[i] : "", place: i })).filter((run) => run.results);
+  const drawn = [...runs.map(waterfall), recall(runs)].filter(Boolean);
+  if (!drawn.length) return null;
+  return h("details", { class: "charts" }, h("summary", {}, "Charts: losses, ceiling, recall"), h("div", { class: "chart-row" }, drawn));
+}
+
+const kindOf = (run) => run.headlines.step_success_rate?.average ?? run.headlines.operation_f1?.average ?? "macro";
+
+/** Bars from all steps to those that succeed, with the ceiling, what a perfect model would reach, as a line. */
+function waterfall({ results, letter, name, ...run }) {
+  const kind = kindOf(run);
+  const losses = Object.entries(results.waterfall ?? {}).filter(([, loss]) => typeof loss?.[kind] === "number");
+  if (!losses.length) return null;
+  let left = 1;
+  const bars = losses.map(([cause, loss]) => ({ name: `${words(cause)} (${loss.steps})`, from: (left -= loss[kind]), size: loss[kind], class: "loss", said: `−${percent(loss[kind])}` }));
+  const rest = run.headlines.step_success_rate?.value ?? left;
+  bars.push({ name: "success", from: 0, size: rest, class: "rest", said: percent(rest) });
+  const height = LINE * bars.length + 8;
+  const x = (share) => LEFT + (WIDTH - LEFT - RIGHT) * Math.max(0, Math.min(1, share));
+  const ceiling = results.ceiling?.[kind];
+  return figure(
+    `${letter ? `${letter}, ` : ""}${name}: where steps are lost, ${kind} average in %`,
+    `0 0 ${WIDTH} ${height + (typeof ceiling === "number" ? 18 : 0)}`,
+    typeof ceiling === "number" && [
+      h("line", { x1: x(ceiling), y1: 0, x2: x(ceiling), y2: height, class: "ceiling" }),
+      h("text", { x: x(ceiling) + 4, y: height + 12, class: ceiling > 0.5 ? "end" : null }, `ceiling ${percent(ceiling)}`),
+    ],
+    bars.map((bar, i) => {
+      const y = LINE * i + 4;
+      return [
+        h("text", { x: LEFT - 8, y: y + 13, class: "end" }, bar.name),
+        h("rect", { x: x(bar.from), y, width: Math.max(1, x(bar.from + bar.size) - x(bar.from)), height: LINE - 6, class: bar.class }),
+        h("text", { x: x(bar.from + bar.size) + 6, y: y + 13 }, bar.said),
+      ];
+    }),
+  );
+}
+
+/** Share of the steps whose right element is among the first k, of each run; the same curve once. */
+function recall(runs) {
+  const curves = new Map();
+  for (const { results, letter } of runs) {
+    const points = Object.entries(results.recall_at_k ?? {}).map(([k, share]) => [Number(k), share]).filter(([k, share]) => k > 0 && typeof share === "number").sort((a, b) => a[0] - b[0]);
+    const like = JSON.stringify(points);
+    if (points.length > 1) curves.set(like, { points, letters: [...(curves.get(like)?.letters ?? []), letter] });
+  }
+  if (!curves.size) return null;
+  const [height, bottom, left] = [200, 170, 46];
+  const most = Math.max(...[...curves.values()].map(({ points }) => points.at(-1)[0]), 2);
+  const x = (k) => left + ((WIDTH - left - 110) * Math.log(k)) / Math.log(most);
+  const y = (share) => bottom - (bottom - 12) * share;
+  const ticks = [...new Set([...curves.values()].flatMap(({ points }) => points.map(([k]) => k)))];
+  // names of curves that end close to each other do not lie on each other
+  const ends = [...curves.values()].map((curve) => ({ ...curve, at: y(curve.points.at(-1)[1]) })).sort((a, b) => a.at - b.at);
+  ends.forEach((one, i) => (one.at = i ? Math.max(one.at, ends[i - 1].at + 15) : one.at));
+  return figure(
+    "Recall of the ranker: steps whose right element is among the first k",
+    `0 0 ${WIDTH} ${Math.max(height, (ends.at(-1)?.at ?? 0) + 10)}`,
+    [0, 0.5, 1].map((share) => [h("line", { x1: left, y1: y(share), x2: x(most), y2: y(share), class: "grid" }), h("text", { x: left - 6, y: y(share) + 4, class: "end" }, `${100 * share} %`)]),
+    ticks.map((k) => h("text", { x: x(k), y: bottom + 18, class: "middle" }, k)),
+    ends.map(({ points, letters, at }) => [
+      h("path", { d: points.map(([k, share], i) => `${i ? "L" : "M"}${x(k).toFixed(1)} ${y(share).toFixed(1)}`).join(""), class: "curve" }),
+      points.map(([k, share]) => h("circle", { cx: x(k), cy: y(share), r: 3 })),
+      h("text", { x: x(points.at(-1)[0]) + 8, y: at + 4 }, `${letters.join(" ").trim()} ${percent(points.at(-1)[1])} %`.trim()),
+    ]),
+  );
+}
+
+const figure = (title, viewBox, ...drawn) => h("figure", {}, h("figcaption", {}, title), h("svg", { class: "chart", viewBox, role: "img", "aria-label": title }, drawn));

@@ -1,0 +1,115 @@
+/** Figures, settings and charts of whole runs, above the list. */
+
+import { charts } from "./charts.js";
+import { LETTERS, pairedDifferences } from "./compare.js";
+import { cut, h, money, percent, plain, quoted, words } from "./dom.js";
+import { progress } from "./live.js";
+
+const METRICS = [
+  ["element_accuracy", "Element acc."],
+  ["operation_f1", "Operation F1"],
+  ["step_success_rate", "Step success"],
+];
+/** Runs from which on each takes one line. */
+const MANY = 4;
+
+export function summary(app) {
+  const { index, table } = app;
+  const heads = ["Run", ...METRICS.map(([, title]) => title), "Tasks done", "Cost"];
+  return h(
+    "section",
+    { class: "summary", "aria-label": "Figures" },
+    index.is_sample && h("p", { class: "notice" }, h("strong", {}, "Bundled sample. "), "A small made-up data set to try things on: these figures are not the paper's."),
+    h(
+      "div",
+      { class: "runs-scroll" },
+      h(
+        "table",
+        { class: `figures runs${index.runs.length >= MANY ? " many" : ""}` },
+        h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))),
+        h("tbody", {}, index.runs.map((run, place) => runRow(app, run, place))),
+      ),
+    ),
+    index.runs.map((run) => [progress(run), (run.problems ?? []).map((text) => h("p", { class: "problem" }, index.runs.length > 1 && `${run.name}: `, text))]),
+    h("div", { class: "about" }, pairedDifferences(index, table.runs), charts(index, table.runs), settings(index, table.runs)),
+    h("p", { class: "faint" }, "Per cent: the average that the protocol quotes, macro (mean over tasks) or micro (mean over steps), with its 95 % interval by tasks."),
+  );
+}
+
+function runRow(app, run, place) {
+  const { table, index } = app;
+  const shown = table.runs.indexOf(place);
+  const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`, run.replies].filter(Boolean);
+  const results = run.results ?? {};
+  const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
+  const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", title: `Make ${run.name} the first run`, on: { click: () => lead(app, place) } }, "make A");
+  const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
+  const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
+  const said = h("div", { class: "facts" }, quoted(facts.join(" · "), 400));
+  const isMany = index.runs.length >= MANY;
+  return h(
+    "tr",
+    { class: shown >= 0 ? null : "unshown", "data-key": run.name },
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first, isMany && said), !isMany && said),
+    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
+    h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
+    h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
+  );
+}
+
+function estimate(figure) {
+  if (!figure) return h("span", { class: "faint" }, "–");
+  const [low, high] = figure.ci95 ?? [null, null];
+  const value = h("strong", {}, `${percent(figure.value)} %`);
+  const average = h("span", { class: "interval average" }, figure.average);
+  if (low === null) return h("div", { class: "estimate" }, value, average);
+  const x = (share) => 1 + 98 * Math.max(0, Math.min(1, share));
+  return h(
+    "div",
+    { class: "estimate" },
+    value,
+    h("span", { class: "interval" }, `${percent(low)} to ${percent(high)}`),
+    h(
+      "svg",
+      { class: "whisker", viewBox: "0 0 100 8", "aria-hidden": "true" },
+      h("line", { class: "axis", x1: 0, y1: 4, x2: 100, y2: 4 }),
+      h("line", { class: "range", x1: x(low), y1: 4, x2: x(high), y2: 4 }),
+      h("circle", { cx: x(figure.value), cy: 4, r: 2.6 }),
+    ),
+    average,
+  );
+}
+
+/** Shows a run, or takes it away; the last one stays. */
+function choose(app, place) {
+  const { table } = app;
+  const runs = table.runs.includes(place) ? table.runs.filter((one) => one !== place) : [...table.runs, place];
+  app.choose(runs.length ? runs : table.runs);
+}
+
+const lead = (app, place) => app.choose([place, ...app.table.runs.filter((one) => one !== place)]);
+
+/** The runs' settings side by side, those that differ first. */
+function settings(index, shown) {
+  const held = shown.map((place) => index.runs[place].settings ?? {});
+  const text = (value) => (value === undefined || value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value));
+  const names = [...new Set(held.flatMap((one) => Object.keys(one)))];
+  const differs = (name) => new Set(held.map((one) => text(one[name]))).size > 1;
+  const ordered = [...names.filter(differs), ...names.filter((name) => !differs(name))];
+  if (!names.length) return null;
+  return h(
+    "details",
+    { class: "settings" },
+    h("summary", {}, shown.length > 1 ? `Settings side by side, ${names.filter(differs).length} differ` : "Settings"),
+    h(
+      "div",
+      { class: "wide" },
+      h(
+        "table",
+        { class: "figures" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Setting"), shown.map((place, i) => h("th", { scope: "col" }, shown.length > 1 && h("span", { class: "letter" }, LETTERS[i]), quoted(index.runs[place].name, 40))))),
+        h("tbody", {}, ordered.map((name) => h("tr", { class: shown.length > 1 && differs(name) ? "differs-here" : null }, h("th", { scope: "row" }, words(name)), held.map((one) => h("td", {}, quoted(text(one[name]), 120)))))),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,238 @@
+"""Views that compare: figures of filtered steps, many runs, a task's steps, differences of replies, charts, copies."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from seeact_offline.scoring import aggregate
+from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
+from tests.seeact_offline.viewer.toy_site import key_of, outcome_of
+
+pytestmark = REAL_BROWSER
+N = 40
+WRONG = 1
+"""The row of a step with a wrong element."""
+
+
+@pytest.fixture(scope="module")
+def url(toy_url: Callable[..., str]) -> str:
+    return toy_url(n=N, n_runs=2)
+
+
+@pytest.fixture(scope="module")
+def five(browser: Any, toy_url: Callable[..., str]) -> Iterator[Tab]:
+    """Five runs in a window of 1280 x 800."""
+    with open_tab(browser, toy_url(n=N, n_runs=5)) as tab:
+        tab.page.set_viewport_size({"width": 1280, "height": 800})
+        yield tab
+
+
+def called(tab: Tab, module: str, call: str, *values: Any) -> Any:
+    """The values of a function of a module of the page, for each of these arguments."""
+    return tab.page.evaluate(
+        f"async (all) => {{ const m = await import('./{module}'); return all.map((one) => m.{call}); }}", list(values)
+    )
+
+
+# --- figures of the filtered steps ---
+
+
+def made_up_tasks(seed: int) -> list[list[float]]:
+    rng = random.Random(seed)
+    rate, isF1 = rng.choice([0.0, 0.1, 0.5, 1.0]), seed % 3 == 0
+    draw: Callable[[], float] = (lambda: round(rng.random(), 3)) if isF1 else (lambda: float(rng.random() < rate))
+    return [[draw() for _ in range(rng.randint(1, 9))] for _ in range(rng.randint(2, 60))]
+
+
+def test_intervals_are_those_of_the_report(tab: Tab) -> None:
+    tab.list()
+    drawn = [*map(made_up_tasks, range(40)), [[1.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]], [[0.0]] * 9 + [[1.0]]]
+    found = called(tab, "figures.js", "estimateOf(one.tasks, one.average)", *(
+        {"tasks": tasks, "average": average} for tasks in drawn for average in ("macro", "micro")
+    ))  # fmt: skip
+    for tasks, (macro, micro) in zip(drawn, zip(found[::2], found[1::2], strict=True), strict=True):
+        named = {str(number): values for number, values in enumerate(tasks)}
+        metric, of_micro = aggregate.metric(named), aggregate.micro_interval(named)
+        assert macro["value"] == pytest.approx(metric.macro)
+        assert micro["value"] == pytest.approx(metric.micro)
+        assert macro["ci95"] == pytest.approx(metric.ci95, abs=1e-7)
+        assert micro["ci95"] == pytest.approx(of_micro.ci95, abs=1e-7)
+
+
+def test_figures_are_of_the_steps_that_pass_the_filters(tab: Tab) -> None:
+    page = tab.list("?f.website=booknest")
+    rows = [row for row in range(N) if row // 4 % 3 == 1]
+    tasks: dict[int, list[bool]] = {}
+    for row in rows:
+        tasks.setdefault(row // 4, []).append(outcome_of(0, row) == "success")
+    macro = sum(sum(one) / len(one) for one in tasks.values()) / len(tasks)
+    assert f"{100 * macro:.1f} %" in page.locator(".brief").first.inner_text()
+    page.locator(".filtered > summary").click()
+    assert page.locator(".filtered table").count() == 1
+    page.locator("[data-facet=website] input[value=booknest]").uncheck()
+    assert set(tab.texts(".filtered .wide:nth-child(2) tbody th")) == {"avelora 16", "booknest 12", "cinemaro 12"}
+    assert tab.faults == []
+
+
+# --- many runs ---
+
+
+def test_the_list_of_five_runs_starts_above_the_fold_and_keeps_its_widths(five: Tab) -> None:
+    page = five.list()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    first = page.locator(".window .row").first.bounding_box()
+    filters = page.locator(".filters").bounding_box()
+    assert first is not None
+    assert filters is not None
+    assert (first["y"] + first["height"] < 800, filters["width"]) == (True, 232)
+    assert page.locator(".window .row").first.locator(".chip").count() == 5
+
+
+def test_five_runs_are_tabs_of_a_step(five: Tab) -> None:
+    page = five.step(key_of(WRONG))
+    assert page.locator(".answer").count() == 1
+    page.get_by_role("tab").nth(2).click()
+    assert page.locator(".answer").get_attribute("data-run") == "C"
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".answer").get_attribute("data-run") == "D"
+    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    page.keyboard.press("g")
+    assert page.locator(".conversation").get_attribute("data-run") == "A"
+    assert five.faults == []
+
+
+def test_a_filter_stays_under_the_pointer(tab: Tab, toy_url: Callable[..., str]) -> None:
+    tab.url = toy_url(n=400)
+    page = tab.list()
+    page.evaluate("scrollTo(0, 9000)")
+    tab.until("document.querySelector('.window .row').getAttribute('aria-rowindex') > 100")
+    box = page.locator("[data-facet=domain] input").first
+    box.scroll_into_view_if_needed()
+    before = box.bounding_box()
+    for _ in range(2):
+        box.click()
+        page.wait_for_timeout(50)
+        assert box.bounding_box() == pytest.approx(before, abs=1)
+        assert page.evaluate("document.activeElement.name") == "domain"
+    other = page.locator("[data-facet=op] input").nth(1)
+    before = other.bounding_box()
+    page.locator("[data-facet=website] input").first.click()
+    assert other.bounding_box() == pytest.approx(before, abs=1)
+
+
+# --- a step ---
+
+
+def overlaps(a: Sequence[float], b: Sequence[float]) -> bool:
+    return a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 1 and b[1] < a[3] - 1
+
+
+def test_target_and_choice_are_in_sight_and_no_label_lies_on_another_or_on_its_element(tab: Tab) -> None:
+    page = tab.step(key_of(WRONG))
+    tab.until("[...document.images].filter(i => i.closest('.stage')).every(i => i.complete && i.naturalWidth)")
+    corners = "all => all.map(one => one.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])"
+    view = page.locator(".scroller").evaluate_all(corners)[0]
+    for kind in ("target", "choice"):
+        left, top, right, bottom = page.locator(f"g.box.{kind} .line").first.evaluate_all(corners)[0]
+        assert view[0] <= left < right <= view[2]
+        assert view[1] <= top < bottom <= view[3]
+    page.keyboard.press("g")
+    labels = page.locator("g.label .plate").evaluate_all(corners)
+    own = page.locator("g.box.target .line").evaluate_all(corners)[0]
+    assert len(labels) == 11
+    assert [(a, b) for i, a in enumerate(labels) for b in labels[:i] if overlaps(a, b)] == []
+    assert not any(overlaps(own, one) for one in labels)
+
+
+def test_focus_stays_on_the_way_to_the_next_step(tab: Tab) -> None:
+    page = tab.step(key_of(WRONG), "?sort=task")
+    page.get_by_label("Next step (j)").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{key_of(WRONG + 1)}*")
+    tab.until("document.activeElement.getAttribute('aria-label') === 'Next step (j)'")
+    page.get_by_label("Other candidates").check()
+    assert page.evaluate("document.activeElement.type") == "checkbox"
+
+
+def test_a_task_is_a_strip_of_its_steps_with_pictures(tab: Tab) -> None:
+    page = tab.step(key_of(WRONG))
+    assert [text.split()[0] for text in tab.texts(".film li")] == ["1", "2", "3", "4"]
+    page.locator(".film input").check()
+    tab.until("document.querySelectorAll('.thumb .box.target').length === 4")
+    page.locator(".film a").nth(2).click()
+    page.wait_for_url(f"**{key_of(2)}*")
+    assert page.locator(".film [aria-current]").inner_text().startswith("3")
+    assert tab.faults == []
+
+
+TEXTS = [
+    ("", ""), ("a b", "a b"), ("ELEMENT: B\nACTION: CLICK", "ELEMENT: C\nACTION: CLICK"), ("x", ""), ("", "x y"),
+    ("the quick fox " * 400, "the slow fox " * 400), ("\u202ehidden \U0001f600", "\U0001f600 hidden"), ("a " * 9000, "b " * 9000),
+]  # fmt: skip
+
+
+def test_a_difference_leads_from_one_text_to_the_other(tab: Tab) -> None:
+    tab.list()
+    for (before, after), pieces in zip(TEXTS, called(tab, "replies.js", "difference(...one)", *TEXTS), strict=True):
+        assert "".join(one["text"] for one in pieces if one["kind"] != "ins") == before
+        assert "".join(one["text"] for one in pieces if one["kind"] != "del") == after
+    changed = called(tab, "replies.js", "difference(...one)", TEXTS[2])[0]
+    assert [one["text"] for one in changed if one["kind"] != "same"] == [" B", " C"]
+
+
+def test_two_replies_are_compared_on_the_step_page(tab: Tab) -> None:
+    page = tab.step(key_of(WRONG))
+    page.locator(".difference > summary").click()
+    assert "The two are the same." in page.locator(".difference").inner_text()
+    page.get_by_label("From the reply").select_option("0")
+    assert tab.texts(".difference pre del") == ["The search button."]
+    assert tab.texts(".difference pre ins")[0].startswith("ELEMENT: B")
+
+
+def test_ids_commands_and_prompts_are_copied(browser: Any, url: str) -> None:
+    with open_tab(browser, url, permissions=["clipboard-read", "clipboard-write"]) as tab:
+        page = tab.step(key_of(WRONG))
+        command = "seeact-offline show --dataset sample --split cross_task --grounding choice --top-k 10 --step task-0_action-1"
+        for name, text in (("Copy id", "task-0_action-1"), ("Copy show command", command), ("Copy prompt", "Which element is the next one to use? 1")):  # fmt: skip
+            page.get_by_role("button", name=name).and_(page.locator(":visible")).first.click()
+            tab.until("[...document.querySelectorAll('.copier')].some(one => one.innerText.includes('Copied'))")
+            assert page.evaluate("navigator.clipboard.readText()") == text
+            page.wait_for_timeout(20)
+            page.evaluate("document.querySelectorAll('.copier [role=status]').forEach(one => one.replaceChildren())")
+
+
+# --- whole runs ---
+
+
+def test_charts_and_settings_stand_above_the_list(tab: Tab) -> None:
+    page = tab.list()
+    page.locator(".charts > summary").click()
+    told = page.locator(".charts").text_content() or ""
+    for wanted in ("not offered by the ranker (4)", "−20.0", "ceiling 80.0", "A B 80.0 %"):
+        assert wanted in told
+    page.locator(".settings > summary").click()
+    assert tab.texts(".settings .differs-here")[0].split() == ["top", "k", "10", "50"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert tab.faults == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_borders_of_controls_stand_out(tab: Tab, theme: str) -> None:
+    page = tab.list()
+    page.get_by_label("Theme").select_option(theme)
+    colours = page.locator(".search").evaluate(
+        "one => [getComputedStyle(one).borderTopColor, getComputedStyle(one).backgroundColor, getComputedStyle(document.documentElement).backgroundColor]"
+    )
+    edge, *grounds = (luminance(one) for one in colours)
+    assert all((max(edge, one) + 0.05) / (min(edge, one) + 0.05) >= 3 for one in grounds)
+
+
+def luminance(colour: str) -> float:
+    """Of WCAG 2, from `rgb(r, g, b)`."""
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
