@@ -104,6 +104,8 @@ class RunSnapshot:
     """Byte at which a step's prediction begins; `targets` and `calls` likewise."""
     targets: Mapping[StepKey, int]
     calls: Mapping[StepKey, Sequence[int]]
+    written: tuple[int, int] = (0, 0)
+    """Inode and bytes of `predictions.jsonl` before it was read."""
     progress: Progress | None = None
     problems: tuple[str, ...] = ()
     is_readable: bool = True
@@ -158,18 +160,22 @@ def read_runs(paths: Sequence[Path]) -> list[RunSnapshot]:
     return runs
 
 
-def read_run(path: Path) -> RunSnapshot:
-    """Raises InputError for a folder without a run, and for files of it that are malformed or too large."""
+def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
+    """`before`: the same run as it was read earlier, whose steps are not scored again.
+
+    Raises InputError for a folder without a run, and for files of it that are malformed or too large.
+    """
     try:
-        return _read(path)
+        return _read(path, before)
     except OSError as error:
         raise InputError("runs", "files of a run", f"{error.filename or path}: {error.strerror}") from None
 
 
-def _read(path: Path) -> RunSnapshot:
+def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     manifest, results = _object(path / "manifest.json", _Manifest), _object(path / "results.json", Results)
     if manifest is None:
         raise InputError("runs", "a folder of a run with a manifest.json", str(path))
+    inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}
     for offset, line in _lines(path / "calls.jsonl", KeyLine):
@@ -183,12 +189,13 @@ def _read(path: Path) -> RunSnapshot:
         predictions={head.key: offset for offset, head in heads},
         targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyLine)},
         calls=calls,
+        written=(inode, size),
     )
     is_scored = results is not None and os.path.lexists(path / "steps.jsonl")
     scored = read_steps(path) if is_scored else {}
     if results is None or not run.predictions.keys() <= scored.keys():
         with worded(str(path / "predictions.jsonl"), "runs"):
-            return _unfinished(run, {head.key: head for _, head in heads})
+            return _unfinished(run, {head.key: head for _, head in heads}, _scored_before(run, before))
     is_complete = results.get("complete", True)
     problems = () if is_complete else ("Not complete: some steps were never asked, or none was answered.",)
     return replace(run, rows=scored, problems=problems)
@@ -217,8 +224,26 @@ def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
 # --- unfinished ---
 
 
-def _unfinished(run: RunSnapshot, heads: Mapping[StepKey, _PredictionHead]) -> RunSnapshot:
-    """The run with its steps so far scored under its own protocol."""
+def _scored_before(run: RunSnapshot, before: RunSnapshot | None) -> Mapping[StepKey, StepRow]:
+    """The rows of the steps whose lines are the same as before: a file that has only grown keeps its lines."""
+    if before is None or before.results is not None or before.manifest != run.manifest:
+        return {}
+    (inode, size), (old_inode, old_size) = run.written, before.written
+    if inode != old_inode or size < old_size:
+        return {}
+    return {
+        key: before.rows[key]
+        for key, offset in run.predictions.items()
+        if key in before.rows
+        and before.predictions.get(key) == offset
+        and before.targets.get(key) == run.targets.get(key)
+    }
+
+
+def _unfinished(
+    run: RunSnapshot, heads: Mapping[StepKey, _PredictionHead], rows: Mapping[StepKey, StepRow]
+) -> RunSnapshot:
+    """The run with its steps so far scored under its own protocol. `rows`: those that are scored already."""
     truths = RunFolder(run.path).load_targets()
     name = run.settings.get("protocol") or ""
     if name not in PROTOCOLS:
@@ -226,7 +251,8 @@ def _unfinished(run: RunSnapshot, heads: Mapping[StepKey, _PredictionHead]) -> R
         raise InputError("runs", f"a run under one of {', '.join(PROTOCOLS)}", name)
     protocol = find_protocol(name, grounded=run.settings.get("grounding") != UNGROUNDED)
     known = [key for key in run.predictions if key in truths]
-    scored = {row.key: row for row in _score(run, known, truths, protocol)}
+    new = {row.key: row for row in _score(run, [key for key in known if key not in rows], truths, protocol)}
+    scored = {key: row for key in known if (row := rows.get(key) or new.get(key)) is not None}
     costs = run.costs.values()
     progress = Progress(
         done=len(heads),

@@ -125,13 +125,17 @@ class Site:
     # --- runs that are not finished ---
 
     def _fresh_state(self) -> _State:
-        with self._lock:
-            if time.monotonic() - self._read_at > RELOAD_AFTER:
+        is_due = time.monotonic() - self._read_at > RELOAD_AFTER
+        # while one request reads the files, the others are answered with what was read before
+        if is_due and self._lock.acquire(blocking=False):
+            try:
                 stamps = tuple(map(stamp, self._paths))
                 if stamps != self._state.stamps:
                     self._reload(stamps)
                 self._read_at = time.monotonic()
-            return self._state
+            finally:
+                self._lock.release()
+        return self._state
 
     def _reload(self, stamps: tuple[object, ...]) -> None:
         """Reads the runs that have changed. One with a file that is being written stays as it was read before."""
@@ -139,7 +143,7 @@ class Site:
         for place, one in enumerate(self._state.entries):
             if stamps[place] != known[place]:
                 try:
-                    run = read_run(one.run.path)
+                    run = read_run(one.run.path, one.run)
                 except InputError:
                     continue
                 known[place] = stamps[place]

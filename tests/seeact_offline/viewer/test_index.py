@@ -13,6 +13,7 @@ import seeact_offline as so
 from seeact_offline.files.journal import Journal
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring.waterfall import CAUSES
+from seeact_offline.viewer import run_snapshots
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.conftest import read_json
 
@@ -179,6 +180,32 @@ def test_a_line_that_is_being_written_is_not_read_yet(sample_run: Path, tmp_path
     with (run / "predictions.jsonl").open("a") as file:
         file.write('{"annotation_id": "half a li')
     assert index_of(run)["n"] == 3
+
+
+@pytest.mark.parametrize(("change", "n_scored"), [("grown", 2), ("replaced", 5), ("other answers", 5)])
+def test_only_new_lines_of_a_running_run_are_scored(
+    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, n_scored: int
+) -> None:
+    whole = (sample_run / "predictions.jsonl").read_text().splitlines(keepends=True)
+    run = unfinished(sample_run, tmp_path / "run", 5)
+    (run / "predictions.jsonl").write_text("".join(whole[:3]))
+    before = run_snapshots.read_run(run)
+    if change == "grown":
+        with (run / "predictions.jsonl").open("a") as file:
+            file.writelines(whole[3:5])
+    else:
+        lines = whole[:5] if change == "replaced" else [line.replace("CLICK", "HOVER") for line in whole[:5]]
+        (run / "new").write_text("".join(lines))
+        (run / "new").replace(run / "predictions.jsonl")
+    asked: list[int] = []
+    score = run_snapshots.score_steps
+    monkeypatch.setattr(
+        run_snapshots, "score_steps", lambda some, *rest: (asked.append(len(some.predictions)), score(some, *rest))[1]
+    )
+    again = run_snapshots.read_run(run, before)
+    assert sum(asked) == n_scored
+    assert again == run_snapshots.read_run(run)
+    assert list(again.rows) == list(again.predictions)
 
 
 def test_a_finished_run_that_is_asked_more_is_unfinished(sample_run: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer import site as sites
 from seeact_offline.viewer.notes import CauseNotes
+from seeact_offline.viewer.run_snapshots import read_run
 from seeact_offline.viewer.server import Address
 from seeact_offline.viewer.site import Site
 from seeact_offline.viewer.site_files import FileCache, json_file
@@ -100,6 +102,23 @@ def test_a_run_is_read_again_when_a_file_changes_unless_it_is_half_written(
     before = read_json(site, "index.json")
     (run / "results.json").write_text("{")
     assert read_json(site, "index.json") == before
+
+
+def test_others_are_answered_while_one_request_reads_the_runs_again(
+    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    site = Site([run])
+    before, reading, end = read_json(site, "index.json"), threading.Event(), threading.Event()
+    monkeypatch.setattr(sites, "read_run", lambda *_: (reading.set(), end.wait(20), read_run(run))[-1])
+    (run / "manifest.json").touch()
+    slow = threading.Thread(target=site.get, args=("index.json",))
+    slow.start()
+    assert reading.wait(20)
+    assert read_json(site, "index.json") == before
+    end.set()
+    slow.join()
 
 
 def test_json_holds_what_browsers_can_read() -> None:
