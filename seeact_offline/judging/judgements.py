@@ -99,7 +99,11 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
     if path.is_dir():
         own = path / (VERDICTS if argument == "verdicts" else LABELS)
         if not own.is_file():
-            stored = (labels_of if argument == "labels" else verdicts_of)(open_trajectories(path))
+            try:
+                trajectories = open_trajectories(path)
+            except InputError as error:
+                raise InputError(argument, f"{own.name}, or {error.expected}", error.got) from None
+            stored = (labels_of if argument == "labels" else verdicts_of)(trajectories)
             if not stored:
                 raise InputError(argument, f"trajectories that hold {argument}", f"none in {path}")
             return stored

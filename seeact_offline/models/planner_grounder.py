@@ -25,17 +25,18 @@ class PlannerAndGrounder:
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters that a server would not take."""
-        return tuple(name for model in self._both for name in getattr(model, "dropped", ()))
+        return tuple(name for model in self.both for name in getattr(model, "dropped", ()))
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on how the models are asked."""
-        return tuple(dict.fromkeys(text for model in self._both for text in getattr(model, "remarks", ())))
+        return tuple(dict.fromkeys(text for model in self.both for text in getattr(model, "remarks", ())))
 
     async def aclose(self) -> None:
         """Closes both. Safe to call twice."""
-        await asyncio.gather(*(model.aclose() for model in self._both))
+        await asyncio.gather(*(model.aclose() for model in self.both))
 
     @property
-    def _both(self) -> tuple[Model, Model]:
+    def both(self) -> tuple[Model, Model]:
+        """The planner, then the grounder."""
         return self._planner, self._grounder

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.grounding.web_agent import WEB_AGENTS
 from seeact_offline.models.budget import Budget
+from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import ask_all, write_results
 from seeact_offline.runs.folder import Manifest, RunFolder
-from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, open_run, run_folder
+from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, variant_of
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
@@ -47,7 +47,11 @@ class Axis:
 
 AXES: Mapping[str, Axis] = {
     "markup": Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking")),
-    "observation": Axis("ablate-observation", ("observation", "captions"), ("observation", "observations")),
+    "observation": Axis(
+        "ablate-observation",
+        ("observation", "captions", "captioner", "prompts_digest"),
+        ("observation", "observations"),
+    ),
 }
 
 
@@ -79,14 +83,19 @@ def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Var
 
 
 def observation_variants(config: EvalConfig, observations: Sequence[str] = OBSERVATIONS) -> list[Variant]:
-    """OBSERVER with each of these observations. A file of captions goes to those that show captions."""
+    """OBSERVER with each of these observations. Captions, from a file or a model, go to those that show captions. Raises InputError where
+    none does."""
+    captions = ("captions", "captions_base_url")
+    given = next((name for name in captions if config.own(name) is not None), None)
+    if given and not any("captions" in one for one in observations):
+        raise InputError(given, "an observation that shows captions, such as tree+captions", ", ".join(observations))
     return [
         Variant(
             one,
             {
                 "agent": OBSERVER,
                 "observation": one,
-                "captions": config.own("captions") if "captions" in one else None,
+                **{name: config.own(name) if "captions" in one else None for name in captions},
             },
         )
         for one in observations
@@ -132,28 +141,35 @@ def _open(
     config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch
 ) -> tuple[OpenRun, Manifest, list[OpenRun]]:
     """The run that opens the folder of all, the manifest of this folder, and the run of each variant. Raises InputError."""
-    out = run_folder(config, what=axis.name).path
-    configs = [config.changed(out=out, **variant.options) for variant in variants]
+    named = run_folder(config, what=axis.name)
+    configs = [config.changed(out=named.path, **variant.options) for variant in variants]
     first = open_run(configs[0], watch)
     identity, settings = (
-        {name: value for name, value in named.items() if name not in axis.settings}
-        for named in (first.manifest.identity, first.manifest.settings)
+        {name: value for name, value in entries.items() if name not in axis.settings}
+        for entries in (first.manifest.identity, first.manifest.settings)
     )
-    whole = Manifest(identity=identity | {"ablation": axis.name}, settings=settings, made=first.manifest.made)
-    runs = []
-    for variant, one in zip(variants, configs, strict=True):
-        opened = open_strategy(one)
-        manifest = Manifest(
-            identity=whole.identity | opened.identity, settings=settings | opened.shown, made=first.manifest.made
-        )
-        runs.append(
-            replace(
-                first,
-                grounding=opened.grounding,
-                folder=RunFolder(first.folder.path / variant.name),
-                manifest=manifest,
+    mark = {"ablation": axis.name}
+    whole = Manifest(identity=identity | mark, settings=settings, made=first.manifest.made)
+
+    def opened(folder: RunFolder) -> list[OpenRun]:
+        runs = [variant_of(first, one, folder) for one in configs]
+        return [
+            replace(run, folder=RunFolder(folder.path / variant.name), manifest=run.manifest.changed(identity=mark))
+            for variant, run in zip(variants, runs, strict=True)
+        ]
+
+    runs = opened(named)
+    if config.out is None:
+        keys, rows = first.split.keys, [(run.folder.path.name, run.manifest.identity) for run in runs]
+
+        def suits(folder: RunFolder) -> bool:
+            return folder.suits(whole.identity, keys) and all(
+                RunFolder(folder.path / name).suits(row, keys) for name, row in rows
             )
-        )
+
+        folder = numbered_folder(named, suits, watch)
+        runs = opened(folder)
+        first = replace(first, folder=folder, model=runs[0].model)
     return first, whole, runs
 
 
@@ -184,13 +200,14 @@ def _ablate(
     asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
     for run, state in zip(runs, states, strict=True):
         model = model if run is runs[0] else run.model.open(budget, pays)
-        met: set[str] = getattr(model, "counted", set())
-        met.update(asked)
+        met: list[set[str]] = [getattr(one, "counted", set()) for one in getattr(model, "both", (model,))]
+        for known in met:
+            known.update(asked)
         if not complete:
             # out of money: this run only shows the answers that it has
             state.to_ask = frozenset()
         complete = ask_all(run, state, model, scores, budget, watch) and complete
-        asked |= met
+        asked = asked.union(*met)
     done = [prediction for state in states for prediction in state.done.values()]
     replies = replies_of(done, budget.known)
     out.claim(whole.with_replies(replies))

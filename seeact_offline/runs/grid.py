@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.groundings import open_strategy, without_ignored
 from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.open import run_folder, safe_name
+from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 
@@ -86,14 +87,11 @@ def evaluate_grid(
     watch = watch or Watch()
     cells = _cells(config, models, groundings)
     path = Path(out) if out is not None else run_folder(config, f"{len(cells)}-cells", NAME).path
-    configs = []
-    for cell, model in cells:
-        # without the options that its grounding does not have
-        strategy = find_strategy(cell.grounding).name
-        others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
-        own: dict[str, Any] = {name: None for name in others if config.own(name) is not None}
-        own |= {"model": model, "grounding": cell.grounding, "split": cell.split, "out": path / cell.folder}
-        configs.append(without_ignored(config.changed(**own)))
+    configs = _configs(config, cells, path)
+    if out is None and config.out is None and path.exists():
+        suits = partial(_suits, runs=[open_run(one, Watch()) for one in configs])
+        path = numbered_folder(RunFolder(path), suits, watch).path
+        configs = _configs(config, cells, path)
     for one in configs:
         open_strategy(one)
         model = model_settings(one, RunFolder(path))
@@ -131,6 +129,29 @@ def _cells(config: EvalConfig, models: Sequence[Any], groundings: Sequence[str])
     if twice is not None:
         raise InputError("model", "models and groundings that differ in name", f"two cells named {twice}")
     return cells
+
+
+def _configs(config: EvalConfig, cells: Sequence[tuple[Cell, Any]], path: Path) -> list[EvalConfig]:
+    """The configuration of each cell in the grid's folder."""
+    configs = []
+    for cell, model in cells:
+        # without the options that its grounding does not have
+        strategy = find_strategy(cell.grounding).name
+        others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
+        own: dict[str, Any] = {name: None for name in others if config.own(name) is not None}
+        own |= {"model": model, "grounding": cell.grounding, "split": cell.split, "out": path / cell.folder}
+        configs.append(without_ignored(config.changed(**own)))
+    return configs
+
+
+def _suits(folder: RunFolder, runs: Sequence[OpenRun]) -> bool:
+    """True where these runs could be in the folder, and no other cells are."""
+    names = [run.folder.path.name for run in runs]
+    others = [path.parent.name for path in folder.path.glob("*/manifest.json") if path.parent.name not in names]
+    cells = zip(names, runs, strict=True)
+    return not others and all(
+        RunFolder(folder.path / name).suits(run.manifest.identity, run.split.keys) for name, run in cells
+    )
 
 
 def _write_index(path: Path, cells: Sequence[Cell]) -> None:

@@ -143,13 +143,22 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
     """The trajectories of a folder, a run, or a data set's recorded tasks. Raises InputError where there are none."""
     path = Path(source)
     folders = (path, path / "data")
-    if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
-        found: Iterable[Trajectory] = run_trajectories(path)
-    elif str(source) == "sample" or path.is_file() or any(next(one.glob("*.parquet"), None) for one in folders):
-        split = open_split(str(source), config.split, limit=config.limit)
-        found = recorded_trajectories(split.steps())
-    else:
-        found = open_trajectories(path)
+    if not path.exists() and str(source) != "sample":
+        wanted = "a folder of trajectories, a scored run, a data set's folder or file, or sample"
+        raise InputError("source", wanted, f"{str(source)!r}: there is no such folder or file")
+    if next(path.glob("*/predictions.jsonl"), None) is not None and not (path / "predictions.jsonl").is_file():
+        raise InputError("source", "one run", f"{path}, a folder of runs")
+    try:
+        if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
+            found: Iterable[Trajectory] = run_trajectories(path)
+        elif str(source) == "sample" or path.is_file() or any(next(one.glob("*.parquet"), None) for one in folders):
+            split = open_split(str(source), config.split, limit=config.limit)
+            found = recorded_trajectories(split.steps())
+        else:
+            found = open_trajectories(path)
+    except InputError as error:
+        name = "source" if error.argument in ("dataset", "trajectories") else error.argument
+        raise InputError(name, error.expected, error.got) from None
     known = list(found)
     if constructed:
         known = list(constructed_trajectories(known, config.seed))

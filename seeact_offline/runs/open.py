@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -150,12 +150,8 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
     manifest = _manifest(config, split, ranking, opened, protocol, model)
     if config.out is None:
-        named, folder = folder, next(one for one in _numbered(folder) if one.suits(manifest.identity, split.keys))
-        if folder is not named:
-            watch.note(
-                f"{named.path} holds a run of another configuration or of more steps: this one goes to {folder.path}"
-            )
-            model = model_settings(config, folder)
+        folder = numbered_folder(folder, lambda one: one.suits(manifest.identity, split.keys), watch)
+        model = model_settings(config, folder)
     orders = [Order(config.seed, number) for number in range(1, config.repeats + 1)]
     return OpenRun(
         split=split,
@@ -185,11 +181,25 @@ def run_folder(config: EvalConfig, model: str | None = None, what: str | None = 
     return RunFolder(Path("runs") / "-".join(map(safe_name, names)))
 
 
-def _numbered(folder: RunFolder) -> Iterator[RunFolder]:
-    """The folder, then `-2`, `-3`, ... beside it."""
-    yield folder
-    for number in count(2):
-        yield RunFolder(folder.path.with_name(f"{folder.path.name}-{number}"))
+def numbered_folder(named: RunFolder, suits: Callable[[RunFolder], bool], watch: Watch) -> RunFolder:
+    """The first that suits of the folder, and of `-2`, `-3`, ... beside it; says so where it is another one."""
+    if suits(named):
+        return named
+    beside = (RunFolder(named.path.with_name(f"{named.path.name}-{number}")) for number in count(2))
+    folder = next(one for one in beside if suits(one))
+    watch.note(f"{named.path} holds a run of another configuration or of more steps: this one goes to {folder.path}")
+    return folder
+
+
+def variant_of(run: OpenRun, config: EvalConfig, folder: RunFolder) -> OpenRun:
+    """The same steps and ranking by another grounding, or another second model. `folder`: where all such runs keep replies.
+
+    Raises InputError.
+    """
+    opened, model = open_strategy(config), model_settings(config, folder)
+    own = _manifest(config, run.split, run.ranking, opened, run.protocol, model)
+    manifest = Manifest(identity=own.identity, settings=own.settings, made=run.manifest.made)
+    return replace(run, grounding=opened.grounding, model=model, manifest=manifest)
 
 
 def safe_name(text: str) -> str:

@@ -97,6 +97,27 @@ def test_another_configuration_has_a_default_folder_of_its_own(cli: Cli, sample:
     assert [name.removeprefix(folders[0]) for name in folders] == ["", "-2", "-3"]
 
 
+GRID = ("eval", "--model", "builtin/lexical", "--model", "builtin/oracle")
+MARKUP = ("ablate", "--over", "markup", "--kinds", "letter", "--positions", "bottom-left")
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        (GRID, [("--top-k", 4), ("--grounding", "annotation")]),
+        ([*MARKUP], [("--top-k", 4), ("--seed", 3)]),
+    ],
+    ids=["grid", "ablation"],
+)
+def test_another_grid_or_ablation_has_a_default_folder_of_its_own(
+    cli: Cli, sample: Sample, words: Sequence[str], others: list[tuple[str, object]]
+) -> None:
+    for other in [(), *others, ()]:
+        assert cli(*words, *sample.words, "--limit", 1, *other).status == 0
+    folders = sorted(path.name for path in Path("runs").iterdir())
+    assert [name.removeprefix(folders[0]) for name in folders] == ["", "-2", "-3"]
+
+
 def test_an_interrupt_says_what_is_done_kept_and_spent(small: dict[str, Any]) -> None:
     heard: list[str] = []
 

@@ -14,6 +14,7 @@ import seeact_offline as so
 from seeact_offline.grounding.captions import PROMPT
 from seeact_offline.models.budget import Budget, Price, SharedBudget, Terms
 from seeact_offline.records import Completion, InputError, Message, OutOfBudget, Usage
+from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.estimate import dry_run
@@ -65,6 +66,33 @@ def answering(caption: Answer | str = "A fox at dusk.") -> Callable[[dict[str, A
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "no secret")
+
+
+def test_an_ablation_captions_the_rows_that_show_captions(pages: Path, tmp_path: Path) -> None:
+    """The second model was once that of the first row in every row: none, where the first shows no captions."""
+    with ChatServer(answering()) as server:
+        config = EvalConfig(
+            dataset=pages, split="cross_domain", model="openai/main", base_url=server.base_url, out=tmp_path / "run",
+            captions="openai/small", captions_base_url=server.base_url,
+        )  # fmt: skip
+        axis, rows = AXES["observation"], observation_variants(config, ["html", "tree+captions", "som+captions"])
+        assert estimate_ablation(config, axis, rows).keys() == {"html", "tree+captions", "som+captions"}
+        assert not server.requests
+        found = ablate(config, axis, rows)
+        n_asked = len(server.requests)
+        assert (found.failed, sum(map(is_caption, server.requests))) == (0, 4)
+        html, tree, _ = (json.loads((found.path / row.name / "manifest.json").read_text()) for row in rows)
+        assert "captions" not in html["identity"]
+        assert "captioner" not in html["identity"]
+        assert tree["identity"]["captions"] == "openai/small"
+        told = [json.dumps(body["messages"]) for body in server.requests if not is_caption(body)]
+        # these pictures have no mark, so only the tree has them
+        assert sum("A fox at dusk." in text for text in told) == 6
+        calls = [json.loads((found.path / row.name / "results.json").read_text())["usage"]["calls"] for row in rows]
+        assert sum(calls) == n_asked
+        # in another order of the rows it is the same ablation
+        ablate(config, axis, rows[::-1])
+        assert len(server.requests) == n_asked
 
 
 def test_each_picture_is_paid_for_once_and_counted(pages: Path, tmp_path: Path) -> None:

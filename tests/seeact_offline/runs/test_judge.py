@@ -295,6 +295,29 @@ def test_wrong_usage_is_refused_before_anything_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("nowhere", "source: expected a folder of trajectories, .* got 'nowhere': there is no such folder or file$"),
+        ("sampel", "did you mean sample"),
+        ("notes.txt", "source: expected a .parquet or .jsonl file"),
+        ("empty", "source: expected a folder with trajectories.jsonl, .* got none of them in empty"),
+        ("runs", "source: expected one run, got runs, a folder of runs"),
+    ],
+)
+def test_a_source_of_another_kind_is_refused_by_name(
+    tmp_path: Path, source: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("empty", "runs/one"):
+        Path(folder).mkdir(parents=True)
+    Path("notes.txt").touch()
+    Path("runs/one/predictions.jsonl").touch()
+    Path("runs/one/manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=wanted):
+        judge(source)
+
+
 def test_every_judge_has_its_wording_in_the_shipped_pack() -> None:
     from seeact_offline.prompting import load_template
 
