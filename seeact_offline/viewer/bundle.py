@@ -69,14 +69,14 @@ def write_bundle(
     written, bare = [], dict[str, str]()
     for name in site.names(pictures=with_data):
         file = site.get(name)
-        if file is None:
+        if file is None or (name == "replies.json" and not with_data):
             continue
         content = file.content
         if name == "index.json":
             index = json.loads(content)
             bare = bare_names(index)
             content = json_file(public_index(index, with_data)).content
-        elif name.endswith(".json"):
+        elif name.startswith("step/"):
             content = json_file(public_step(json.loads(content), bare, with_data)).content
         _write(out / name, content)
         written.append(name)

@@ -67,6 +67,7 @@ class Site:
         """Every name that exists, `index.html` first. `pictures`: with those, for which each step is opened."""
         yield from sorted(self._static, key=lambda name: (name != "index.html", name))
         yield "index.json"
+        yield "replies.json"
         for name, key in list(self._state.keys.items()):
             yield f"step/{name}.json"
             if pictures:
@@ -79,6 +80,8 @@ class Site:
         state = self._fresh_state()
         if name == "index.json":
             return state.index
+        if name == "replies.json":
+            return json_file(_replies(state))
         folder, _, rest = name.partition("/")
         if folder == "img":
             return self._steps.picture(name, state.keys.get(rest.partition("-")[0]))
@@ -167,6 +170,16 @@ class Site:
         index |= {"is_sample": self.is_sample, "causes": None if self._causes is None else dict(HUMAN_CAUSES)}
         keys = {step_name(key): key for key in keys_of(runs)}
         return _State(stamps, entries, json_file(index), comparison, keys, texts)
+
+
+def _replies(state: _State) -> dict[str, list[str]]:
+    """The replies of all runs to each step, by its name: what the list searches."""
+    runs = [one.run for one in state.entries]
+    found = {name: [_prediction(run, key) for run in runs] for name, key in state.keys.items()}
+    return {
+        name: ["\n".join(reply for group in one.groups for reply in group.replies) if one else "" for one in some]
+        for name, some in found.items()
+    }
 
 
 def _prediction(run: RunSnapshot, key: StepKey) -> Prediction | None:

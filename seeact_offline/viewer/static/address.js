@@ -1,10 +1,11 @@
 /** The address holds everything that is shown: `#/?run=A&sort=rank&f.outcome=wrong_element` or `#/step/KEY?…`.
  *
  * A state: `step` (key or null), `runs` (names; none: all), `sort` (a column's id, "-" before it for the reverse), `q` (free text),
+ * `within` ("replies" or "prompts" that `q` is looked for in; "": tasks, websites and ids),
  * `filters` (facet -> values), `ranges` (column -> [least or null, most or null]), `group` (such as "A0", or "").
  */
 
-export const EMPTY = Object.freeze({ step: null, runs: [], sort: "", q: "", filters: {}, ranges: {}, group: "" });
+export const EMPTY = Object.freeze({ step: null, runs: [], sort: "", q: "", within: "", filters: {}, ranges: {}, group: "" });
 
 export function read(hash) {
   const [, path, query] = /^#?\/?([^?]*)\??(.*)$/s.exec(hash);
@@ -14,6 +15,7 @@ export function read(hash) {
   state.runs = asked.getAll("run");
   state.sort = asked.get("sort") ?? "";
   state.q = asked.get("q") ?? "";
+  state.within = ["replies", "prompts"].includes(asked.get("within")) ? asked.get("within") : "";
   state.group = asked.get("group") ?? "";
   for (const [name, value] of asked) {
     if (name.startsWith("f.")) (state.filters[name.slice(2)] ??= []).push(value);
@@ -31,6 +33,7 @@ export function link(state) {
   for (const name of state.runs) asked.append("run", name);
   if (state.sort) asked.set("sort", state.sort);
   if (state.q) asked.set("q", state.q);
+  if (state.within) asked.set("within", state.within);
   for (const facet of Object.keys(state.filters).sort()) {
     for (const value of state.filters[facet]) asked.append(`f.${facet}`, value);
   }

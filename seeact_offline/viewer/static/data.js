@@ -96,9 +96,12 @@ export class Table {
     return this.right.some((one) => one[row] === 0) && this.right.some((one) => one[row] === 1);
   }
 
-  /** The rows that pass, in order, and the steps of each value of each facet under all other filters. */
-  shown(state) {
+  /** The rows that pass, in order, and the steps of each value of each facet under all other filters. `search`: of texts that the
+   * index lacks (a TextSearch). */
+  shown(state, search = null) {
     const tests = this.#tests(state);
+    const inTexts = search?.tests(this, state, () => this.shown({ ...state, q: "" }).rows);
+    if (inTexts) tests.push({ passes: inTexts });
     const failing = new Uint8Array(this.n);
     const last = new Int16Array(this.n).fill(-1);
     tests.forEach(({ passes }, number) => {
@@ -134,7 +137,7 @@ export class Table {
       const keys = this.columns.find((column) => column.id === id)?.keys();
       if (keys) tests.push({ passes: Uint8Array.from(keys, (x) => x >= (least ?? -Infinity) && x <= (most ?? Infinity)) });
     }
-    for (const term of state.q.toLowerCase().split(/\s+/).filter(Boolean)) tests.push({ passes: this.#having(term) });
+    for (const term of state.within ? [] : state.q.toLowerCase().split(/\s+/).filter(Boolean)) tests.push({ passes: this.#having(term) });
     return tests;
   }
 

@@ -3,6 +3,7 @@
 import { LETTERS } from "./compare.js";
 import { count, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
 import { briefFigures, figuresOf } from "./figures.js";
+import { TextSearch } from "./search.js";
 import { Filters, omit, without } from "./filters.js";
 import { summary } from "./summary.js";
 
@@ -33,13 +34,19 @@ export class ListView {
     this.body = h("div", { class: "table", role: "table", "aria-label": "Steps" });
     this.status = h("p", { class: "found", role: "status" });
     this.chips = h("div", { class: "chips" });
+    this.texts = new TextSearch(() => (this.element.isConnected ? this.update() : app.step.renewBar()));
+    this.within = h(
+      "select",
+      { "aria-label": "Search in", on: { change: () => this.app.go({ within: this.within.value }) } },
+      [["", "in tasks"], ["replies", "in replies"], ["prompts", "in prompts and replies"]].map(([value, name]) => h("option", { value }, name)),
+    );
     this.brief = h("span", { class: "briefs" });
     this.more = h("div", { class: "more" });
     this.figures = h("details", { class: "filtered", on: { toggle: () => this.#drawFigures() } }, h("summary", {}, "Figures of these steps ", this.brief), this.more);
     this.empty = h("p", { class: "empty", hidden: true }, "No step passes these filters.");
     this.search = h("input", {
-      type: "text", inputmode: "search", class: "search", placeholder: "Search tasks, websites, ids   ( / )", spellcheck: "false",
-      "aria-label": "Search tasks, websites, operations and ids", on: { input: () => this.#typed() },
+      type: "text", inputmode: "search", class: "search", placeholder: "Search tasks, websites, ids, replies   ( / )", spellcheck: "false",
+      "aria-label": "Search tasks, websites, operations and ids, or replies and prompts", on: { input: () => this.#typed() },
     });
     this.element = h("main", { class: "list-view" });
     this.onscroll = () => this.#draw();
@@ -82,7 +89,7 @@ export class ListView {
         h(
           "section",
           { class: "results", "aria-label": "Steps" },
-          h("div", { class: "toolbar" }, this.search, this.#sorter(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
+          h("div", { class: "toolbar" }, this.search, this.within, this.#sorter(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
           h("div", { class: "toolbar" }, this.status, this.chips),
           this.figures,
           this.body,
@@ -146,10 +153,11 @@ export class ListView {
   update() {
     const { state } = this.app;
     const began = performance.now();
-    const { rows, counts } = this.table.shown(state);
+    const { rows, counts } = this.table.shown(state, this.texts);
     this.rows = rows;
     this.panel.update(state, counts);
-    replace(this.status, h("strong", {}, count(rows.length)), ` of ${count(this.table.n)} steps`);
+    replace(this.status, h("strong", {}, count(rows.length)), ` of ${count(this.table.n)} steps`, this.texts.status && h("span", { class: "faint" }, ` · ${this.texts.status}`));
+    this.within.value = state.within;
     this.#chipsOf(state);
     this.#drawFigures();
     this.#sorted(state.sort);

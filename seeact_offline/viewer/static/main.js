@@ -76,10 +76,10 @@ class App {
 
   /** The rows of the list, as the address filters and sorts them. */
   rows() {
-    const { runs, sort, q, filters, ranges } = this.state;
-    const asked = JSON.stringify([runs, sort, q, filters, ranges]);
-    if (this.counted?.asked !== asked || this.counted.table !== this.table) {
-      this.counted = { asked, table: this.table, rows: this.table.shown(this.state).rows };
+    const { runs, sort, q, within, filters, ranges } = this.state;
+    const asked = JSON.stringify([runs, sort, q, within, filters, ranges]);
+    if (this.counted?.asked !== asked || this.counted.table !== this.table || within) {
+      this.counted = { asked, table: this.table, rows: this.table.shown(this.state, this.list.texts).rows };
     }
     return this.counted.rows;
   }

@@ -9,6 +9,7 @@ import { byPerson, outcomeChip } from "./list.js";
 import { save, token } from "./notes.js";
 import { PageView } from "./picture.js";
 import { replyDifference } from "./replies.js";
+import { highlight, termsOf } from "./search.js";
 
 const ROWS = 60, MORE_ROWS = 500;
 /** Runs from which on one is shown at a time. */
@@ -169,9 +170,28 @@ export class StepView {
     );
     this.film.show(step.key);
     this.#paint();
+    this.#showFound();
     const target = step.truth.target ?? step.truth.positives[0];
     this.page.focus(...new Set([target, ...this.runs.map((one) => one.held?.predicted.element_id)]));
     scrollTo(0, 0);
+  }
+
+  /** Opens the groups in which the list's search is found, and marks the words. */
+  #showFound() {
+    const { q, within } = this.app.state;
+    const terms = within ? termsOf(q) : [];
+    for (const [name, group] of terms.length ? this.groups : []) {
+      const text = [...(within === "prompts" ? (group.prompts ?? []) : []), ...group.replies].join("\n").toLowerCase();
+      const node = this.element.querySelector(`[data-group="${name}"]`);
+      if (node && terms.some((term) => text.includes(term))) node.open = true;
+    }
+    highlight(this.element.querySelector(".conversations"), terms);
+  }
+
+  /** Shows the step's place in a list that has changed. */
+  renewBar() {
+    const old = this.step && this.element.querySelector(".step-bar");
+    if (old) keepingFocus(this.element, () => old.replaceWith(this.#bar()));
   }
 
   #bar() {
@@ -360,6 +380,7 @@ export class StepView {
     this.#markTab();
     this.element.querySelector(".answers").replaceWith(this.#answers());
     this.element.querySelector(".conversations").replaceWith(this.#conversations());
+    this.#showFound();
     this.#paint();
   }
 

@@ -78,6 +78,33 @@ def test_figures_are_of_the_steps_that_pass_the_filters(tab: Tab) -> None:
     assert tab.faults == []
 
 
+# --- search ---
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("?within=replies&run=run-0&q=wrong_op+element", [row for row in range(N) if outcome_of(0, row) == "wrong_op"]),
+        ("?within=replies&q=%22VALUE%3A+None+wrong_op%22", [row for row in range(N) if "wrong_op" in (outcome_of(0, row), outcome_of(1, row))]),
+        ("?within=prompts&q=use%3F+1&f.website=booknest", [row for row in range(N) if row // 4 % 3 == 1]),
+        ("?within=prompts&q=nowhere+Lisbon", []),
+    ],
+)  # fmt: skip
+def test_replies_and_prompts_are_searched(tab: Tab, query: str, rows: list[int]) -> None:
+    page = tab.list(f"{query}&sort=task")
+    found = f"{len(rows)} of {N} steps"
+    tab.until(f"document.querySelector('.found').innerText === '{found}'")
+    assert tab.keys() == [key_of(row) for row in rows]
+    assert page.get_by_label("Search in").input_value() in query
+    assert tab.faults == []
+
+
+def test_a_step_opens_where_the_search_is_found(tab: Tab) -> None:
+    page = tab.step(key_of(WRONG), "?within=replies&q=search+BUTTON")
+    tab.until("CSS.highlights.get('found')?.size >= 2")
+    assert page.locator(".conversation[data-run=A] .group[open]").count() == 2
+
+
 # --- many runs ---
 
 

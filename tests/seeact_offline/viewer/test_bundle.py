@@ -64,6 +64,7 @@ def test_other_peoples_data_are_left_out(foreign_run: Path, tmp_path: Path) -> N
     said = texts_of(tmp_path / "bundle")
     assert [secret for secret in secrets if json.dumps(secret)[1:-1] in said] == []
     assert not (tmp_path / "bundle" / "img").exists()
+    assert not (tmp_path / "bundle" / "replies.json").exists()
     assert "are left out of this copy" in said
 
 

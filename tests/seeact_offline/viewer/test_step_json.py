@@ -293,3 +293,13 @@ def test_only_one_row_group_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [len(groups) for groups in read] == [1] * len(wanted)
     assert isinstance(split.sources[0], ParquetFiles)
     assert data.step(StepKey("no", "such")) is None
+
+
+def test_replies_of_all_runs_are_those_of_the_steps(sample_run: Path, other_run: Path) -> None:
+    site = Site([sample_run, other_run])
+    replies = read_json(site, "replies.json")
+    assert list(replies) == read_json(site, "index.json")["keys"]
+    for place in (0, -1):
+        step = step_of(site, place)
+        said = ["\n".join(text for group in run["groups"] for text in group["replies"]) if run else "" for run in step["runs"]]  # fmt: skip
+        assert replies[step["key"]] == said

@@ -84,6 +84,11 @@ def write_site(
     (folder / "img").mkdir()
     _write_picture(folder / "img")
     (folder / "index.json").write_text(json.dumps(_index(n, n_runs, texts) | index))
+    replies = {
+        key_of(row): [f"{texts.reply} {outcome_of(run, row)}" for run in range(n_runs)]
+        for row in range(n if steps is None else steps)
+    }
+    (folder / "replies.json").write_text(json.dumps(replies))
     for row in range(n if steps is None else steps):
         (folder / "step" / f"{key_of(row)}.json").write_text(json.dumps(_step(row, n_runs, texts)))
     return folder
