@@ -121,6 +121,14 @@ def add_model_arguments(
         help="second model that finds what a planner such as --agent uground describes",
     )
     model.add_argument("--grounder-base-url", metavar="URL", help="URL of the grounder's server")
+    _add_request_arguments(parser, model)
+    add_picture_arguments(model)
+    _add_call_arguments(model)
+    _add_cost_arguments(model)
+
+
+def _add_request_arguments(parser: argparse.ArgumentParser, model: argparse._ArgumentGroup) -> None:
+    """Adds the parameters of a request."""
     basic(
         model.add_argument(
             "--temperature",
@@ -145,7 +153,10 @@ def add_model_arguments(
         "--max-input-tokens", action="append", type=lambda text: f"max_input_tokens={text}", dest="named_values", metavar="PAGE+REST",
         help="of hf/ with a text-to-text model: cut a question's page and its rest each to so many tokens, such as 512+512",
     )  # fmt: skip
-    add_picture_arguments(model)
+
+
+def _add_call_arguments(model: argparse._ArgumentGroup) -> None:
+    """Adds timeouts, retries and rates of calls."""
     model.add_argument(
         "--timeout",
         type=options.positive_float,
@@ -169,6 +180,10 @@ def add_model_arguments(
     )  # fmt: skip
     model.add_argument("--rpm", type=options.positive_float, metavar="N", help="maximum number of requests a minute")
     model.add_argument("--tpm", type=options.positive_float, metavar="N", help="maximum number of tokens a minute")
+
+
+def _add_cost_arguments(model: argparse._ArgumentGroup) -> None:
+    """Adds the options of stored replies and prices."""
     model.add_argument(
         "--cache", metavar="DIR|off",
         help="folder that stores paid replies for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",

@@ -98,22 +98,8 @@ def import_run(
             takes = [one.name for one in IMPORTERS.values() if name in one.options]
             raise InputError(name, f"the format {' or '.join(takes)} with it", f"{value} with {importer.name}")
     found = read(importer, sources, **told)
-    if found.truths is not None:
-        if answered_only:
-            raise InputError("answered_only", "a format whose steps are those of a data set", importer.name)
-        predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
-        joined = _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))
-    else:
-        for name, given in (("dataset", dataset), ("split", split)):
-            if given is None:
-                raise InputError(name, f"the one that says what is right, which {importer.what} do not", "none")
-        joined = _from_data(found, open_split(dataset, str(split)), answered_only)
-    pairs = zip(joined.predictions, joined.truths, strict=True)
-    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
-    # points that look like shares of their pages, not pixels
-    doubtful = None if points else doubt(places)
-    doubted = [Problem(doubtful, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if doubtful else []
-    problems = [*found.problems, *joined.problems, *doubted]
+    joined = _joined(found, importer, dataset, split, answered_only)
+    problems = [*found.problems, *joined.problems, *([] if points else _doubted(joined))]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
         "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
@@ -129,12 +115,8 @@ def import_run(
     }
     known = meanings()
     about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
-    watch, by_name = watch or Watch(), dict[str, list[str]]()
-    for problem in [*problems, *about]:
-        by_name.setdefault(problem.name, []).append(problem.where)
-    for name, where in sorted(by_name.items()):
-        more = ", ..." if len(where) > SHOWN else ""
-        watch.note(f"{name}: {len(where)} {known.get(name, '')} ({'; '.join(where[:SHOWN])}{more})")
+    watch = watch or Watch()
+    _note_problems([*problems, *about], known, watch)
     if joined.n_missing:
         treated = "left out" if answered_only else f"failures ({NO_ANSWER})"
         watch.note(
@@ -204,6 +186,31 @@ class _JoinedSteps:
     dataset: str = ""
     """Empty, like the fingerprint, where the files say themselves what is right."""
     fingerprint: str = ""
+
+
+def _joined(
+    found: ImportedAnswers, importer: Importer, dataset: Any, split: str | None, answered_only: bool
+) -> _JoinedSteps:
+    """The answers with what is right, from the files themselves or the data set. Raises InputError."""
+    if found.truths is not None:
+        if answered_only:
+            raise InputError("answered_only", "a format whose steps are those of a data set", importer.name)
+        predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
+        return _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))
+    for name, given in (("dataset", dataset), ("split", split)):
+        if given is None:
+            raise InputError(name, f"the one that says what is right, which {importer.what} do not", "none")
+    return _from_data(found, open_split(dataset, str(split)), answered_only)
+
+
+def _note_problems(problems: Sequence[Problem], known: Mapping[str, str], watch: Watch) -> None:
+    """Notes the problems of each name, with their number and the first places."""
+    by_name: dict[str, list[str]] = {}
+    for problem in problems:
+        by_name.setdefault(problem.name, []).append(problem.where)
+    for name, where in sorted(by_name.items()):
+        more = ", ..." if len(where) > SHOWN else ""
+        watch.note(f"{name}: {len(where)} {known.get(name, '')} ({'; '.join(where[:SHOWN])}{more})")
 
 
 def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _JoinedSteps:

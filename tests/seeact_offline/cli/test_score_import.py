@@ -329,7 +329,7 @@ HEADER = "annotation_id,action_uid,op,value"
         ("uid,op", "a table with the columns annotation_id and action_uid, got {} with the columns uid, op"),
         (HEADER.encode("utf-16"), "UTF-8 text, got {}, which is UTF-16"),
         (HEADER.encode("utf-16-le"), "UTF-8 text, got {}, which is UTF-16"),
-        (None, "a file or folder that exists, got {}"),
+        (None, "a run's folder, or predictions of another program, got {}, which is not there"),
         ("", "a table with the columns annotation_id and action_uid and op, got {} without any"),
     ],
 )  # fmt: skip
