@@ -23,8 +23,9 @@ def figure(macro: float, method: str = "bootstrap", micro: float | None = None) 
 
 
 def make_run(
-    folder: Path, *, steps: int = 4, step_sr: float = 0.25, settings: dict[str, Any] | None = None, **results: Any
-) -> Path:
+    folder: Path, *, steps: int = 4, step_sr: float = 0.25, settings: dict[str, Any] | None = None,
+    date: str = "2026-03-02T09:00:00+00:00", **results: Any,
+) -> Path:  # fmt: skip
     """A run of two tasks. `settings`: of its manifest, beside the usual ones; `results`: entries of its `results.json`."""
     folder.mkdir(parents=True)
     named = {
@@ -33,7 +34,7 @@ def make_run(
         "ranker": "bm25", "merge": "final-round", "top_k": 5,
     }  # fmt: skip
     named |= {name: results[name] for name in named if name in results} | (settings or {})
-    manifest = {"schema": 1, "identity": {}, "settings": {**named, **(settings or {})}}
+    manifest = {"schema": 1, "identity": {}, "settings": {**named, **(settings or {})}, "made": {"date": date}}
     found = {
         "schema": 1,
         **named,

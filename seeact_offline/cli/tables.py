@@ -26,6 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument("--figure", choices=figures.FIGURES, help="a picture instead; needs --out")
     what.add_argument(
+        "--over-time", dest="figure", action="store_const", const="over-time",
+        help="the figure of Step SR by the runs' dates, a line for each tag (see `eval --tags`); as --figure over-time",
+    )  # fmt: skip
+    what.add_argument(
         "--check", type=Path, metavar="FILE", help="make the tables in a file again and list the cells that have moved"
     )
     parser.add_argument(

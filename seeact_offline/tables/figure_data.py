@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,33 @@ def cost(paths: Sequence[Path]) -> dict[str, Any]:
         figures = {"a_task": a_task, "step_success_rate": figure and asdict(figure)}
         made.append({"run": run.name, "label": label, **figures})
     return {"unit": unit, "runs": made}
+
+
+def over_time(paths: Sequence[Path]) -> dict[str, Any]:
+    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or method of runs without one.
+
+    Runs of other steps or averages are no points of one line. Raises InputError for runs without a date.
+    """
+    lines: dict[tuple[str, tuple[str, ...], frozenset[Any]], list[dict[str, Any]]] = {}
+    for run in (one for one in _read(paths) if one.results.step_success_rate):
+        try:
+            date = datetime.fromisoformat(run.date)
+        except ValueError:
+            raise InputError("runs", "runs whose manifest says when they began", f"{run.name}: {run.date!r}") from None
+        figure = run.figure("step_success_rate")
+        about = run.results.split, f"{len(run.counted)} steps", run.average("step_success_rate")
+        point = {"run": run.name, "date": (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)}
+        for tag in run.settings.get("tags") or [run.method]:
+            line = lines.setdefault((str(tag), about, run.keys), [])
+            line.append({**point, **(asdict(figure) if figure else {})})
+    if not lines:
+        raise InputError("runs", "runs that ask for an element", "none")
+    n_alike = Counter(tag for tag, *_ in lines)
+    made: list[dict[str, Any]] = []
+    for (tag, about, _), points in lines.items():
+        points.sort(key=itemgetter("date"))
+        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *about]), "points": points})
+    return {"lines": made}
 
 
 def _read(paths: Sequence[Path]) -> list[TableRun]:

@@ -185,6 +185,26 @@ def draw_cost(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
+def draw_over_time(found: Mapping[str, Any]) -> Figure:
+    from matplotlib.dates import ConciseDateFormatter
+
+    figure, axes = _new("Step SR over time")
+    lines = found["lines"]
+    for number, line in enumerate(lines):
+        points = line["points"]
+        axes.errorbar(
+            [point["date"] for point in points], [100 * point["value"] for point in points], _ends(points),
+            fmt=f"{MARKERS[number % len(MARKERS)]}-", color=COLOURS[number % len(COLOURS)], markersize=7, capsize=3,
+            elinewidth=1.2, label=_shown(line["label"]),
+        )  # fmt: skip
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
+    axes.margins(x=0.06)
+    axes.set_xlabel("begin of the run (UTC)", color=FAINT)
+    _percent_upwards(axes, _quoted(point["average"] for line in lines for point in line["points"]))
+    _legend(figure, [_shown(line["label"]) for line in lines])
+    return figure
+
+
 def draw_agreement(found: Mapping[str, Any]) -> Figure:
     """`found`: `judging.judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
     from matplotlib.figure import Figure
@@ -226,4 +246,5 @@ FIGURES: Mapping[str, FigureKind] = {
     "waterfall": FigureKind(figure_data.waterfall, draw_waterfall),
     "recall": FigureKind(figure_data.recall, draw_recall),
     "cost": FigureKind(figure_data.cost, draw_cost),
+    "over-time": FigureKind(figure_data.over_time, draw_over_time),
 }

@@ -72,6 +72,8 @@ class TableRun:
     """The settings of its manifest, with the protocol of its results."""
     steps: Sequence[StepRow]
     """All steps, also those that its protocol leaves out."""
+    date: str = ""
+    """The time at which it began, of ISO 8601; empty where that is not known."""
 
     @cached_property
     def counted(self) -> list[StepRow]:
@@ -214,6 +216,7 @@ def read_run(path: Path, base: Path) -> TableRun:
         results=results,
         settings={**manifest.settings, "protocol": results.protocol},
         steps=list(read_steps(path).values()),
+        date="" if manifest.made is None else manifest.made.date,
     )
 
 

@@ -215,7 +215,7 @@ def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
         (("--figure", "cost", "a"), "--out: expected a file that ends with .png"),
         (("--figure", "cost", "a", "--out", "x.gif"), "--out: expected a file that ends with .png"),
         (("--check", "missing.md"), "missing.md"),
-        (("a",), "one of the arguments --table --figure --check is required"),
+        (("a",), "one of the arguments --table --figure --over-time --check is required"),
     ],
 )
 def test_wrong_usage_is_one_sentence(cli: Cli, words: tuple[str, ...], said: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError
-from seeact_offline.tables.figure_data import cost, difficulty, recall, waterfall
+from seeact_offline.tables.figure_data import cost, difficulty, over_time, recall, waterfall
 from seeact_offline.tables.figures import ENDINGS, FIGURES, picture
 from tests.finished_runs import figure, make_run
 
@@ -87,6 +87,26 @@ def test_cost_is_in_calls_unless_every_price_is_known(
 
 
 # --- pictures ---
+
+
+def test_over_time_has_a_line_a_tag_in_order_of_dates(tmp_path: Path) -> None:
+    weeks = [("2026-03-09T10:00:00+02:00", 0.5), ("2026-03-02T10:00:00", 0.25), ("2026-03-16T10:00:00+00:00", 0.75)]
+    runs = [
+        make_run(tmp_path / str(week), date=date, step_sr=share, settings={"tags": ["nightly"]})
+        for week, (date, share) in enumerate(weeks)
+    ]
+    runs += [make_run(tmp_path / "plain"), make_run(tmp_path / "more", steps=6, settings={"tags": ["nightly"]})]
+    found = {line["label"]: [point["value"] for point in line["points"]] for line in over_time(runs)["lines"]}
+    assert found == {
+        "nightly, cross_task, 4 steps, macro": [0.25, 0.5, 0.75],
+        "choice, openai/gpt-4-vision-preview": [0.25],
+        "nightly, cross_task, 6 steps, macro": [0.25],
+    }
+
+
+def test_over_time_needs_dates(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="when they began"):
+        over_time([make_run(tmp_path / "a", date="")])
 
 
 @pytest.mark.parametrize("kind", FIGURES)
