@@ -75,7 +75,7 @@ def test_equal_questions_of_rows_are_paid_for_once(cli: Cli, tmp_path: Path) -> 
     """The sample has no pictures to be captioned."""
 
     def say(body: dict[str, Any]) -> str:
-        label = re.search(r"\[(\d+)\] (?:link|button)", str(body["messages"]))
+        label = re.search(r"\[(\d+)\] (?:link|button)", str(body["messages"][-1]))
         return f"This one.\n```click [{label[1] if label else 1}]```"
 
     few = ("--observations", "tree,tree+captions")
