@@ -112,9 +112,9 @@ def over_time(paths: Sequence[Path]) -> dict[str, Any]:
         raise InputError("runs", "runs that ask for an element", "none")
     n_alike = Counter(tag for tag, *_ in lines)
     made: list[dict[str, Any]] = []
-    for (tag, about, _), points in lines.items():
+    for (tag, told, _), points in lines.items():
         points.sort(key=itemgetter("date"))
-        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *about]), "points": points})
+        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *told]), "points": points})
     return {"lines": made}
 
 
