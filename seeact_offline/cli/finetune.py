@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seeact_offline.finetune.baseline import FineTuning
 
 OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
-max_question lora optimizer seed""".split()
+max_question lora quantised optimizer seed""".split()
 OF_RUNNING = (
     "per_device bf16 gradient_checkpointing save_every log_every loader_workers attention threads report_to".split()
 )
@@ -95,6 +95,9 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument("--max-question", type=options.positive_int, metavar="N", help="of the rest of a question; 512")
     recipe.add_argument(
         "--lora", type=options.positive_int, metavar="RANK", help="train matrices of this rank, by peft; vlm 16"
+    )
+    recipe.add_argument(
+        "--quantised", action="store_true", default=None, help="with --lora: NF4 weights by bitsandbytes, on a GPU"
     )
     recipe.add_argument(
         "--optimizer", metavar="NAME", help="adafactor, adamw_bnb_8bit or another of transformers; AdamW"
@@ -220,5 +223,6 @@ def _command(args: argparse.Namespace) -> str:
     words += ["--small"] if args.small else []
     for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *OF_RECIPE):
         if getattr(args, name) is not None:
-            words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+            words.append(f"--{name.replace('_', '-')}")
+            words += [] if getattr(args, name) is True else [str(getattr(args, name))]
     return shlex.join([*words, "--out", str(args.out)])

@@ -98,6 +98,8 @@ class Baseline:
     """Hub id of the default base; None: a base must be named."""
     open: Callable[[FineTuning, Split], OpenBaseline]
     """Raises InputError for unusable options, before anything is written."""
+    load: Callable[[FineTuning], Any]
+    """Loads the base's model as it is before it is trained. Raises InputError."""
     learns: str
     """For the card: its purpose, behind `to`."""
     limits: str

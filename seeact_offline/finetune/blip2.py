@@ -1,6 +1,7 @@
 """BLIP-2 with a T5 as its language part, made ready for training on multiple-choice questions with a part of the page.
 
-Trained are the language part and the bridge (query tokens, Q-Former, projection); the vision encoder is frozen. It is the
+Trained are the language part and the bridge (query tokens, Q-Former, projection), with LoRA matrices beside the language part's
+attention alone; the vision encoder is frozen. It is the
 checkpoint's own (EVA ViT-g/14), not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot hold: CLIP's encoder norms the
 embeddings before its first layer (`pre_layrnorm`), and BLIP-2's has no such layer. See docs/finetuning.md.
 
@@ -20,7 +21,7 @@ from typing import Any
 
 from seeact_offline.dataset import Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, load_model, load_part
+from seeact_offline.finetune.bases import base_folder, load_model, load_part, loading_options
 from seeact_offline.finetune.examples import check_tokenizer
 from seeact_offline.finetune.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
 from seeact_offline.finetune.page_pictures import Pictures, kept_pictures
@@ -49,7 +50,7 @@ class Blip2:
     """A model with its processor, ready to be trained."""
 
     model: Any
-    """A Blip2ForConditionalGeneration in float32, on the CPU, whose vision encoder takes no gradient."""
+    """A Blip2ForConditionalGeneration whose vision encoder takes no gradient."""
     processor: Any
     """A Blip2Processor that makes square pictures of `side`."""
 
@@ -72,12 +73,14 @@ def vision_tokens(side: int, patch: int) -> int:
 # --- opening ---
 
 
-def open_blip2(base: str | Path, *, side: int | None = None, language: str | Path | None = None) -> Blip2:
+def open_blip2(
+    base: str | Path, *, side: int | None = None, language: str | Path | None = None, **loading: Any
+) -> Blip2:
     """The model to start from.
 
     `base`: a folder in the hub's format, or a hub id. `side`: pixels that pictures are brought to, both ways; None: as the
     checkpoint has it. `language`: a T5 of the same shape and tokenizer, such as a FLAN-T5 fine-tuned before, whose weights
-    replace those of the language part.
+    replace those of the language part. `loading`: options of `load_model`; without any it is in float32 on the CPU.
 
     Raises InputError (`base`, `side`, `language`).
     """
@@ -89,12 +92,13 @@ def open_blip2(base: str | Path, *, side: int | None = None, language: str | Pat
     if not isinstance(config, Blip2Config) or getattr(text, "model_type", None) != "t5":
         got = f"{base}, of type {config.model_type}" + (f" with {text.model_type}" if text is not None else "")
         raise InputError("base", "a BLIP-2 with a T5 as its language part", got)
-    model, processor = load_model(Blip2ForConditionalGeneration, folder), load_part(Blip2Processor, folder)
+    model = load_model(Blip2ForConditionalGeneration, folder, **loading)
+    processor = load_part(Blip2Processor, folder)
     _check_pictures(model, processor, base)
     if side is not None:
         _bring_to(model, processor, side)
     if language is not None:
-        _take_language(model, processor, base_folder(language, "language"))
+        _take_language(model, processor, base_folder(language, "language"), loading)
     processor.tokenizer.chat_template = TEMPLATE
     processor.tokenizer.padding_side = "right"
     # the Trainer pads answers that it generates while it evaluates; they are the language part's
@@ -137,7 +141,7 @@ def _bring_to(model: Any, processor: Any, side: int) -> None:
     processor.image_processor.size = {"height": side, "width": side}
 
 
-def _take_language(model: Any, processor: Any, folder: Path) -> None:
+def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[str, Any]) -> None:
     from transformers import AutoConfig, AutoTokenizer, T5ForConditionalGeneration
 
     config, own = load_part(AutoConfig, folder, "language"), model.config.text_config
@@ -152,12 +156,14 @@ def _take_language(model: Any, processor: Any, folder: Path) -> None:
     foreign = next((token for token in sorted(tokens) if known.get(token) != tokens[token]), None)
     if foreign is not None:
         raise InputError("language", "the tokenizer of the base", f"{folder}, which has {foreign!r} at another place")
-    weights = load_model(T5ForConditionalGeneration, folder, "language").state_dict()
+    taken = load_model(T5ForConditionalGeneration, folder, "language", **loading)
+    weights = taken.state_dict()
     for name, old in model.language_model.state_dict().items():
         shape = tuple(weights[name].shape) if name in weights else None
         if shape != tuple(old.shape):
             raise InputError("language", f"{name} of shape {tuple(old.shape)}, as in the base", f"{shape} in {folder}")
-    model.language_model.load_state_dict(weights)
+    # not its state: weights in 4 bits cannot be copied
+    model.language_model = taken
 
 
 # --- batches ---
@@ -201,7 +207,7 @@ class Blip2Tuning:
         """Raises InputError for a base that is not a BLIP-2 with a T5, and PromptError."""
         self._asked, self._split, self._language = asked, split, asked.own.get("language")
         self._questions = open_multichoice(asked, split)
-        self._opened = open_blip2(str(asked.resolved_base), side=asked.own.get("side"), language=self._language)
+        self._opened = _open(asked)
         check_tokenizer(self._opened.processor.tokenizer)
 
     @property
@@ -237,14 +243,19 @@ class Blip2Tuning:
         return seq2seq_trainer(model, processor, collator, table, self._asked, progress)
 
 
+def _open(asked: FineTuning) -> Blip2:
+    own = {name: asked.own.get(name) for name in ("side", "language")}
+    return open_blip2(str(asked.resolved_base), **own, **loading_options(asked))
+
+
 BASELINE = Baseline(
     title="BLIP-2 baseline",
     base="Salesforce/blip2-flan-t5-xl",
     open=Blip2Tuning,
+    load=lambda asked: _open(asked).model,
     learns=LEARNS.replace("choose", "look at a part of a page, choose"),
     limits=CUT,
     tag="image-text-to-text",
-    ignores=frozenset({"lora"}),
     own=("side", "language"),
     remarks=(
         "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot"

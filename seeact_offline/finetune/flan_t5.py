@@ -8,7 +8,7 @@ from typing import Any
 
 from seeact_offline.dataset import Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, load_model, load_part
+from seeact_offline.finetune.bases import base_folder, load_model, load_part, loading_options
 from seeact_offline.finetune.examples import check_tokenizer
 from seeact_offline.finetune.mindact_rows import (
     CUT,
@@ -23,7 +23,6 @@ from seeact_offline.finetune.small_t5 import SmallT5, build_small, train_tokeniz
 from seeact_offline.finetune.trainer import seq2seq_trainer
 from seeact_offline.finetune.training_rows import parts_of
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 
@@ -44,6 +43,8 @@ class FlanT5Tuning:
             kind = load_part(AutoConfig, self._folder).model_type
             if kind != "t5":
                 raise InputError("base", "a T5 such as FLAN-T5", f"{self._base} of type {kind}")
+        elif asked.resolved_recipe.quantised:
+            raise InputError("quantised", "a base with weights to quantise", "a small T5 with random weights")
         self._questions = open_multichoice(asked, split)
 
     @property
@@ -81,25 +82,28 @@ class FlanT5Tuning:
         return load_part(AutoTokenizer, folder, "out")
 
     def _model(self, tokenizer: Any) -> Any:
-        """The model in float32, with LoRA in bfloat16 on a GPU. Raises InputError for a checkpoint without all its weights."""
-        from transformers import T5ForConditionalGeneration
-
+        """Raises InputError for a checkpoint without all its weights."""
         if isinstance(self._base, SmallT5):
             return build_small(self._base, tokenizer)
-        lora = self._asked.resolved_recipe.lora
-        dtype = "float32" if lora is None else running_dtype(LoadingOptions())
-        attention = self._asked.running.attention
-        model = load_model(T5ForConditionalGeneration, self._folder, dtype=dtype, attention=attention)
+        model = load_t5(self._asked)
         if len(tokenizer) > model.config.vocab_size:
             got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
             raise InputError("base", "a tokenizer that belongs to the model", got)
         return model
 
 
+def load_t5(asked: FineTuning) -> Any:
+    """The base, to be trained. Raises InputError."""
+    from transformers import T5ForConditionalGeneration
+
+    return load_model(T5ForConditionalGeneration, base_folder(asked.resolved_base), **loading_options(asked))
+
+
 BASELINE = Baseline(
     title="FLAN-T5 baseline",
     base="google/flan-t5-base",
     open=FlanT5Tuning,
+    load=load_t5,
     learns=LEARNS,
     limits=CUT,
     tag="text2text-generation",

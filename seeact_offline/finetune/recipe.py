@@ -46,6 +46,8 @@ class Recipe:
     """Tokens of the rest of a question, likewise."""
     lora: int | None = None
     """Rank of the matrices that are trained in place of the weights, which are then held in bfloat16 on a GPU; None: the weights."""
+    quantised: bool | None = None
+    """With LoRA, those weights are NF4 ones, by bitsandbytes (QLoRA: arXiv 2305.14314)."""
     optimizer: str | None = None
     """By transformers' names, such as adafactor or adamw_bnb_8bit; None: AdamW."""
     seed: int = 0
@@ -58,6 +60,8 @@ class Recipe:
         for name in ("epochs", "draws", "batch", "max_context"):
             if getattr(self, name) < 1:
                 raise InputError(name, "a number of at least 1", str(getattr(self, name)))
+        if self.quantised and self.lora is None:
+            raise InputError("quantised", "lora too, as 4-bit weights are not trained themselves", "none")
         if self.max_question < 2:
             raise InputError("max_question", "a number of at least 2", str(self.max_question))
         if not 2 <= self.choices <= 5:

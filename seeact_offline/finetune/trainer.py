@@ -54,17 +54,31 @@ KEPT_CHECKPOINTS = 2
 
 
 def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError for a package that is needed and not installed. `more`: packages of the baseline, each with its extra."""
+    """Raises InputError for a package, or a GPU, that is needed and not there. `more`: packages of the baseline, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
             raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
     if recipe.lora is not None and find_spec("peft") is None:
         raise InputError("lora", "the package peft, from seeact-offline[lora]", MISSING)
+    if recipe.quantised:
+        _check_quantised()
     for name in running.report_to:
         if name not in REPORTERS:
             raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
         if find_spec(REPORTERS[name]) is None:
             raise InputError("report_to", f"the package {REPORTERS[name]} for {name}", MISSING)
+
+
+def _check_quantised() -> None:
+    import torch
+
+    if find_spec("bitsandbytes") is None:
+        raise InputError("quantised", "the package bitsandbytes, from seeact-offline[quantised]", MISSING)
+    if not torch.cuda.is_available():
+        raise InputError("quantised", "a GPU of CUDA, to train beside 4-bit weights", "none that torch sees")
+    for name in ("FSDP", "DEEPSPEED"):
+        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
+            raise InputError("quantised", "a model that each GPU holds whole", f"a launch with {name}")
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
@@ -157,10 +171,12 @@ def free_memory() -> None:
 # --- training ---
 
 
-def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, float], ...]:
+def train(
+    trainer: Any, out: Path, resume: bool = False, reload: Callable[[], Any] | None = None
+) -> tuple[Mapping[str, float], ...]:
     """Trains the trainer's model, saves it and its tokenizer or processor into `out`, and returns the Trainer's log.
 
-    `resume`: from the last checkpoint in `out`.
+    `resume`: from the last checkpoint in `out`. `reload`: as in `save_model`.
     """
     checkpoint = last_checkpoint(out) if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -170,7 +186,7 @@ def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, f
         # all processes send their shares; the first holds the whole, on the CPU
         weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
     if is_main_process():
-        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights)
+        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights, reload)
         trainer.processing_class.save_pretrained(out)
     # the first process evaluates alone
     trainer.accelerator.wait_for_everyone()
@@ -178,10 +194,13 @@ def train(trainer: Any, out: Path, resume: bool = False) -> tuple[Mapping[str, f
     return history
 
 
-def save_model(model: Any, out: Path, weights: Mapping[str, Any] | None = None) -> None:
+def save_model(
+    model: Any, out: Path, weights: Mapping[str, Any] | None = None, reload: Callable[[], Any] | None = None
+) -> None:
     """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
 
-    `weights`: all of the model's, where it holds only this process's share of them.
+    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was before it
+    was quantised, for the matrices to be added to.
     """
     if not hasattr(model, "merge_and_unload"):
         model.save_pretrained(out, state_dict=weights)
@@ -196,6 +215,10 @@ def save_model(model: Any, out: Path, weights: Mapping[str, Any] | None = None) 
         model = get_peft_model(whole, model.peft_config["default"])
         model.load_state_dict(weights, assign=True)
     model.save_pretrained(out / "adapter")
+    if reload is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(reload(), out / "adapter")
     model.merge_and_unload().save_pretrained(out)
 
 

@@ -11,9 +11,11 @@ import os
 import platform
 import sys
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -110,9 +112,15 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         running = dataclasses.replace(asked.running, per_device=per_device)
         again = dataclasses.replace(asked, running=running)
         model = ready.pop() if ready else baseline.open(again, split)
-        with TrainingProgress(watch) as progress:
+        reload = None
+        if asked.resolved_recipe.quantised:
+            recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
+            reload = partial(baseline.load, dataclasses.replace(asked, recipe=recipe))
+        with warnings.catch_warnings(), TrainingProgress(watch) as progress:
+            # what libraries have to tell each other of names to come
+            warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
             trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
-            return train(trainer, asked.out, resume)
+            return train(trainer, asked.out, resume, reload)
 
     history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)

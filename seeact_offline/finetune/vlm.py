@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.finetune.baseline import Baseline, FineTuning
-from seeact_offline.finetune.bases import base_folder, load_model, load_part
+from seeact_offline.finetune.bases import base_folder, load_model, load_part, loading_options
 from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.examples import check_letters
 from seeact_offline.finetune.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
@@ -40,7 +40,6 @@ from seeact_offline.finetune.training_rows import (
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
 from seeact_offline.models.hf_prompts import Turn, control_tokens, fitted, harmless, limit_pixels, system_merged
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
@@ -217,7 +216,6 @@ class VlmTuning:
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
     def trainer(self, maker: ChoiceQuestions, table: Any, progress: TrainingProgress) -> Any:
-        from transformers import AutoModelForImageTextToText
         from trl import SFTConfig, SFTTrainer
 
         recipe, epochs = maker.recipe, epochs_of(table)
@@ -229,12 +227,7 @@ class VlmTuning:
         # a picture's tokens must not be cut, and an answer comes last
         more = {"max_length": None, "completion_only_loss": True}
         trainer = SFTTrainer(
-            model=load_model(
-                AutoModelForImageTextToText,
-                self._folder,
-                dtype=running_dtype(LoadingOptions()),
-                attention=self._asked.running.attention,
-            ),
+            model=load_vlm(self._asked),
             args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
             train_dataset=train,
             eval_dataset=held_out if len(held_out) else None,
@@ -262,6 +255,13 @@ _ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}
 """Fields of `EvalConfig`, in training and evaluation."""
 
 
+def load_vlm(asked: FineTuning) -> Any:
+    """The base, to be trained. Raises InputError."""
+    from transformers import AutoModelForImageTextToText
+
+    return load_model(AutoModelForImageTextToText, base_folder(asked.resolved_base), **loading_options(asked))
+
+
 def _checked_processor(folder: Path, base: object) -> Any:
     """Opens the processor. Raises InputError for a model that does not continue a prompt with a picture."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
@@ -277,6 +277,7 @@ BASELINE = Baseline(
     title="Vision-language baseline",
     base=None,
     open=VlmTuning,
+    load=load_vlm,
     learns="choose the next element among a group's and say what is done there (SeeAct, [2401.01614]"
     "(https://arxiv.org/abs/2401.01614), grounding by textual choices, in one turn)",
     limits="Nothing of its questions was cut off.",

@@ -44,6 +44,13 @@ def running_dtype(loading: LoadingOptions) -> str:
     return "bfloat16" if on_gpu else "float32"
 
 
+def nf4_weights(dtype: str) -> Any:
+    """transformers' option for NF4 weights, by bitsandbytes, whose products are computed in `dtype`."""
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype)
+
+
 def load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, Any]:
     """Its kind (image-text, causal or seq2seq) and the model, on its device."""
     import torch
@@ -52,9 +59,7 @@ def load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, A
     spread, device = _placed(loading, torch.cuda.is_available())
     options: dict[str, Any] = {"dtype": running_dtype(loading), "output_loading_info": True}
     if loading.load_in_4bit:
-        options["quantization_config"] = transformers.BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=running_dtype(loading)
-        )
+        options["quantization_config"] = nf4_weights(running_dtype(loading))
         spread = spread or {"": device}
     if spread is not None:
         options["device_map"] = spread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from seeact_offline.finetune import trainer
@@ -17,8 +18,9 @@ from tests.tiny_models import save_blip2, save_llava, save_t5
 TEXT = Recipe(epochs=1, draws=3, batch=4, learning_rate=1e-3, held_out=0.1, max_context=96, max_question=96)
 RECIPES: Mapping[str, tuple[str, Recipe]] = {
     "flan-t5": ("flan-t5", TEXT),
-    "flan-t5-lora": ("flan-t5", Recipe(**{**{n: getattr(TEXT, n) for n in TEXT.__slots__}, "lora": 4})),
+    "flan-t5-lora": ("flan-t5", replace(TEXT, lora=4)),
     "blip2": ("blip2", TEXT),
+    "blip2-lora": ("blip2", replace(TEXT, lora=4)),
     "vlm": ("vlm", Recipe(epochs=1, batch=4, learning_rate=1e-3, lora=4, held_out=0.1)),
 }
 """Trainings by name: a baseline each, with a recipe."""

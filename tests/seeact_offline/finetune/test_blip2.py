@@ -14,15 +14,18 @@ from typing import Any
 
 import pytest
 import torch
+from peft import PeftModel
 from PIL import Image, ImageChops
+from safetensors.torch import load_file
 
 from seeact_offline.dataset import load_steps, open_split
+from seeact_offline.finetune import bases
 from seeact_offline.finetune.baseline import FineTuning
-from seeact_offline.finetune.blip2 import Blip2, Collator, open_blip2, vision_tokens
+from seeact_offline.finetune.blip2 import BASELINE, Blip2, Collator, open_blip2, vision_tokens
 from seeact_offline.finetune.mindact_rows import MultiChoice
 from seeact_offline.finetune.page_pictures import PagePictures, Pictures, Span, kept_pictures, span_of
 from seeact_offline.finetune.recipe import Recipe, Running
-from seeact_offline.finetune.trainer import IGNORED
+from seeact_offline.finetune.trainer import IGNORED, save_model
 from seeact_offline.finetune.training_rows import parts_of, prepare
 from seeact_offline.finetune.tuning import FineTuningResult, fine_tune
 from seeact_offline.grounding import MAX_SIDE
@@ -294,6 +297,38 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(
     fine_tune(asked(base, dataset, tmp_path, resume=True))
     left, wanted = (folder / "model.safetensors" for folder in (tmp_path, tuned.folder))
     assert left.read_bytes() == wanted.read_bytes()
+
+
+# peft asks by the old name
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_with_lora_only_matrices_beside_the_language_part_are_trained(
+    base: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    """In bfloat16 as on a GPU, too."""
+    monkeypatch.setattr(bases, "running_dtype", lambda loading: dtype)
+    recipe, running = (
+        replace(RECIPE, epochs=1, lora=4),
+        Running(gradient_checkpointing=True, attention="eager", threads=1),
+    )
+    out = fine_tune(asked(base, dataset, tmp_path, recipe=recipe, running=running)).folder
+    adapter = load_file(out / "adapter" / "adapter_model.safetensors")
+    assert all(weights.abs().max() > 0 for weights in adapter.values())
+    before, after = (open_blip2(folder, side=48, dtype=dtype).model.state_dict() for folder in (base, out))
+    changed = [name for name, weights in before.items() if not torch.equal(after[name], weights)]
+    assert len(changed) == len(adapter) // 2
+    assert all(name.startswith("language_model.") for name in changed)
+    # weights that were quantised in training are loaded anew to be merged: the same sums
+    again = PeftModel.from_pretrained(open_blip2(base, side=48, dtype=dtype).model, out / "adapter")
+    save_model(again, tmp_path / "again", reload=lambda: open_blip2(base, side=48, dtype=dtype).model)
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
+
+
+def test_attention_is_that_asked_for_in_every_part(base: Path, t5: Path, tmp_path: Path) -> None:
+    running = Running(attention="eager")
+    model = BASELINE.load(FineTuning(tmp_path, "blip2", str(base), running=running, own={"language": t5}))
+    parts = (model, model.vision_model, model.qformer, model.language_model)
+    assert {part.config._attn_implementation for part in parts} == {"eager"}
 
 
 def test_going_on_with_pictures_of_another_side_is_refused(tuned: FineTuningResult, base: Path, dataset: Path) -> None:

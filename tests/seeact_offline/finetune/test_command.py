@@ -39,9 +39,9 @@ def test_small_has_its_own_learning_rate() -> None:
 
 def test_every_value_of_the_recipe_is_an_option() -> None:
     words = """--epochs 1 --draws 2 --choices 3 --none-share 0.5 --hard-negatives 9 --held-out 0 --batch 4 --learning-rate 0.5
-    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --optimizer adafactor --seed 9"""
+    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --quantised --optimizer adafactor --seed 9"""
     assert finetune.fine_tuning_of(parsed(words)).resolved_recipe == Recipe(
-        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, "adafactor", 9
+        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, True, "adafactor", 9
     )
 
 
@@ -58,7 +58,6 @@ def test_each_baseline_has_its_own_base_and_recipe() -> None:
     [
         ("--baseline flan-t5 --side 448", "side"),
         ("--baseline flan-t5 --language t5", "language"),
-        ("--baseline blip2 --lora 8", "lora"),
         ("--baseline blip2 --small", "base"),
         ("--baseline vlm --base m --draws 3", "draws"),
         ("--baseline vlm --base m --hard-negatives 9", "hard-negatives"),
@@ -88,8 +87,40 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     assert error == "error: --split: expected train, as the others are for tests, got cross_task"
 
 
+@pytest.mark.parametrize(
+    ("words", "missing", "sentence"),
+    [
+        ("--quantised", (), "--quantised: expected lora too, as 4-bit weights are not trained themselves, got none"),
+        (
+            "--quantised --lora 8",
+            ("bitsandbytes",),
+            "--quantised: expected the package bitsandbytes, from seeact-offline[quantised], got ",
+        ),
+        (
+            "--quantised --lora 8",
+            (),
+            "--quantised: expected a GPU of CUDA, to train beside 4-bit weights, got none that torch sees",
+        ),
+    ],
+)
+def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_prepared(
+    words: str,
+    missing: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("seeact_offline.finetune.trainer.find_spec", lambda name: None if name in missing else name)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    command = ["finetune", "--baseline", "blip2", "--base", "none", *words.split(), "--out", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {sentence}")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
-    args = parsed("--small --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5")
+    args = parsed("--small --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5 --lora 8 --quantised")
     _, _, *words = finetune._command(args).split()
     again = argparse.ArgumentParser()
     finetune.add_arguments(again)
