@@ -24,6 +24,8 @@ LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 LARGE = 8 << 20
 """Bytes of predictions that take more than a moment to read."""
+RUNS = Path("runs")
+"""Folder whose runs are shown if none is named: where `eval` puts them."""
 NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",), "annotator": ("annotate", "causes")}
 """Options that mean something only with one of these."""
 
@@ -34,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="RUN",
-        help="runs, finished or not, or folders of runs; several stand side by side",
+        help="runs, finished or not, or folders of runs; several stand side by side (default: all in runs/)",
     )
     parser.add_argument(
         "--dataset",
@@ -69,15 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    _check(args)
     # not before they are needed, so that --help stays quick
+    from seeact_offline.tables.table_input import run_folders
+
+    if not args.runs and args.annotate is None:
+        args.runs = [folder for folder in sorted(RUNS.glob("*/")) if run_folders(folder)]
+    _check(args)
     if args.annotate is not None:
         from seeact_offline.viewer.annotation_site import AnnotationSite
 
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
         with closing(AnnotationSite(args.annotate, args.out, **options)) as page:
             return _serve(page, args)
-    from seeact_offline.tables.table_input import run_folders
     from seeact_offline.viewer.notes import CauseNotes
     from seeact_offline.viewer.site import Site
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -49,6 +50,17 @@ def test_a_bundle_is_written_and_says_what_is_left_out(cli: Cli, run: Path, tmp_
     assert outcome.out.startswith(f"{len(list((tmp_path / 'bundle').rglob('*.*'))) - 1} files in ")
     assert "--with-data puts them in" in outcome.err
     assert not (tmp_path / "bundle" / "img").exists()
+
+
+def test_without_a_name_all_runs_and_grids_of_the_working_folder_are_shown(
+    cli: Cli, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(run, tmp_path / "runs" / "one")
+    shutil.copytree(run, tmp_path / "runs" / "grid" / "cell")
+    (tmp_path / "runs" / "something else").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert cli("view", "--bundle", "bundle").status == 0
+    assert [shown["name"] for shown in json.loads(Path("bundle/index.json").read_text())["runs"]] == ["cell", "one"]
 
 
 def test_with_data_leaves_nothing_out(cli: Cli, run: Path, tmp_path: Path) -> None:
