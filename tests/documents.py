@@ -2,8 +2,10 @@
 
 What a reader of the sources does not see says what a block is, in a comment on the line before it:
 
-- `<!-- run -->`: its commands are carried out by `test_docs`; `<!-- run: browser -->`: where there is a Chromium.
-- `<!-- file: NAME -->`: its text stands in a file of that name while the page's commands run.
+- `<!-- run -->`: its commands are carried out by `test_walkthroughs`, on a page of reference by `test_docs`; `<!-- run: browser -->`:
+  where there is a Chromium; `<!-- run: exit status 1 -->`: and end with it.
+- `<!-- not run: REASON, REASON -->`: something is lacking (`test_walkthroughs.NEEDS`).
+- `<!-- file: NAME -->`: its text stands in a file of that name for the commands below it.
 
 `python -m tests.documents` lists the links that lead elsewhere, which no test fetches.
 """
@@ -19,6 +21,10 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 DOCS = REPO / "docs"
 PAGES = (REPO / "README.md", *sorted(DOCS.rglob("*.md")))
+INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
+HOW_TO = re.findall(r"\(([\w/-]+\.md)\)", next(line for line in INDEX.splitlines() if line.startswith("| do one thing ")))
+WALKTHROUGHS = (REPO / "README.md", DOCS / "quick-start.md", *(DOCS / path for path in HOW_TO))
+"""Pages that a reader follows from top to bottom; the others are looked up."""
 SHELL = frozenset({"bash", ""})
 """Languages of blocks of commands; a block of none may be one."""
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^`]*$")
@@ -67,10 +73,14 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+def lines(block: Block) -> list[str]:
+    """Lines of a shell block, those joined that continue each other."""
+    return re.sub(r"\\\n", " ", block.text).splitlines()
+
+
 def commands(block: Block) -> list[list[str]]:
-    """The words of each command of a shell block: without comments, with continued lines joined."""
-    text = re.sub(r"\\\n", " ", block.text)
-    return [words for line in text.splitlines() if (words := shlex.split(line, comments=True))]
+    """The words of each command of a shell block, without comments."""
+    return [words for line in lines(block) if (words := shlex.split(line, comments=True))]
 
 
 def ours(words: list[str]) -> list[str] | None:

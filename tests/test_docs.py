@@ -35,7 +35,7 @@ from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring import waterfall
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from tests import documents
-from tests.documents import DOCS, PAGES, REPO, Block
+from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
 
 README_WORDS = 900
 ROWS = 4
@@ -132,11 +132,13 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def runnable() -> list[Path]:
-    return [page for page in PAGES if any(block.mark.startswith("run") for block in documents.blocks(page))]
+def looked_up() -> list[Path]:
+    """Pages of reference whose commands run."""
+    marked = [page for page in PAGES if any(block.mark.startswith("run") for block in documents.blocks(page))]
+    return [page for page in marked if page not in WALKTHROUGHS]
 
 
-@pytest.mark.parametrize("page", runnable(), ids=documents.name)
+@pytest.mark.parametrize("page", looked_up(), ids=documents.name)
 def test_the_commands_of_a_page_run(
     page: Path, small_sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
