@@ -22,7 +22,9 @@ REPO = Path(__file__).resolve().parents[1]
 DOCS = REPO / "docs"
 PAGES = (REPO / "README.md", *sorted(DOCS.rglob("*.md")))
 INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
-HOW_TO = re.findall(r"\(([\w/-]+\.md)\)", next(line for line in INDEX.splitlines() if line.startswith("| do one thing ")))
+HOW_TO = re.findall(
+    r"\(([\w/-]+\.md)\)", next(line for line in INDEX.splitlines() if line.startswith("| do one thing "))
+)
 WALKTHROUGHS = (REPO / "README.md", DOCS / "quick-start.md", *(DOCS / path for path in HOW_TO))
 """Pages that a reader follows from top to bottom; the others are looked up."""
 SHELL = frozenset({"bash", ""})
