@@ -59,7 +59,7 @@ export function pairedDifferences(index, shown) {
   const heads = ["Paired difference", "Points", "95 % interval", "p", "Steps", "Tasks"];
   return h(
     "details",
-    { class: "pairs", open: shown.length === 2 },
+    { class: "pairs", open: shown.length === 2 && innerWidth > 760 },
     h("summary", {}, "Paired differences"),
     rows.length > 0 &&
       h(

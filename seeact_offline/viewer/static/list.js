@@ -13,7 +13,7 @@ const TYPED_MS = 60;
 /** Least pixels of each column, and its share of the remaining space. */
 const WIDTHS = {
   task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1],
-  outcome: [190, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
+  outcome: [150, 1], wide: [222, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
 };
 /** Pixels above the filters where they stick. */
 const TOP = 61;
@@ -124,6 +124,8 @@ export class ListView {
     const name = (one) => one.name ?? one.id;
     const needs = (some) => some.reduce((sum, one) => sum + this.#width(one)[0] + GAP, 0);
     this.tight = !NARROW.matches && this.table.runs.length >= MANY;
+    // the longest names of outcomes fit where few other columns are wanted
+    this.wide = this.table.runs.length * 222 + 420 < room;
     let columns = this.table.columns.filter((one) => one.name !== "cost" || one.keys().some((usd) => usd > 0));
     for (const spared of SPARED) {
       if (NARROW.matches || needs(columns) <= room) break;
@@ -136,7 +138,7 @@ export class ListView {
   /** Least pixels, and share of the space that is left. */
   #width(column) {
     const name = column.name ?? column.id;
-    return WIDTHS[this.tight && name === "outcome" ? "tight" : name];
+    return WIDTHS[name !== "outcome" ? name : this.tight ? "tight" : this.wide ? "wide" : name];
   }
 
   #resized() {

@@ -76,7 +76,7 @@ export class PageView {
     // the last are the most important, and choose first
     const placed = [...this.labelled].reverse().map((one) => {
       const [width, height] = [(7.4 * one.label.length + 8) * pixel, 16 * pixel];
-      const spot = spots(one.box, width, height, this.size).map((at, order) => [overlap(at, taken) + 16 * this.ink.in(at) + order * pixel * pixel, at]).reduce((best, each) => (each[0] < best[0] ? each : best))[1];
+      const spot = spots(one.box, width, height, this.size, 3 * pixel).map((at, order) => [overlap(at, taken) + 16 * this.ink.in(at) + order * pixel * pixel, at]).reduce((best, each) => (each[0] < best[0] ? each : best))[1];
       taken.push(spot);
       return h("g", { class: `label ${one.kind}` }, h("rect", { x: spot[0], y: spot[1], width, height, class: "plate" }), h("text", { x: spot[0] + 4 * pixel, y: spot[1] + 12 * pixel, class: one.kind }, one.label));
     });
@@ -110,7 +110,7 @@ export class PageView {
 
   #showAll(box, width, height) {
     // room for the labels beside the boxes
-    const room = Math.min((width - 90) / Math.max(box[2], 1), (height - 60) / Math.max(box[3], 1));
+    const room = Math.min((width - Math.min(190, width / 4)) / Math.max(box[2], 1), (height - 70) / Math.max(box[3], 1));
     this.#resize(clamp(Math.min(room, 1), LEAST, MOST), false);
     this.scroller.scrollTo({ left: (box[0] + box[2] / 2) * this.scale - width / 2, top: (box[1] + box[3] / 2) * this.scale - height / 2, behavior: "instant" });
     return true;
@@ -279,10 +279,10 @@ function overlap([x, y, width, height], boxes) {
   return found;
 }
 
-/** Places for a label of this size outside a box and on the page, the most usual first: close to its sides, then a line further. */
-function spots([x, y, width, height], w, tall, page) {
+/** Places for a label of this size outside a box and on the page, the most usual first: `close` to its sides, then a line further. */
+function spots([x, y, width, height], w, tall, page, close) {
   const along = (start, room) => [0, 1, 0.5, 0.25, 0.75].map((share) => start + share * room);
-  const found = [0, tall].flatMap((gap) => [
+  const found = [close, tall].flatMap((gap) => [
     ...along(x, width - w).flatMap((left) => [[left, y - tall - gap], [left, y + height + gap]]),
     ...along(y, height - tall).flatMap((top) => [[x + width + gap, top], [x - w - gap, top]]),
   ]);

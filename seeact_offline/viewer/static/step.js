@@ -172,7 +172,7 @@ export class StepView {
     this.#paint();
     this.#showFound();
     const target = step.truth.target ?? step.truth.positives[0];
-    this.page.focus(...new Set([target, ...this.runs.map((one) => one.held?.predicted.element_id)]));
+    this.page.focus(...new Set([target, ...this.#open.map((one) => one.held?.predicted.element_id)]));
     scrollTo(0, 0);
   }
 
