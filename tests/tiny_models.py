@@ -10,17 +10,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.finetune.small_bases import CHAT, blip2_parts, llava_parts
+
 TEXTS = (
     "What is the next target element? ELEMENT: A ACTION: CLICK VALUE: None of them (button) Search <input id=3> type text",
     "TASK: Find a flight from New York to London. ELEMENT: B ACTION: TYPE VALUE: 12 previous actions, page, screenshot",
 )
 """What the tokenizers are trained on; bytes that are not in them are tokens of their own."""
 SPECIAL = ("<pad>", "<s>", "</s>", "<image>", "<|system|>", "<|user|>", "<|assistant|>")
-CHAT = (
-    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{% if message.content is string %}{{ message.content }}"
-    "{% else %}{% for part in message.content %}{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"
-    "{% endfor %}{% endif %}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 QWEN_TOKENS = ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 QWEN_CHAT = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}"
@@ -39,40 +36,15 @@ QWEN_PICTURES = {
 }
 """The `preprocessor_config.json` of Qwen2.5-VL, without means and deviations of colours."""
 ENDS_SOON = {"min_new_tokens": 3, "exponential_decay_length_penalty": (4, 1.5)}
-PICTURE_SIDE = 32
-PATCH = 8
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
 def save_llava(folder: Path, seed: int = 0, context: int = 100_000) -> Path:
     """LLaVA: looks at pictures of 32 x 32 pixels as 16 tokens."""
-    from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
-    from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
+    from transformers import LlavaForConditionalGeneration
 
     tokenizer = _tokenizer()
-    vision = {
-        **SHAPE,
-        "model_type": "clip_vision_model",
-        "image_size": PICTURE_SIDE,
-        "patch_size": PATCH,
-        "projection_dim": 32,
-    }
-    config = LlavaConfig(
-        vision_config=vision,
-        text_config={"model_type": "llama", **_text(tokenizer, context)},
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-        image_seq_length=(PICTURE_SIDE // PATCH) ** 2,
-        vision_feature_layer=-1,
-    )
-    side = {"height": PICTURE_SIDE, "width": PICTURE_SIDE}
-    processor = LlavaProcessor(
-        image_processor=LlavaImageProcessorPil(size=side, crop_size=side),
-        tokenizer=tokenizer,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=CHAT,
-    )
+    config, processor = llava_parts(_text(tokenizer, context), tokenizer, SHAPE)
     return _saved(LlavaForConditionalGeneration, config, processor, folder, seed)
 
 
@@ -136,20 +108,10 @@ def save_blip2(folder: Path, seed: int = 0) -> Path:
 
     As on the hub, it has no chat template.
     """
-    from transformers import Blip2Config, Blip2ForConditionalGeneration, Blip2Processor
-    from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
+    from transformers import Blip2ForConditionalGeneration
 
     tokenizer = _ending_tokenizer()
-    vision = {**SHAPE, "image_size": PICTURE_SIDE, "patch_size": PATCH, "initializer_range": 0.02}
-    config = Blip2Config(
-        vision_config=vision,
-        qformer_config={**SHAPE, "vocab_size": 8, "cross_attention_frequency": 1},
-        text_config=_t5_config(tokenizer).to_dict(),
-        num_query_tokens=4,
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-    )
-    side = {"height": PICTURE_SIDE, "width": PICTURE_SIDE}
-    processor = Blip2Processor(BlipImageProcessorPil(size=side), tokenizer, num_query_tokens=4)
+    config, processor = blip2_parts(_t5_config(tokenizer), tokenizer, SHAPE)
     return _saved(Blip2ForConditionalGeneration, config, processor, folder, seed)
 
 

@@ -31,7 +31,7 @@ def _preparation(folder: Path) -> list[Line]:
     from seeact_offline.finetune.examples import example
     from seeact_offline.finetune.mindact_rows import MultiChoice, words_of
     from seeact_offline.finetune.recipe import Recipe
-    from seeact_offline.finetune.small_t5 import SmallT5, build_small, train_tokenizer
+    from seeact_offline.finetune.small_bases import SmallBase, build_t5, train_tokenizer
     from seeact_offline.finetune.training_rows import parts_of, prepare
     from seeact_offline.grounding.strategies import open_pack
     from seeact_offline.pages.dom import Page
@@ -40,8 +40,8 @@ def _preparation(folder: Path) -> list[Line]:
     split, recipe = open_split("sample", "train", limit=TASKS), Recipe(held_out=0)
     pack = open_pack("seeact", "mindact", variant="seq2seq")
     words = words_of(parts_of(split), MultiChoice(recipe, pack), 1)
-    tokenizer = train_tokenizer(words, SmallT5().vocab_size)
-    for part in (build_small(SmallT5(), tokenizer), tokenizer):
+    tokenizer = train_tokenizer(words, SmallBase().vocab_size)
+    for part in build_t5(SmallBase(), tokenizer):
         part.save_pretrained(folder / "model")
     maker = MultiChoice(recipe, pack, tokenizer)
     whole = timed(lambda: prepare(parts_of(split), maker, folder / "data", {}, 1))

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="DIR|HUB_ID",
         help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm there is none)",
     ))  # fmt: skip
-    basic(start.add_argument("--small", action="store_true", help="a small T5 and its tokenizer, both from scratch"))
+    basic(start.add_argument("--small", action="store_true", help="a small model and its tokenizer, both from scratch"))
     basic(parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint in --out"))
     basic(
         parser.add_argument(
@@ -188,12 +188,12 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
     """Raises InputError."""
     from seeact_offline.finetune.baseline import FineTuning
     from seeact_offline.finetune.recipe import Running
-    from seeact_offline.finetune.small_t5 import SmallT5
+    from seeact_offline.finetune.small_bases import SmallBase
 
     asked = FineTuning(
         out=args.out,
         baseline=args.baseline,
-        base=SmallT5() if args.small else args.base,
+        base=SmallBase() if args.small else args.base,
         dataset=args.dataset,
         split=args.split,
         limit=args.limit,

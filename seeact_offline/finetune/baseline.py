@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from seeact_offline.dataset import TEST_SPLITS, Split
 from seeact_offline.finetune import BASELINES
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import SMALL, Recipe, Running
-from seeact_offline.finetune.small_t5 import SmallT5
+from seeact_offline.finetune.small_bases import SmallBase
 from seeact_offline.finetune.training_rows import QuestionMaker
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
@@ -25,8 +25,8 @@ class FineTuning:
     out: Path
     baseline: str = "flan-t5"
     """One of BASELINES."""
-    base: str | SmallT5 | None = None
-    """A model's folder or hub id, or the shape of a T5 that begins with random weights; None: the baseline's. See `resolved_base`."""
+    base: str | SmallBase | None = None
+    """A model's folder or hub id, or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
@@ -54,7 +54,7 @@ class FineTuning:
     """For the card."""
 
     @property
-    def resolved_base(self) -> str | SmallT5:
+    def resolved_base(self) -> str | SmallBase:
         """The base, or the baseline's own. Raises InputError where there is none."""
         found = find_baseline(self.baseline).base if self.base is None else self.base
         if found is None:
@@ -66,7 +66,10 @@ class FineTuning:
         """The recipe, or the baseline's own."""
         if self.recipe is not None:
             return self.recipe
-        return SMALL if isinstance(self.base, SmallT5) else find_baseline(self.baseline).recipe
+        baseline = find_baseline(self.baseline)
+        if not isinstance(self.base, SmallBase):
+            return baseline.recipe
+        return replace(baseline.recipe, **{name: SMALL[name] for name in SMALL.keys() - baseline.ignores})
 
 
 class OpenBaseline(Protocol):
@@ -100,6 +103,8 @@ class Baseline:
     """Raises InputError for unusable options, before anything is written."""
     load: Callable[[FineTuning], Any]
     """Loads the base's model as it is before it is trained. Raises InputError."""
+    small: Callable[[SmallBase, Any], tuple[Any, Any]]
+    """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
     learns: str
     """For the card: its purpose, behind `to`."""
     limits: str
@@ -112,8 +117,6 @@ class Baseline:
     """Fields of the recipe that it does not use, and which may therefore not be given."""
     own: tuple[str, ...] = ()
     """Its own options."""
-    starts_small: bool = False
-    """It can start from the shape of a small T5."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Packages that not all baselines need, each with the extra that installs it."""
     remarks: tuple[str, ...] = ()

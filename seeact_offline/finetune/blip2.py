@@ -27,6 +27,7 @@ from seeact_offline.finetune.mindact_rows import CUT, LEARNS, MultiChoice, evalu
 from seeact_offline.finetune.page_pictures import Pictures, kept_pictures
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import NEW_TOKENS
+from seeact_offline.finetune.small_bases import build_blip2
 from seeact_offline.finetune.trainer import IGNORED, seq2seq_trainer
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
@@ -253,6 +254,7 @@ BASELINE = Baseline(
     base="Salesforce/blip2-flan-t5-xl",
     open=Blip2Tuning,
     load=lambda asked: _open(asked).model,
+    small=build_blip2,
     learns=LEARNS.replace("choose", "look at a part of a page, choose"),
     limits=CUT,
     tag="image-text-to-text",

@@ -16,18 +16,13 @@ from seeact_offline.finetune.mindact_rows import (
     MultiChoice,
     evaluation_fields,
     open_multichoice,
-    words_of,
 )
 from seeact_offline.finetune.progress import TrainingProgress
-from seeact_offline.finetune.small_t5 import SmallT5, build_small, train_tokenizer
+from seeact_offline.finetune.small_bases import build_t5
 from seeact_offline.finetune.trainer import seq2seq_trainer
-from seeact_offline.finetune.training_rows import parts_of
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
-
-TOKENIZER = "tokenizer"
-"""Folder of a small model's tokenizer, learnt before training begins."""
 
 
 class FlanT5Tuning:
@@ -37,30 +32,26 @@ class FlanT5Tuning:
         """Raises InputError for a base that is not a T5, and PromptError."""
         from transformers import AutoConfig
 
-        self._asked, self._split, self._base = asked, split, asked.resolved_base
-        if not isinstance(self._base, SmallT5):
-            self._folder = base_folder(self._base)
-            kind = load_part(AutoConfig, self._folder).model_type
-            if kind != "t5":
-                raise InputError("base", "a T5 such as FLAN-T5", f"{self._base} of type {kind}")
-        elif asked.resolved_recipe.quantised:
-            raise InputError("quantised", "a base with weights to quantise", "a small T5 with random weights")
+        self._asked, self._folder = asked, base_folder(asked.resolved_base)
+        kind = load_part(AutoConfig, self._folder).model_type
+        if kind != "t5":
+            raise InputError("base", "a T5 such as FLAN-T5", f"{asked.resolved_base} of type {kind}")
         self._questions = open_multichoice(asked, split)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        base = dataclasses.asdict(self._base) if isinstance(self._base, SmallT5) else digest(self._folder)
-        return {"base": base, "prompts_digest": self._questions.pack.digest}
+        return {"base": digest(self._folder), "prompts_digest": self._questions.pack.digest}
 
     @property
     def evaluation(self) -> Mapping[str, Any]:
         return evaluation_fields(self._asked.resolved_recipe)
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
-        questions = dataclasses.replace(self._questions, held_out=held_out)
-        tokenizer = self._tokenizer(questions)
+        from transformers import AutoTokenizer
+
+        tokenizer = load_part(AutoTokenizer, self._folder)
         check_tokenizer(tokenizer)
-        return dataclasses.replace(questions, tokenizer=tokenizer)
+        return dataclasses.replace(self._questions, held_out=held_out, tokenizer=tokenizer)
 
     def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
         from transformers import DataCollatorForSeq2Seq
@@ -69,22 +60,8 @@ class FlanT5Tuning:
         collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
         return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, progress)
 
-    def _tokenizer(self, questions: MultiChoice) -> Any:
-        """The base's tokenizer; a small model's is learnt once from the training questions and kept in the folder."""
-        from transformers import AutoTokenizer
-
-        if not isinstance(self._base, SmallT5):
-            return load_part(AutoTokenizer, self._folder)
-        folder = self._asked.out / TOKENIZER
-        if not (folder / "tokenizer.json").exists():
-            words = words_of(parts_of(self._split), questions, self._asked.processes)
-            train_tokenizer(words, self._base.vocab_size).save_pretrained(folder)
-        return load_part(AutoTokenizer, folder, "out")
-
     def _model(self, tokenizer: Any) -> Any:
         """Raises InputError for a checkpoint without all its weights."""
-        if isinstance(self._base, SmallT5):
-            return build_small(self._base, tokenizer)
         model = load_t5(self._asked)
         if len(tokenizer) > model.config.vocab_size:
             got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
@@ -104,8 +81,8 @@ BASELINE = Baseline(
     base="google/flan-t5-base",
     open=FlanT5Tuning,
     load=load_t5,
+    small=build_t5,
     learns=LEARNS,
     limits=CUT,
     tag="text2text-generation",
-    starts_small=True,
 )

@@ -6,7 +6,8 @@ Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from seeact_offline.records import InputError
 
@@ -68,8 +69,8 @@ class Recipe:
             raise InputError("choices", "2 to 5, as answers are read up to F", str(self.choices))
 
 
-SMALL = replace(Recipe(), draws=4, batch=8, learning_rate=1e-3)
-"""For random weights, which need more and larger steps: 3,600 on the sample, in half an hour on two cores."""
+SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
+"""Fields of a recipe for random weights, which need more and larger steps: 3,600 on the sample, in half an hour on two cores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from seeact_offline.dataset import Split, open_split
@@ -26,9 +28,10 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.finetune.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.finetune.card import SAMPLE, Card, render
 from seeact_offline.finetune.curve import learning_curve_png
+from seeact_offline.finetune.mindact_rows import MultiChoice, words_of
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.separation import check_separate
-from seeact_offline.finetune.small_t5 import SmallT5
+from seeact_offline.finetune.small_bases import SmallBase, train_tokenizer
 from seeact_offline.finetune.trainer import (
     check_out,
     check_packages,
@@ -41,6 +44,7 @@ from seeact_offline.finetune.trainer import (
     train_what_fits,
 )
 from seeact_offline.finetune.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
+from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
@@ -80,16 +84,15 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
     for name in sorted(asked.own.keys() - set(baseline.own)):
         raise InputError(name, unused, str(asked.own[name]))
-    if isinstance(asked.base, SmallT5) and not baseline.starts_small:
-        raise InputError("base", f"a model's folder or hub id with baseline {asked.baseline}", "a small T5")
     check_packages(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
     held_out = held_out_tasks(split, asked.resolved_recipe)
-    opened = baseline.open(asked, split)
+    prepare_torch(asked.resolved_recipe, asked.running)
+    based = _with_base(asked, baseline, split, held_out)
+    opened = baseline.open(based, split)
     identity = _identity(asked, baseline, split, opened)
     check_out(asked.out, identity, asked.resume)
-    prepare_torch(asked.resolved_recipe, asked.running)
     kept = {**identity, "dataset_version": split.content_digest}
     with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
         claim_out(asked.out, identity)
@@ -110,12 +113,12 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             resume = True
             prepare_torch(asked.resolved_recipe, asked.running)
         running = dataclasses.replace(asked.running, per_device=per_device)
-        again = dataclasses.replace(asked, running=running)
+        again = dataclasses.replace(based, running=running)
         model = ready.pop() if ready else baseline.open(again, split)
         reload = None
         if asked.resolved_recipe.quantised:
             recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
-            reload = partial(baseline.load, dataclasses.replace(asked, recipe=recipe))
+            reload = partial(baseline.load, dataclasses.replace(based, recipe=recipe))
         with warnings.catch_warnings(), TrainingProgress(watch) as progress:
             # what libraries have to tell each other of names to come
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
@@ -136,11 +139,30 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
 # --- before ---
 
 
+def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: frozenset[str]) -> FineTuning:
+    """The same with the folder of its base: a small one is made in `out`, unless the same was made there before."""
+    import torch
+
+    if not isinstance(asked.base, SmallBase):
+        return asked
+    recipe, pack = asked.resolved_recipe, open_pack("seeact", "mindact", variant="seq2seq")
+    made_of = [asdict(asked.base), recipe.seed, sorted(held_out), split.content_digest, pack.digest]
+    folder = asked.out / f"base-{sha256(json.dumps(made_of).encode()).hexdigest()[:16]}"
+    with prepared_once(asked.out, folder.exists):
+        if not folder.exists():
+            words = words_of(parts_of(split), MultiChoice(recipe, pack, held_out=held_out), asked.processes)
+            tokenizer = train_tokenizer(words, asked.base.vocab_size)
+            with TemporaryDirectory(dir=asked.out) as draft, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(recipe.seed)
+                for part in baseline.small(asked.base, tokenizer):
+                    part.save_pretrained(Path(draft) / "base")
+                (Path(draft) / "base").rename(folder)
+    return dataclasses.replace(asked, base=str(folder), recipe=recipe)
+
+
 def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenBaseline) -> dict[str, Any]:
     """All that the weights depend on, machine and versions aside."""
-    recipe = {
-        name: value for name, value in dataclasses.asdict(asked.resolved_recipe).items() if name not in baseline.ignores
-    }
+    recipe = {name: value for name, value in asdict(asked.resolved_recipe).items() if name not in baseline.ignores}
     return {
         "baseline": asked.baseline,
         **recipe,
@@ -148,6 +170,8 @@ def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenB
         "limit": asked.limit,
         "scores": None if asked.scores is None else file_digest(asked.scores),
         **opened.identity,
+        # all else that a small one depends on stands above
+        **({"base": asdict(asked.base)} if isinstance(asked.base, SmallBase) else {}),
     }
 
 
@@ -197,7 +221,9 @@ def _write(
     asked: FineTuning, baseline: Baseline, tuned: FineTuningResult, identity: Mapping[str, Any], compared: Sequence[str]
 ) -> None:
     """The record, the learning curve and the card."""
-    base = "a small T5 with random weights" if isinstance(asked.resolved_base, SmallT5) else str(asked.resolved_base)
+    base = (
+        "a small model with random weights" if isinstance(asked.resolved_base, SmallBase) else str(asked.resolved_base)
+    )
     aside = ("baseline", "dataset_fingerprint", "limit", "scores")
     card = Card(
         title=f"{baseline.title}, from {base}",
@@ -247,7 +273,7 @@ def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuningResult) -> 
         "devices": ", ".join(names) or f"CPU, {torch.get_num_threads()} threads of {platform.machine()}",
         "processes": os.environ.get("WORLD_SIZE", "1"),
         "minutes since it was begun or resumed": round(tuned.seconds / 60, 1),
-        **{name: value for name, value in dataclasses.asdict(asked.running).items() if value not in (None, False, ())},
+        **{name: value for name, value in asdict(asked.running).items() if value not in (None, False, ())},
         "python": ".".join(map(str, sys.version_info[:3])),
         **versions,
     }

@@ -27,6 +27,7 @@ from seeact_offline.finetune.examples import check_letters
 from seeact_offline.finetune.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import Recipe
+from seeact_offline.finetune.small_bases import build_llava
 from seeact_offline.finetune.trainer import arguments, lora_config, report_progress
 from seeact_offline.finetune.training_rows import (
     EPOCH,
@@ -278,6 +279,7 @@ BASELINE = Baseline(
     base=None,
     open=VlmTuning,
     load=load_vlm,
+    small=build_llava,
     learns="choose the next element among a group's and say what is done there (SeeAct, [2401.01614]"
     "(https://arxiv.org/abs/2401.01614), grounding by textual choices, in one turn)",
     limits="Nothing of its questions was cut off.",

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.finetune.small_t5 import SmallT5, train_tokenizer
+from seeact_offline.finetune.small_bases import SmallBase, train_tokenizer
 from tests.pages import synthetic_rows, write_parquet
 
-SHAPE = SmallT5(vocab_size=600, d_model=16, d_kv=8, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
+SHAPE = SmallBase(vocab_size=600, d_model=16, d_kv=8, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
 WORDS = "(html (button id=0 search flight (a hotel cheap None of the above Action: CLICK TYPE SELECT Value: Task:"
 
 
