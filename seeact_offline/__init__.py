@@ -15,13 +15,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seeact_offline.cli.interactive import evaluate
     from seeact_offline.dataset import load_steps
+    from seeact_offline.improving.cycles import improve
     from seeact_offline.runs.config import EvalConfig
     from seeact_offline.runs.finished import compare
     from seeact_offline.runs.questions import questions
     from seeact_offline.runs.ranking import rank
     from seeact_offline.runs.run import Run, load_run
 
-__all__ = ["EvalConfig", "Run", "__version__", "compare", "evaluate", "load_run", "load_steps", "questions", "rank"]
+__all__ = [
+    "EvalConfig",
+    "Run",
+    "__version__",
+    "compare",
+    "evaluate",
+    "improve",
+    "load_run",
+    "load_steps",
+    "questions",
+    "rank",
+]
 __version__ = "0.1.0"
 
 _MODULES = {
@@ -29,6 +41,7 @@ _MODULES = {
     "Run": "runs.run",
     "compare": "runs.finished",
     "evaluate": "cli.interactive",
+    "improve": "improving.cycles",
     "load_run": "runs.run",
     "load_steps": "dataset",
     "questions": "runs.questions",

@@ -26,7 +26,7 @@ LAYERS = (
     {"agents", "dataset", "models"},
     {"ranking", "grounding", "scoring", "trajectories", "rewards", "judging"},
     {"runs", "engines", "finetune", "recorder"},
-    {"tables", "viewer"},
+    {"tables", "viewer", "improving"},
     {"cli"},
     {"__main__"},
 )

@@ -39,13 +39,14 @@ ENDS_SOON = {"min_new_tokens": 3, "exponential_decay_length_penalty": (4, 1.5)}
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
-def save_llava(folder: Path, seed: int = 0, context: int = 100_000) -> Path:
-    """LLaVA: looks at pictures of 32 x 32 pixels as 16 tokens."""
+def save_llava(folder: Path, seed: int = 0, context: int = 100_000, says: str | None = None) -> Path:
+    """LLaVA: looks at pictures of 32 x 32 pixels as 16 tokens. `says`: its reply to everything; None: nonsense."""
     from transformers import LlavaForConditionalGeneration
 
     tokenizer = _tokenizer()
+    generation = _generation(tokenizer, says)
     config, processor = llava_parts(_text(tokenizer, context), tokenizer, SHAPE)
-    return _saved(LlavaForConditionalGeneration, config, processor, folder, seed)
+    return _saved(LlavaForConditionalGeneration, config, processor, folder, seed, generation)
 
 
 def save_qwen2_5_vl(folder: Path, seed: int = 0, says: str | None = None) -> Path:
@@ -57,9 +58,7 @@ def save_qwen2_5_vl(folder: Path, seed: int = 0, says: str | None = None) -> Pat
 
     tokenizer = _tokenizer(QWEN_TOKENS)
     tokenizer.chat_template, tokenizer.eos_token = QWEN_CHAT, "<|im_end|>"
-    if says is not None:
-        # one token, so that it is soon said
-        tokenizer.add_tokens([says])
+    generation = _generation(tokenizer, says)
     start, end, image, video = tokenizer.convert_tokens_to_ids(list(QWEN_TOKENS[2:]))
     places = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6}
     config = Qwen2_5_VLConfig(
@@ -77,10 +76,6 @@ def save_qwen2_5_vl(folder: Path, seed: int = 0, says: str | None = None) -> Pat
         image_token_id=image,
         video_token_id=video,
     )
-    generation: dict[str, Any] = ENDS_SOON
-    if says is not None:
-        token, end_of_text = tokenizer.convert_tokens_to_ids(says), tokenizer.eos_token_id
-        generation = {"sequence_bias": [[[token], 1000.0], [[token, end_of_text], 2000.0]]}
     _saved(Qwen2_5_VLForConditionalGeneration, config, tokenizer, folder, seed, generation)
     (folder / "preprocessor_config.json").write_text(json.dumps(QWEN_PICTURES))
     return folder
@@ -113,6 +108,15 @@ def save_blip2(folder: Path, seed: int = 0) -> Path:
     tokenizer = _ending_tokenizer()
     config, processor = blip2_parts(_t5_config(tokenizer), tokenizer, SHAPE)
     return _saved(Blip2ForConditionalGeneration, config, processor, folder, seed)
+
+
+def _generation(tokenizer: Any, says: str | None) -> dict[str, Any]:
+    """Generation settings by which a model always says a text, which becomes a token; None: it says nonsense, and ends soon."""
+    if says is None:
+        return ENDS_SOON
+    tokenizer.add_tokens([says])
+    token, end_of_text = tokenizer.convert_tokens_to_ids(says), tokenizer.eos_token_id
+    return {"sequence_bias": [[[token], 1000.0], [[token, end_of_text], 2000.0]]}
 
 
 def _ending_tokenizer() -> Any:

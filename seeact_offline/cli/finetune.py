@@ -29,7 +29,7 @@ OF_RUNNING = (
     "per_device bf16 gradient_checkpointing save_every log_every loader_workers attention threads report_to".split()
 )
 """Options named like the field that they change."""
-OWN = ("side", "language", "max_pixels")
+OWN = ("side", "language", "max_pixels", "dialogues")
 """Options that not every baseline has."""
 
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     basic(start.add_argument(
         "--base", metavar="DIR|HUB_ID",
-        help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm there is none)",
+        help="model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is none)",
     ))  # fmt: skip
     basic(start.add_argument("--small", action="store_true", help="a small model and its tokenizer, both from scratch"))
     basic(parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint in --out"))
@@ -63,15 +63,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pixels.add_argument(
         "--max-pixels", type=options.positive_int, metavar="N", help="of a picture (default: as the base)"
     )
+    own = parser.add_argument_group("of web-agent alone")
+    own.add_argument(
+        "--dialogues", type=_paths, metavar="FILE[,FILE]", help="what it learns from, as `improve` writes it"
+    )
     _add_recipe(parser)
-    _add_running(parser)
+    add_running(parser)
     _add_evaluation(parser)
     parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group(
-        "recipe", "left out: as published for flan-t5 and blip2; those of --small; ours for vlm"
+        "recipe", "left out: as published for flan-t5 and blip2; those of --small; ours for vlm and web-agent"
     )
     basic(recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published"))
     recipe.add_argument("--draws", type=options.positive_int, metavar="N", help="questions a step and epoch; 10")
@@ -105,7 +109,8 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
 
 
-def _add_running(parser: argparse.ArgumentParser) -> None:
+def add_running(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a training that do not decide its weights."""
     machine = parser.add_argument_group("machine")
     machine.add_argument("--per-device", type=options.positive_int, metavar="N", help="questions at once on a device")
     machine.add_argument(
@@ -127,7 +132,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 def _add_evaluation(parser: argparse.ArgumentParser) -> None:
     end = parser.add_argument_group("evaluation at the end")
     basic(end.add_argument(
-        "--evaluate", type=_splits, default=TEST_SPLITS, metavar="SPLIT[,SPLIT]",
+        "--evaluate", type=test_splits, default=TEST_SPLITS, metavar="SPLIT[,SPLIT]",
         help="asked as a whole; none for none (default: the three test splits)",
     ))  # fmt: skip
     end.add_argument("--test-data", metavar="DIR|HUB_ID", help="whose test splits count (default: --dataset)")
@@ -140,7 +145,11 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip() and name.strip() != "none")
 
 
-def _splits(text: str) -> tuple[str, ...]:
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(map(Path, _names(text)))
+
+
+def test_splits(text: str) -> tuple[str, ...]:
     """Test splits by their usual names."""
     hub = {SPLITS[name]: name for name in TEST_SPLITS}
     found = tuple(hub.get(name, name) for name in _names(text))
@@ -199,8 +208,8 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
         limit=args.limit,
         scores=args.scores,
         prompts=args.prompts,
-        running=dataclasses.replace(Running(), **_given(args, OF_RUNNING)),
-        own=_given(args, OWN),
+        running=dataclasses.replace(Running(), **given(args, OF_RUNNING)),
+        own=given(args, OWN),
         resume=args.resume,
         processes=args.processes,
         test_data=args.test_data,
@@ -210,10 +219,11 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
         eval_limit=args.eval_limit,
         command=_command(args),
     )
-    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.resolved_recipe, **_given(args, OF_RECIPE)))
+    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.resolved_recipe, **given(args, OF_RECIPE)))
 
 
-def _given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+def given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """The options of these names that have a value."""
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
@@ -223,6 +233,7 @@ def _command(args: argparse.Namespace) -> str:
     words += ["--small"] if args.small else []
     for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *OF_RECIPE):
         if getattr(args, name) is not None:
-            words.append(f"--{name.replace('_', '-')}")
-            words += [] if getattr(args, name) is True else [str(getattr(args, name))]
+            value = getattr(args, name)
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]
     return shlex.join([*words, "--out", str(args.out)])

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -41,7 +41,15 @@ from seeact_offline.finetune.training_rows import (
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_prompts import Turn, control_tokens, fitted, harmless, limit_pixels, system_merged
+from seeact_offline.models.hf_prompts import (
+    Turn,
+    chat_messages,
+    control_tokens,
+    fitted,
+    harmless,
+    limit_pixels,
+    system_merged,
+)
 from seeact_offline.records import InputError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -156,8 +164,22 @@ class Conversations:
         return {"role": turn.role, "content": [{"type": "text", "text": harmless(turn.text, self.control_tokens)}]}
 
 
+class ChatTemplate(NamedTuple):
+    """What a model's chat template asks of conversations."""
+
+    control_tokens: tuple[str, ...]
+    """Tokens that no text may spell out, the longest first."""
+    merges_system: bool
+    """It takes no system message."""
+
+
 def conversations(processor: Any, pictures: Pictures, max_pixels: int | None = None) -> Conversations:
-    """Conversations for this model. Raises InputError if it has no chat template, or one that takes no such conversation."""
+    """Conversations for this model. Raises InputError as `checked_template`."""
+    return Conversations(pictures, *checked_template(processor), max_pixels)
+
+
+def checked_template(processor: Any) -> ChatTemplate:
+    """Raises InputError for a model without a chat template, or with one that takes no question with a picture."""
     from jinja2 import TemplateError
 
     template = getattr(processor, "chat_template", None)
@@ -166,10 +188,12 @@ def conversations(processor: Any, pictures: Pictures, max_pixels: int | None = N
     control = tuple(control_tokens(processor.tokenizer, template))
     refused = ""
     for merges in (False, True):
-        made = Conversations(pictures, control, merges, max_pixels)
+        turns = [Turn("system", "a"), Turn("user", "b")]
+        tried = chat_messages(system_merged(turns) if merges else turns)
+        tried[-1]["content"].append({"type": "image"})
         try:
-            processor.apply_chat_template(made.prompt("a", "b"), tokenize=False, add_generation_prompt=True)
-            return made
+            processor.apply_chat_template(tried, tokenize=False, add_generation_prompt=True)
+            return ChatTemplate(control, merges)
         except TemplateError as error:
             refused = str(error)
     raise InputError("base", "a chat template that takes a question with a picture", refused)
@@ -187,7 +211,7 @@ class VlmTuning:
             raise InputError("lora", "a rank: of this baseline, matrices of low rank alone are trained", "none")
         self._asked, self._split = asked, split
         self._folder = base_folder(asked.resolved_base)
-        self._processor = _checked_processor(self._folder, asked.resolved_base)
+        self._processor = checked_processor(self._folder, asked.resolved_base)
         self._max_pixels = asked.own.get("max_pixels")
         # the budget that the processor does not have itself
         self._unbounded = self._max_pixels
@@ -217,25 +241,8 @@ class VlmTuning:
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
     def trainer(self, maker: ChoiceQuestions, table: Any, progress: TrainingProgress) -> Any:
-        from trl import SFTConfig, SFTTrainer
-
-        recipe, epochs = maker.recipe, epochs_of(table)
         show = conversations(self._processor, Pictures(maker.pictures), self._unbounded)
-        train, held_out = (
-            table.select(places_of(epochs, epoch, batch)).remove_columns(EPOCH[0]).with_transform(show)
-            for epoch, batch in ((0, recipe.batch), (HELD_OUT, 1))
-        )
-        # a picture's tokens must not be cut, and an answer comes last
-        more = {"max_length": None, "completion_only_loss": True}
-        trainer = SFTTrainer(
-            model=load_vlm(self._asked),
-            args=arguments(SFTConfig, self._asked, len(held_out) > 0, **more),
-            train_dataset=train,
-            eval_dataset=held_out if len(held_out) else None,
-            processing_class=self._processor,
-            peft_config=lora_config(recipe.lora or 0, "CAUSAL_LM", target_modules="all-linear"),
-        )
-        return report_progress(trainer, progress)
+        return sft_trainer(self._asked, self._processor, table, show, progress)
 
     @cached_property
     def _ranking(self) -> RankConfig:
@@ -252,6 +259,31 @@ class VlmTuning:
         return path
 
 
+def sft_trainer(
+    asked: FineTuning, processor: Any, table: Any, show: Callable[..., Any], progress: TrainingProgress
+) -> Any:
+    """TRL's Trainer with the base. `table`: rows with an epoch. `show`: their columns -> TRL's conversations."""
+    from trl import SFTConfig, SFTTrainer
+
+    recipe, epochs = asked.resolved_recipe, epochs_of(table)
+    train, held_out = (
+        table.select(places_of(epochs, epoch, batch)).remove_columns(EPOCH[0]).with_transform(show)
+        for epoch, batch in ((0, recipe.batch), (HELD_OUT, 1))
+    )
+    # a picture's tokens must not be cut, and an answer comes last
+    more = {"max_length": None, "completion_only_loss": True}
+    lora = None if recipe.lora is None else lora_config(recipe.lora, "CAUSAL_LM", target_modules="all-linear")
+    trainer = SFTTrainer(
+        model=load_vlm(asked),
+        args=arguments(SFTConfig, asked, len(held_out) > 0, **more),
+        train_dataset=train,
+        eval_dataset=held_out if len(held_out) else None,
+        processing_class=processor,
+        peft_config=lora,
+    )
+    return report_progress(trainer, progress)
+
+
 _ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}
 """Fields of `EvalConfig`, in training and evaluation."""
 
@@ -263,7 +295,7 @@ def load_vlm(asked: FineTuning) -> Any:
     return load_model(AutoModelForImageTextToText, base_folder(asked.resolved_base), **loading_options(asked))
 
 
-def _checked_processor(folder: Path, base: object) -> Any:
+def checked_processor(folder: Path, base: object) -> Any:
     """Opens the processor. Raises InputError for a model that does not continue a prompt with a picture."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
 

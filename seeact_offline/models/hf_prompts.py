@@ -188,15 +188,9 @@ class PromptEncoder:
             raise ModelSpecError("model", wanted, hf_folder.first_line(error)) from None
 
     def _chat(self, turns: Sequence[Turn]) -> str:
-        chat: list[dict[str, Any]] = []
-        for turn in turns:
-            # text, then picture, as in SeeAct's released code
-            parts = [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
-            if self._kind == "image-text" and chat and chat[-1]["role"] == turn.role:
-                # what one role says in a row is one message
-                chat[-1]["content"] += parts if turn.text else parts[1:]
-            else:
-                chat.append({"role": turn.role, "content": parts if self._kind == "image-text" else turn.text})
+        chat = (
+            chat_messages(turns) if self._kind == "image-text" else [{"role": t.role, "content": t.text} for t in turns]
+        )
         text: str = self._processor.apply_chat_template(
             chat, chat_template=self._template, tokenize=False, add_generation_prompt=True
         )
@@ -233,6 +227,19 @@ def plain(turns: Sequence[Turn]) -> str:
         return turns[0].text
     said = [turn.text if turn.role == "system" else f"{turn.role.capitalize()}: {turn.text}" for turn in turns]
     return "\n\n".join([*said, "Assistant:"])
+
+
+def chat_messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    """Turns as a chat template of pictures and texts takes them: what one role says in a row is one message."""
+    chat: list[dict[str, Any]] = []
+    for turn in turns:
+        # text, then picture, as in SeeAct's released code
+        parts = [{"type": "text", "text": turn.text}, *([{"type": "image"}] if turn.picture else [])]
+        if chat and chat[-1]["role"] == turn.role:
+            chat[-1]["content"] += parts if turn.text else parts[1:]
+        else:
+            chat.append({"role": turn.role, "content": parts})
+    return chat
 
 
 def system_merged(turns: Sequence[Turn]) -> list[Turn]:

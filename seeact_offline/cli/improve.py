@@ -1,0 +1,113 @@
+"""`improve`: imitate, explore, take feedback, train; cycle by cycle, over recorded train tasks."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from seeact_offline.cli import options
+from seeact_offline.cli.finetune import OF_RUNNING, add_running, given, test_splits
+from seeact_offline.cli.output import say
+from seeact_offline.cli.parser import basic
+from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.dataset import TEST_SPLITS
+from seeact_offline.finetune.recipe import Running
+from seeact_offline.improving.cycles import REPORT, improve
+from seeact_offline.improving.settings import ImproveConfig
+
+OF_RECIPE = ("epochs", "batch", "learning_rate", "warmup", "lora", "seed")
+"""Options named like the field of the recipe that they change."""
+OF_IMPROVE = """model out dataset limit test_data imitate thoughts cycles attempts temperature max_turns guided judge judge_base_url together
+processes evaluate eval_limit command""".split()
+"""Options named like the field of `ImproveConfig` that they set."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    basic(parser.add_argument(
+        "--model", required=True, metavar="hf/REPO_OR_DIR", help="an image-text-to-text model, whose weights are trained"
+    ))  # fmt: skip
+    basic(parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="folder of all cycles; the same command resumes from it"
+    ))  # fmt: skip
+    data = parser.add_argument_group("data")
+    basic(data.add_argument(
+        "--dataset", default="sample", metavar="DIR|HUB_ID", help="whose train split is learnt from (default: %(default)s)"
+    ))  # fmt: skip
+    basic(data.add_argument("--limit", type=options.positive_int, metavar="N", help="only the first N train tasks"))
+    data.add_argument("--test-data", metavar="DIR|HUB_ID", help="whose test splits count (default: --dataset)")
+    basic(data.add_argument(
+        "--imitate", type=Path, metavar="RUN", help="imitate this run over the train split (default: the recorded actions)"
+    ))  # fmt: skip
+    data.add_argument(
+        "--thoughts", type=Path, metavar="RUN", help="thoughts of recorded actions (default: a neutral line for each)"
+    )
+    _add_cycles(parser)
+    _add_training(parser)
+    end = parser.add_argument_group("evaluation after each cycle")
+    basic(end.add_argument(
+        "--evaluate", type=test_splits, default=TEST_SPLITS, metavar="SPLIT[,SPLIT]",
+        help="none for none (default: the three test splits)",
+    ))  # fmt: skip
+    end.add_argument("--eval-limit", type=options.positive_int, metavar="N", help="only the first N tasks of each")
+    parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
+
+
+def _add_cycles(parser: argparse.ArgumentParser) -> None:
+    usual = {one.name: one.default for one in dataclasses.fields(ImproveConfig)}
+    cycles = parser.add_argument_group("attempts and feedback")
+    for name, metavar, text in (
+        ("cycles", "N", "explore and train so many times"),
+        ("attempts", "K", "most attempts at a task in a cycle"),
+    ):
+        basic(cycles.add_argument(
+            f"--{name}", type=options.positive_int, default=usual[name], metavar=metavar, help=f"{text} (default: %(default)s)"
+        ))  # fmt: skip
+    cycles.add_argument(
+        "--temperature", type=options.non_negative_float, default=usual["temperature"], metavar="X",
+        help="of attempts; test splits are asked at 0 (default: %(default)s)",
+    )  # fmt: skip
+    cycles.add_argument(
+        "--max-turns", type=options.positive_int, default=usual["max_turns"], metavar="N",
+        help="most questions a step (default: %(default)s)",
+    )  # fmt: skip
+    basic(cycles.add_argument(
+        "--guided", action="store_true", help="K attempts more for websites of which under 40 %% of the tasks are solved by then"
+    ))  # fmt: skip
+    basic(cycles.add_argument(
+        "--judge", metavar="PROVIDER/NAME", help="a model that accepts attempts (default: the scorer, where all steps are right)"
+    ))  # fmt: skip
+    cycles.add_argument("--judge-base-url", metavar="URL", help="its server")
+    cycles.add_argument(
+        "--together", type=options.positive_int, default=usual["together"], metavar="N",
+        help="questions asked at once (default: %(default)s)",
+    )  # fmt: skip
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    recipe = parser.add_argument_group("training of each cycle")
+    basic(recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="2 unless given"))
+    recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="actions a step of the optimizer; 64")
+    recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="1e-4; with --full 1e-5")
+    recipe.add_argument("--warmup", type=options.non_negative_float, metavar="X", help="share of the steps; 0.03")
+    weights = recipe.add_mutually_exclusive_group()
+    weights.add_argument("--lora", type=options.positive_int, metavar="RANK", help="matrices of this rank; 16")
+    basic(weights.add_argument("--full", action="store_true", help="train all weights"))
+    recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
+    recipe.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
+    add_running(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    found = improve(config_of(args), watch=TerminalWatch())
+    say(found.report())
+    say(f"Report: {found.path / REPORT}")
+    return 1 if found.n_failed else 0
+
+
+def config_of(args: argparse.Namespace) -> ImproveConfig:
+    """Raises InputError."""
+    config = ImproveConfig(**given(args, OF_IMPROVE), running=dataclasses.replace(Running(), **given(args, OF_RUNNING)))
+    full = {"lora": None, "learning_rate": 1e-5} if args.full else {}
+    recipe = dataclasses.replace(config.recipe, **{**full, **given(args, OF_RECIPE)})
+    return dataclasses.replace(config, recipe=recipe)

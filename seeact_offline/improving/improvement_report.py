@@ -1,0 +1,132 @@
+"""The report of `improve` for people: attempts, test splits and differences. Computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from seeact_offline.files.markdown import percent
+from seeact_offline.files.table import Table
+from seeact_offline.scoring.report import NOT_THE_PAPERS, counted
+
+METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
+OFFLINE = (
+    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it. Nothing here is the success of an agent"
+    " that acts on live websites, and no figure may stand beside published ones as their reproduction."
+)
+OF_ATTEMPTS = (
+    "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before. completed@1: share of tasks"
+    " whose first attempt has a readable action at every step, right or wrong. Turns: actions of the accepted attempts, those that scroll included."
+)
+OF_STEPS = (
+    "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may be right in different"
+    " attempts. A task that is accepted is not attempted again."
+)
+OF_CONTROL = (
+    "Control: trained as long from the same first weights, on recorded actions alone, as many as the cycle's data had. Where the scorer gives"
+    " the feedback, attempts cannot teach more than these."
+)
+
+
+def improvement_report(results: Mapping[str, Any]) -> str:
+    """`results`: as `results.json` holds them."""
+    cycles, imitation = results["cycles"], results["imitation"]
+    left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
+    told = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"
+    texts = [
+        f"Model {results['model']}, train tasks of {results['dataset']}, feedback by {results['feedback']}, up to"
+        f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
+        f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
+        f" {counted(imitation['tasks'], 'task')}, by {imitation['source']}, {told}; steps left out: {left_out or 'none'}.",
+        *results["remarks"],
+        *(
+            f"Cycle {one['cycle']}: {counted(n, 'step')} failed to run and count as wrong."
+            for one in cycles
+            if (n := n_not_run(one))
+        ),
+    ]
+    explored = [one for one in cycles if "exploration" in one]
+    tables = [_attempts(explored, results["attempts"]), _steps(explored, results["attempts"])] if explored else []
+    tables.append(_tests(cycles))
+    if explored:
+        tables.append(_differences(explored))
+    head = "# An agent improved from its own attempts"
+    opening = Table(header=("", ""), rows=(), notes=texts).markdown().split("\n\n")[1:]
+    remarks = [OFFLINE, *([NOT_THE_PAPERS] if results["dataset"] == "sample" else [])]
+    return "\n\n".join([head, *remarks, *opening, *(one.markdown() for one in tables), "![](improvement.png)"]) + "\n"
+
+
+def n_not_run(cycle: Mapping[str, Any]) -> int:
+    """Steps of a cycle's attempts and test splits that failed to run."""
+    attempts = cycle.get("exploration", {}).get("attempts", ())
+    tests = [found[who] for found in cycle["tests"].values() for who in ("model", "control") if who in found]
+    return int(sum(one["not_run"] for one in attempts) + sum(one["n_not_run"] for one in tests))
+
+
+def _attempts(cycles: list[Mapping[str, Any]], most: int) -> Table:
+    rows = []
+    for one in cycles:
+        found = one["exploration"]
+        accepted = f"{found['accepted_tasks']} ({found['accepted_turns']})"
+        shares = [_figure(at) for at in found["s_at"]]
+        rows.append([str(one["cycle"]), str(found["n_tasks"]), *shares, accepted, _figure(found["completed_at_1"])])
+    header = ["Cycle", "Tasks", *(f"S@{k}" for k in range(1, most + 1)), "Accepted (turns)", "completed@1"]
+    return Table(title="Attempts at train tasks", header=header, rows=rows, notes=[OF_ATTEMPTS])
+
+
+def _steps(cycles: list[Mapping[str, Any]], most: int) -> Table:
+    rows = [
+        [str(one["cycle"]), str(one["exploration"]["n_steps"]), *map(_figure, one["exploration"]["pass_at"])]
+        for one in cycles
+    ]
+    header = ["Cycle", "Steps", *(f"pass@{k}" for k in range(1, most + 1))]
+    return Table(title="Steps of train tasks", header=header, rows=rows, notes=[OF_STEPS])
+
+
+def _tests(cycles: list[Mapping[str, Any]]) -> Table:
+    rows = [
+        [split, str(one["cycle"]), _taught(one["cycle"], who), *(_figure(found[who][name]) for name in METRICS)]
+        for split, one, found in _by_split(cycles)
+        for who in ("model", "control")
+        if who in found
+    ]
+    header = ["Split", "After cycle", "Trained on", *METRICS.values()]
+    return Table(title="Test splits", header=header, rows=rows, notes=[OF_CONTROL])
+
+
+def _taught(cycle: int, who: str) -> str:
+    return "control" if who == "control" else "attempts" if cycle else "imitation"
+
+
+def _differences(cycles: list[Mapping[str, Any]]) -> Table:
+    rows = [
+        [split, str(one["cycle"]), other, *(_difference(gaps.get(name)) for name in METRICS)]
+        for split, one, found in _by_split(cycles)
+        for other, gaps in found["minus"].items()
+    ]
+    note = "Points, with 95 % interval and p by sign flips over tasks (Holm's adjustment for two comparisons)."
+    header = ["Split", "Cycle", "Minus", *METRICS.values()]
+    return Table(title="Differences, paired by step", header=header, rows=rows, notes=[note])
+
+
+def _by_split(cycles: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    for split in cycles[0]["tests"]:
+        for one in cycles:
+            yield split, one, one["tests"][split]
+
+
+def _figure(found: Mapping[str, Any]) -> str:
+    """`41.2 (30.1 to 52.4)`."""
+    if found["value"] is None:
+        return "-"
+    return f"{percent(found['value'])}{_interval(found['ci95'])}"
+
+
+def _difference(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    return f"{100 * found['value']:+.1f}{_interval(found['ci95'])}, p {found['p']:.2g}"
+
+
+def _interval(ci95: list[float] | None) -> str:
+    return "" if ci95 is None else f" ({percent(ci95[0])} to {percent(ci95[1])})"
