@@ -51,7 +51,18 @@ failed, as recorded steps have none."""
 GOLD = "gold"
 """The source of dialogues of recorded actions."""
 RESULTS, REPORT, FIGURE = "results.json", "report.md", "improvement.png"
-OF_TRAINING = ("epochs", "batch", "learning_rate", "warmup", "weight_decay", "clip", "lora", "optimizer", "seed")
+OF_TRAINING = (
+    "epochs",
+    "batch",
+    "learning_rate",
+    "warmup",
+    "weight_decay",
+    "clip",
+    "lora",
+    "optimizer",
+    "quantised",
+    "seed",
+)
 """Fields of the recipe that decide the weights."""
 
 
