@@ -26,7 +26,7 @@ def draw_improvement(results: Mapping[str, Any]) -> Figure:
     explored = [one for one in cycles if "exploration" in one]
     for number, k in enumerate(dict.fromkeys((1, results["attempts"]))):
         found = [one["exploration"]["s_at"][k - 1] for one in explored]
-        _line(left, [one["cycle"] for one in explored], found, number, f"S@{k}")
+        _line(left, [one["cycle"] + number / 20 for one in explored], found, number, f"S@{k}")
     _panel(left, "Train tasks with an accepted attempt", [one["cycle"] for one in cycles])
     for number, split in enumerate(cycles[0]["tests"]):
         for who, style, name in (("model", "-", split), ("control", ":", f"{split}, control")):
@@ -60,7 +60,7 @@ def _panel(axes: Axes, title: str, cycles: Sequence[int]) -> None:
     axes.set_title(title, loc="left", fontsize=12, color=INK)
     axes.set_xticks(cycles)
     axes.set_xlim(min(cycles) - 0.4, max(cycles) + 0.4)
-    axes.set_ylim(0, 100)
+    axes.set_ylim(0, 103)
     axes.set_xlabel("cycle (0: imitation)", color=FAINT)
     axes.set_ylabel("%, 95 % interval", color=FAINT)
     axes.spines[["left", "top", "right"]].set_visible(False)
