@@ -9,6 +9,8 @@ const STEP = 1.25;
 const STILL = 4;
 /** Page pixels from the middle of a click's cross to its ends. */
 const ARM = 10;
+/** Pixels of the view that the tools may cover. */
+const TOOLS = 50;
 /** Kinds of boxes in the order of drawing: the last lie on top. */
 const KINDS = ["other", "offered", "crop", "target", "choice", "hover"];
 
@@ -109,7 +111,8 @@ export class PageView {
   }
 
   #showAll(box, width, height) {
-    // room for the labels beside the boxes
+    // room for the labels beside the boxes, and for the tools below
+    height -= TOOLS;
     const room = Math.min((width - Math.min(190, width / 4)) / Math.max(box[2], 1), (height - 70) / Math.max(box[3], 1));
     this.#resize(clamp(Math.min(room, 1), LEAST, MOST), false);
     this.scroller.scrollTo({ left: (box[0] + box[2] / 2) * this.scale - width / 2, top: (box[1] + box[3] / 2) * this.scale - height / 2, behavior: "instant" });

@@ -28,6 +28,7 @@ export class StepView {
     this.others = false;
     this.tab = 0;
     this.film = new Filmstrip(app);
+    new ResizeObserver(() => this.#measure()).observe(this.film.element);
   }
 
   shown() {
@@ -171,9 +172,16 @@ export class StepView {
     this.film.show(step.key);
     this.#paint();
     this.#showFound();
+    this.#measure();
     const target = step.truth.target ?? step.truth.positives[0];
     this.page.focus(...new Set([target, ...this.#open.map((one) => one.held?.predicted.element_id)]));
     scrollTo(0, 0);
+  }
+
+  /** Ends the picture at the window's lower edge while the page is at its top. */
+  #measure() {
+    const columns = this.element.querySelector(".step-columns");
+    if (columns) this.element.style.setProperty("--start", `${Math.round(columns.getBoundingClientRect().top + scrollY)}px`);
   }
 
   /** Opens the groups in which the list's search is found, and marks the words. */

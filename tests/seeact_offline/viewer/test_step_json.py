@@ -245,7 +245,9 @@ def test_scores_are_those_that_the_ranker_left_else_there_are_ranks_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / "cache"))
-    run = so.evaluate(limit=1, ranker="bm25", out=tmp_path / "run").path
+    # not the sample, whose scores are shipped
+    write_parquet(list(synthetic_rows(1, 2, 24, seed=1)), tmp_path / "data" / "test_task-00000-of-00001.parquet")
+    run = so.evaluate(dataset=str(tmp_path), ranker="bm25", out=tmp_path / "run").path
     monkeypatch.setenv("SEEACT_CACHE", str(tmp_path / ("cache" if kept else "another")))
     elements = step_of(Site([run]))["elements"]
     scores = [one["score"] for one in elements]
