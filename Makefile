@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SETUP_FILES := pyproject.toml constraints.txt
 
-.PHONY: eval test check format docs wheel clean
+.PHONY: eval test check format docs notebooks wheel clean
 .DEFAULT_GOAL := eval
 
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
@@ -17,7 +17,7 @@ eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 
 # A file's tests run in one process. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --nbmake $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .
@@ -32,6 +32,10 @@ format: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	@echo "building the documentation into build/site: some seconds"
 	@$(BIN)/zensical build --strict $(ARGS)
+
+# Runs the notebooks and writes their outputs into them
+notebooks: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.notebooks
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build
