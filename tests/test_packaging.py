@@ -32,7 +32,7 @@ LAYERS = (
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 """Imported name -> name of the distribution, if they differ."""
-DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "yaml": "pyyaml"}
+DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "skimage": "scikit-image", "yaml": "pyyaml"}
 
 
 class Import(NamedTuple):
