@@ -23,6 +23,7 @@ from seeact_offline.finetune.bases import base_folder
 from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import Recipe
+from seeact_offline.finetune.small_bases import build_llava
 from seeact_offline.finetune.training_rows import EPOCH, RowCounts, StepRows
 from seeact_offline.finetune.vlm import checked_processor, checked_template, load_vlm, sft_trainer
 from seeact_offline.models.hf_folder import digest
@@ -159,6 +160,7 @@ BASELINE = Baseline(
     base=None,
     open=WebAgentTuning,
     load=load_vlm,
+    small=build_llava,
     learns="act on a web page, seen through a window with its accessibility tree (OpenWebVoyager, [2410.19609]"
     "(https://arxiv.org/abs/2410.19609)), on recorded pages alone",
     limits="Nothing of its dialogues was cut off.",
