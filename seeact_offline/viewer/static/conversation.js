@@ -72,3 +72,12 @@ export function usage(held) {
   if (held.cost_usd !== undefined && held.cost_usd !== null) parts.push(`${money(held.cost_usd)} USD`);
   return [h("dt", {}, "Usage"), h("dd", {}, parts.join(", "))];
 }
+
+/** The command that prints a step as a run asks about it, from the run's settings; null where they are not known. */
+export function showCommand(settings, step) {
+  if (!settings?.dataset || !settings.split) return null;
+  const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  const named = ["dataset", "split", "grounding", "ranker", "top_k"].filter((name) => ["string", "number"].includes(typeof settings[name]));
+  const options = named.flatMap((name) => [`--${name.replace("_", "-")}`, shell(String(settings[name]))]);
+  return ["seeact-offline show", ...options, "--step", shell(`${step.annotation_id}_${step.action_uid}`)].join(" ");
+}

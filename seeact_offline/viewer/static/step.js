@@ -2,8 +2,9 @@
 
 import { LETTERS } from "./compare.js";
 import { loadIndex, loadStep, taskName } from "./data.js";
-import { brief, described, examples, groupName, labelOf, notes, operation, turnOf, usage } from "./conversation.js";
+import { brief, described, examples, groupName, labelOf, notes, operation, showCommand, turnOf, usage } from "./conversation.js";
 import { copier, count, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
+import { elementTable } from "./elements.js";
 import { Filmstrip } from "./filmstrip.js";
 import { byPerson, outcomeChip } from "./list.js";
 import { save, token } from "./notes.js";
@@ -11,7 +12,6 @@ import { PageView } from "./picture.js";
 import { replyDifference } from "./replies.js";
 import { highlight, termsOf } from "./search.js";
 
-const ROWS = 60, MORE_ROWS = 500;
 /** Runs from which on one is shown at a time. */
 const MANY = 4;
 const KINDS = {
@@ -167,7 +167,7 @@ export class StepView {
       this.#bar(),
       this.film.element,
       step.problems.map((text) => h("p", { class: "problem" }, text)),
-      h("div", { class: "step-columns" }, this.#picture(step), h("div", { class: "details" }, this.#question(step), this.#tabs(), this.#answers(), this.#conversations(), replyDifference(this.#replies()), this.#table(step))),
+      h("div", { class: "step-columns" }, this.#picture(step), h("div", { class: "details" }, this.#question(step), this.#tabs(), this.#answers(), this.#conversations(), replyDifference(this.#replies()), this.#elements(step))),
     );
     this.film.show(step.key);
     this.#paint();
@@ -310,6 +310,7 @@ export class StepView {
   #question(step) {
     const { truth } = step;
     const where = [step.website, step.domain, step.subdomain].filter(Boolean).join(" · ");
+    const command = showCommand(this.runs.find((one) => one.held)?.run.settings, step);
     const isPlaced = step.n_actions > 0 || step.index > 0;
     const list = step.history.length > 0 && h("ol", { class: "history" }, step.history.map((text) => h("li", {}, brief(text))));
     const before = step.index > 0 ? unknown(step.index === 1 ? "1 action," : `${step.index} actions,`) : isPlaced ? "nothing" : unknown();
@@ -329,18 +330,14 @@ export class StepView {
         h("dd", {}, list || before),
       ),
       h("p", { class: "faint ids" }, "task ", quoted(step.annotation_id, 80), ", action ", quoted(step.action_uid, 80)),
-      h("p", { class: "ids" }, copier("Copy id", `${step.annotation_id}_${step.action_uid}`), this.#shown(step) && copier("Copy show command", this.#shown(step))),
+      h("p", { class: "ids" }, copier("Copy id", `${step.annotation_id}_${step.action_uid}`), command && copier("Copy show command", command)),
     );
   }
 
-  /** The command that prints this step as the first run asked about it, from its manifest's settings; null where they are not known. */
-  #shown(step) {
-    const { settings = {} } = this.runs.find((one) => one.held)?.run ?? {};
-    if (!settings.dataset || !settings.split) return null;
-    const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-    const named = ["dataset", "split", "grounding", "ranker", "top_k"].filter((name) => ["string", "number"].includes(typeof settings[name]));
-    const options = named.flatMap((name) => [`--${name.replace("_", "-")}`, shell(String(settings[name]))]);
-    return ["seeact-offline show", ...options, "--step", shell(`${step.annotation_id}_${step.action_uid}`)].join(" ");
+  #elements(step) {
+    const picked = new Set(this.runs.map((one) => one.held?.predicted.element_id));
+    const offered = new Set([...this.groups.values()].flatMap((one) => one.offered));
+    return elementTable(step.elements, { picked, offered, look: (id) => this.#look(id), hover: (id) => this.page.hover(id) });
   }
 
   /** An element as a button that shows it on the page. */
@@ -520,45 +517,6 @@ export class StepView {
         h("dt", {}, "Read as"),
         h("dd", {}, group.act && [h("code", {}, brief(group.act)), " "], (parsed?.element_id || !group.act) && this.#element(parsed?.element_id), " ", parsed?.op && operation(parsed.op, parsed.value), parsed?.failure && [" ", h("span", { class: "no" }, words(parsed.failure)), parsed.detail && [": ", brief(parsed.detail)]]),
       ),
-    );
-  }
-
-  // --- elements ---
-
-  #table(step) {
-    const picked = new Set(this.runs.map((one) => one.held?.predicted.element_id));
-    const offered = new Set([...this.groups.values()].flatMap((one) => one.offered));
-    const body = h("tbody");
-    let place = 0;
-    const more = h("button", { type: "button", class: "quiet", on: { click: () => add(MORE_ROWS) } });
-    const add = (n) => {
-      const next = step.elements.slice(place, place + n);
-      place += next.length;
-      body.append(...next.map((one) => this.#elementRow(one, picked.has(one.id), offered.has(one.id))));
-      more.hidden = place >= step.elements.length;
-      replace(more, `Show more: ${count(step.elements.length - place)} left`);
-    };
-    add(ROWS);
-    const heads = ["Element", "Rank", "Score", "Description, and place in the page"];
-    return h(
-      "details",
-      { class: "card elements", open: true },
-      h("summary", {}, h("h2", {}, `Elements (${count(step.elements.length)})`)),
-      h("div", { class: "wide" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))), body)),
-      more,
-    );
-  }
-
-  #elementRow(one, picked, offered) {
-    const marks = [one.positive && h("span", { class: "tag target" }, "target"), picked && h("span", { class: "tag choice" }, "choice"), !offered && h("span", { class: "tag" }, "not offered")];
-    const look = { mouseenter: () => this.page.hover(one.id), mouseleave: () => this.page.hover(null) };
-    return h(
-      "tr",
-      { "data-id": one.id, on: look },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "element", title: "Show it on the page", on: { click: () => this.#look(one.id) } }, `#${cut(one.id, 30)}`), " ", marks),
-      h("td", { class: "number" }, one.rank ?? "–"),
-      h("td", { class: "number" }, one.score === null || one.score === undefined ? "–" : one.score.toFixed(3)),
-      h("td", { class: "text" }, one.text || one.path ? brief(one.text) : unknown(), h("div", { class: "path" }, quoted(one.path ?? "", 400))),
     );
   }
 }
