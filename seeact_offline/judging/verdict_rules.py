@@ -14,24 +14,27 @@ from seeact_offline.records import InputError
 
 _VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
 _SPLIT = re.compile(r"(?<![\w-])NOT\s+SUCCESS(?![\w-])")
+_STATUS = re.compile(r"status[*_`\"]{0,4}:")
 _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
-_ENDS = re.compile(r"[\n.:;!?]")
-"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon."""
+_ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
+"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon. A question keeps its mark."""
+_CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
+"""Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
     r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or)\b|n['’]t\b", re.IGNORECASE
 )
 """Words before a verdict that deny it or make it depend on something."""
 
 
-def read_verdict(text: str, judge: str) -> bool | None:
+def read_verdict(text: str | None, judge: str) -> bool | None:
     """Reads the verdict of a reply by a judge's rules: True for success, None where the reply holds no verdict.
 
-    Raises InputError for an unknown judge.
+    `text`: None for a reply without a text, which counts as an empty one. Raises InputError for an unknown judge.
     """
     if judge not in READERS:
         raise InputError("judge", f"one of {', '.join(READERS)}", repr(judge))
-    return READERS[judge](text)
+    return READERS[judge](text or "")
 
 
 def _webvoyager(text: str) -> bool | None:
@@ -54,16 +57,17 @@ def _strict(text: str) -> bool | None:
         for found in mentioned:
             before = _ENDS.split(text[: found.start()])[-1]
             after = _ENDS.split(text[found.end() :])[0]
-            if _UNSURE.search(before) or re.match(r"\s*(?:/|or\b)", after, re.IGNORECASE):
+            denied = found["negated"] is None and _UNSURE.search(_CLAUSE_ENDS.split(after)[0])
+            if denied or _UNSURE.search(before) or after.endswith("?") or re.match(r"\s*(?:/|or\b)", after, re.I):
                 return None
     verdicts = {found["negated"] is None for found in mentioned}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _webjudge(text: str) -> bool | None:
-    """The word behind the last `Status:`."""
-    status = text.lower().rpartition("status:")
-    said = status[2].strip(_DECORATION).split("\n")[0] if status[1] else ""
+    """The word behind the last `Status:`, which may be bold, on its line or the next."""
+    _, *statuses = _STATUS.split(text.lower())
+    said = statuses[-1].strip(_DECORATION + "\n").split("\n")[0] if statuses else ""
     if "failure" in said or "not success" in said or "unsuccess" in said:
         return False
     return True if "success" in said else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from urllib.parse import parse_qs, urlparse
 
-from seeact_offline.rewards.text_rules import OR
+from seeact_offline.rewards.text_rules import OR, checked_text
 from seeact_offline.rewards.unscored import Unscored
 
 EXACT = "EXACT"
@@ -15,9 +15,9 @@ PART = "GOLD in PRED"
 def url_match(address: str, reference: str, note: str | None = None) -> float:
     """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`); ` |OR| ` separates references.
 
-    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts. Raises Unscored for another note.
+    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts. Raises Unscored for another note, and for no text.
     """
-    page, wanted = _cleaned(address), [_cleaned(one) for one in reference.split(OR)]
+    page, wanted = _cleaned(address), [_cleaned(one) for one in checked_text(reference).split(OR)]
     note = EXACT if note is None else note
     if note == EXACT:
         return float(page in wanted)
@@ -33,8 +33,8 @@ def url_match_by_parts(address: str, reference: str, note: str | None = None) ->
     """
     if note not in (None, PART):
         raise Unscored("bad_task", f"expected url_note {PART}, got {note!r:.60}")
-    page_place, page_query = _parts(address.rstrip("/"))
-    wanted = [_parts(one.rstrip("/")) for one in reference.split(OR)]
+    page_place, page_query = _parts(checked_text(address).rstrip("/"))
+    wanted = [_parts(one.rstrip("/")) for one in checked_text(reference).split(OR)]
     values: dict[str, set[str]] = defaultdict(set)
     for _, query in wanted:
         for key, found in query.items():
@@ -44,7 +44,7 @@ def url_match_by_parts(address: str, reference: str, note: str | None = None) ->
 
 
 def _cleaned(address: str) -> str:
-    return address.replace("localhost", "127.0.0.1").removesuffix("/")
+    return checked_text(address).replace("localhost", "127.0.0.1").removesuffix("/")
 
 
 def _parts(address: str) -> tuple[str, dict[str, list[str]]]:

@@ -54,7 +54,8 @@ def read_ua(reply: str) -> float:
 
 
 def _verdict(reply: str, failing: tuple[str, ...], passing: str) -> float:
-    said = reply.lower()
+    # a model that refuses may reply without a text
+    said = (reply or "").lower()
     if any(word in said for word in failing):
         return 0.0
     if passing not in said:

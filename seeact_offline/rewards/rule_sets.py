@@ -30,6 +30,7 @@ from seeact_offline.rewards.task_states import TaskState
 from seeact_offline.rewards.text_rules import (
     OR,
     Entries,
+    checked_text,
     clean,
     clean_stripped,
     entries,
@@ -123,7 +124,7 @@ class RuleSet:
             if name == "fuzzy_match":
                 score = self._fuzzy(score, compared, value, intent, note, ask)
             elif name == "exact_match":
-                score *= self.exact_match(compared, _text(value))
+                score *= self.exact_match(compared, checked_text(value))
             elif name in ("one_of", "required_values"):
                 # they clean the answer themselves, and once
                 score *= self[name](answer, value)
@@ -164,10 +165,13 @@ class RuleSet:
             return 0.0
         content, value = html.unescape(found) if self.unescapes_pages else found, required[rule]
         if rule == "fuzzy_match":
-            return self._any_or_all(content, _text(value).split(OR), ask)
+            return self._any_or_all(content, checked_text(value).split(OR), ask)
         if rule == "must_include":
             return self.page_includes(content, value)
-        return self[rule](content, _text(value) if rule == "exact_match" else value)
+        if rule == "required_values" and self.clean(content) != content.lower():
+            # quotes of an answer are removed, those of a page are not, and a quoted text is no number
+            return 0.0
+        return self[rule](content, checked_text(value) if rule == "exact_match" else value)
 
     def _any_or_all(self, content: str, references: Sequence[str], ask: Ask) -> float:
         verdicts = [self.fuzzy_match(content, reference, "NOT USED", ask) for reference in references]
@@ -240,13 +244,6 @@ def _typed(given: Mapping[str, Any], kind: type[T]) -> T:
         return typed(given, kind)
     except FormatError as error:
         raise Unscored("bad_task", str(error)) from None
-
-
-def _text(value: object) -> str:
-    """A text of a task file. Raises Unscored `bad_task` for anything else."""
-    if not isinstance(value, str):
-        raise Unscored("bad_task", f"expected a text, got {value!r:.60}")
-    return value
 
 
 VISUALWEBARENA = RuleSet(name="visualwebarena")

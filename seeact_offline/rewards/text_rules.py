@@ -20,24 +20,32 @@ Entries = str | Sequence[str]
 
 
 def clean(text: str) -> str:
-    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty."""
+    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty. Raises Unscored for no text."""
+    text = checked_text(text)
     quoted = any(text.startswith(quote) and text.endswith(quote) for quote in QUOTES)
     return (text[1:-1] if quoted else text).lower()
 
 
 def clean_stripped(text: str) -> str:
     """Cleans a text after the white space around it is removed: WebArena's way."""
-    return clean(text.strip())
+    return clean(checked_text(text).strip())
+
+
+def checked_text(value: object) -> str:
+    """The value, which should be a text. Raises Unscored `bad_task` for anything else."""
+    if not isinstance(value, str):
+        raise Unscored("bad_task", f"expected a text, got {value!r:.60}")
+    return value
 
 
 def exact_match(answer: str | int, reference: str) -> float:
     """Passes an equal answer."""
-    return float(clean(str(answer)) == clean(reference))
+    return float(clean(str(answer) if isinstance(answer, int) else answer) == clean(reference))
 
 
 def exact_match_stripped(answer: str | int, reference: str) -> float:
     """Passes an equal answer, without the white space around it: WebArena's way."""
-    return float(clean_stripped(str(answer)) == clean_stripped(reference))
+    return float(clean_stripped(str(answer) if isinstance(answer, int) else answer) == clean_stripped(reference))
 
 
 def must_include(answer: str, reference: Entries) -> float:

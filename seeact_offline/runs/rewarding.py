@@ -31,8 +31,8 @@ class _AnswerLine(msgspec.Struct, frozen=True):
     """One line of a file of answers; other fields are ignored."""
 
     task_id: int | str
-    answer: str | None = None
-    """The final response; empty for an agent that stopped without one."""
+    answer: str | int | float | None = None
+    """The final response; empty for an agent that stopped without one. A number counts as its text."""
     address: str | None = None
     """Address of the last page; that of the state counts where it has one."""
 
@@ -108,9 +108,10 @@ def reward_files(
         def score(task: RewardTask) -> list[TaskReward]:
             line = said.get(str(task.task_id))
             state = _state(task, line, states, config.parent)
+            answer = None if line is None or line.answer is None else str(line.answer)
             # a reply is shared by the rule sets
             ask = None if about is None else about(str(task.task_id))
-            return [reward(rules, task, line.answer if line else None, state, ask) for rules in RULES.values()]
+            return [reward(rules, task, answer, state, ask) for rules in RULES.values()]
 
         found = list(pool.map(score, tasks))
     return Rewards({name: [of_task[i] for of_task in found] for i, name in enumerate(RULES)})

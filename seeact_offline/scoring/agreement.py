@@ -40,10 +40,13 @@ def fleiss_kappa(table: Sequence[Sequence[int]] | np.ndarray) -> float | None:
     None for no items, and where chance alone makes all labels the same. Raises ValueError for an item with fewer than two judges, or
     with another number of them than the first.
     """
-    counts = np.asarray(table, dtype=float)
+    try:
+        counts = np.asarray(table, dtype=float)
+    except ValueError:
+        raise ValueError("table: expected counts, as many of each item, got another list") from None
     if not counts.size:
         return None
-    if counts.ndim != 2 or (counts < 0).any():
+    if counts.ndim != 2 or not ((counts >= 0) & np.isfinite(counts)).all():
         raise ValueError(f"table: expected counts of shape (items, labels), got shape {counts.shape}")
     judges = counts.sum(axis=1)
     odd = int(np.argmax(judges != judges[0]))

@@ -25,6 +25,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path | str]:
     tasks = [{"task_id": i, "intent": "How many?", "eval": one} for i, one in enumerate(TASKS)]
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
     lines = [{"task_id": i, "answer": "red", "extra": 1} for i in range(5)]
+    # a number is an answer as well
+    lines[4]["answer"] = 40
     lines[1]["address"] = "http://shop.test:7770/cart/"
     (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     for name in ("2", "3"):

@@ -30,13 +30,30 @@ from seeact_offline.records import InputError
         ("SUCCESS or NOT SUCCESS?", False, None),
         ("SUCCESS\nNOT SUCCESS", False, None),
         ("SUCCESS_RATE", True, None),
+        # words behind a verdict deny it, reasons for it do not
+        ("SUCCESS was not achieved", True, None),
+        ("SUCCESS criteria were not met.", True, None),
+        ("SUCCESS? No.", True, None),
+        ("Is it a SUCCESS?", True, None),
+        ("Was it done? SUCCESS", True, True),
+        ("It is a SUCCESS, as no filter is missing", True, True),
+        ("It is a SUCCESS because it did not stop", True, True),
+        ("NOT SUCCESS because it did not finish", False, False),
+        ("NOT SUCCESS or a part of it", False, None),
+        # a model that refuses
+        (None, None, None),
     ],
 )
-def test_each_judge_reads_by_its_own_rules(text: str, webvoyager: bool | None, strict: bool | None) -> None:
+def test_each_judge_reads_by_its_own_rules(text: str | None, webvoyager: bool | None, strict: bool | None) -> None:
     assert read_verdict(text, "webvoyager") is webvoyager
     # a reply without a verdict is a failure there
     assert read_verdict(text, "openwebvoyager") is bool(webvoyager)
     assert read_verdict(text, "strict") is strict
+
+
+@pytest.mark.parametrize("status", ['Status: "success"', "**Status**: success", "Status:\nsuccess"])
+def test_a_status_is_read_on_its_line_or_the_next(status: str) -> None:
+    assert read_verdict(f"Thoughts: all points hold.\n{status}", "webjudge") is True
 
 
 def test_an_unknown_judge_is_refused() -> None:

@@ -59,7 +59,7 @@ def test_answers(references: Any, answer: str, reply: str | None, expected: list
 
 
 PAGE = """<html><head><title>Shop</title><script>var price = "9 &lt;"</script></head><body>
-<h1 id="top">Hello &amp; <b>welcome</b></h1><p class="price now">$1,200</p><p class="count">12</p><p hidden>secret</p>
+<h1 id="top">Hello &amp; <b>welcome</b></h1><p class="price now">$1,200</p><p class="count">12</p><p class="quoted">'12'</p><p hidden>secret</p>
 <input name="q" value="red shoes"><select id="size"><option value="s">Small<option value="l" selected>Large</select>
 <ul><li class="item">One</li><li class="item">Two</li></ul><textarea id="note">a note</textarea></body></html>"""
 STATE = TaskState("http://127.0.0.1/item", PAGE)
@@ -81,6 +81,7 @@ PAGES = [
     ("[...document.querySelectorAll('li')].map(x=>x.outerText)", {"exact_match": "['One', 'Two']"}, [1, 1, 1]),
     ("document.body.innerText", {"must_include": ["secret"]}, [0, 0, 0]),
     ("document.querySelector('.count').textContent", {"required_values": ["> 12"]}, [1, "bad_task", 0]),
+    ("document.querySelector('.quoted').textContent", {"required_values": ["== 12"]}, [0, "bad_task", 0]),
     ("document.title", {"must_include": ["shop"], "exact_match": "Shop!"}, [0, 0, 0]),
     ("func:get_query_text(__page__, 'p.price.now')", {"must_include": ["1,200"]}, [1, 1, 1]),
     ("lambda:() => document.querySelector('.missing').outerText", {"must_exclude": ["x"]}, [0, "bad_task", 0]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seeact_offline.records import Message
-from seeact_offline.rewards import RULES, Unscored
+from seeact_offline.rewards import RULES, RuleSet, Unscored
 from seeact_offline.rewards.picture_rules import is_similar, ssim
 from tests.reference import rewards as slow
 
@@ -96,6 +96,21 @@ def test_a_task_that_does_not_say_what_is_required_is_no_zero(reference: object)
         VWA["required_values"]("5", reference)
 
 
+WRONG_TYPES = [
+    ("exact_match", None, "none"), ("exact_match", "5", 5), ("exact_match", "x", ["x"]), ("exact_match", 2.0, "2.0"),
+    ("must_include", None, ["x"]), ("must_include", 5, ["5"]), ("must_include", "x", {"x": 1}), ("must_exclude", None, ["x"]),
+    ("one_of", None, ["x"]), ("one_of", "x", [None]), ("required_values", None, ["> 1"]), ("required_values", 2.0, ["> 1"]),
+    ("url_match", None, "http://a.test"), ("url_match", "http://a.test", None), ("url_match", "http://a.test", ["http://a.test"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=lambda rules: rules.name)
+@pytest.mark.parametrize(("rule", "answer", "reference"), WRONG_TYPES)
+def test_what_is_no_text_is_not_scored(rules: RuleSet, rule: str, answer: object, reference: object) -> None:
+    with pytest.raises(Unscored, match="bad_task"):
+        rules[rule](answer, reference)
+
+
 PIECES = st.lists(st.sampled_from(["a", "B", "ab", "red", "10", "0", " ", "  ", "'", '"']), max_size=6).map("".join)
 WORDS = st.lists(st.sampled_from(["a", "B", "ab", "red", "10", "0"]), max_size=5).map(" ".join)
 ENTRIES = st.lists(st.lists(WORDS, min_size=1, max_size=2).map(" |OR| ".join), max_size=3)
@@ -148,10 +163,10 @@ def test_url_match_is_the_slow_one(address: str, references: list[str], note: st
     [
         ("correct", 1, None), ("Correct.", 1, None), ("incorrect", 0, None), ("partially correct", 0, None),
         ("The answer is not correct", 1, None), ("uncorrect", 1, None), ("It is correct, not incorrect", 0, None),
-        ("same", None, 1), ("Different", None, 0), ("the same, not different", None, 0), ("yes", None, None),
+        ("same", None, 1), ("Different", None, 0), ("the same, not different", None, 0), ("yes", None, None), (None, None, None),
     ],
 )  # fmt: skip
-def test_replies_of_a_judge(reply: str, fuzzy: int | None, same: int | None) -> None:
+def test_replies_of_a_judge(reply: str | None, fuzzy: int | None, same: int | None) -> None:
     for rule, expected in ((VWA.fuzzy_match, fuzzy), (VWA.ua_match, same)):
         if expected is None:
             with pytest.raises(Unscored, match="no_verdict"):

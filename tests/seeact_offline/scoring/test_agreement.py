@@ -65,6 +65,8 @@ def test_fleiss_kappa_of_the_published_example() -> None:
         (lambda: fleiss_kappa([[1, 1], [2, 1]]), "got 3 of item 1"),
         (lambda: fleiss_kappa([[1, 0]]), "got 1 of item 0"),
         (lambda: fleiss_kappa([2, 0]), "shape"),
+        (lambda: fleiss_kappa([[2, 0], [2]]), "as many of each item"),
+        (lambda: fleiss_kappa([[float("nan"), 2]]), "expected counts"),
     ],
 )
 def test_kappas_refuse_what_they_cannot_count(call, wanted: str) -> None:
