@@ -25,7 +25,7 @@ VERBS = {
     "rank": "score the candidates of a split with a ranker, into a score file",
     "train-ranker": "train a ranker on the steps of a split",
     "finetune": "fine-tune a baseline of the paper on the train split",
-    "improve": "improve an agent from its own attempts at recorded train tasks",
+    "improve": "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
     "compare": "compare finished runs, paired by step and clustered by task",

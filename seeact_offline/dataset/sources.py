@@ -95,16 +95,22 @@ def _open_folder(folder: Path, split: str) -> Source:
     return _files(paths, f"{split} of {folder}", folder)
 
 
+def split_of_file(name: str) -> str | None:
+    """The canonical split that a file's name says it holds; None for any other name."""
+    match = _FILE_NAME.fullmatch(name)
+    of_files = {hub: split for split, hub in SPLITS.items()}
+    return None if match is None else of_files.get(match[1], match[1])
+
+
 def _split_files(folder: Path) -> dict[str, list[Path]]:
     """Canonical split -> its files, those in `data/` if there are any, as on the hub."""
     found: dict[str, list[Path]] = {}
-    to_canonical = {hub: name for name, hub in SPLITS.items()}
     for place in (folder, folder / "data"):
         here: dict[str, list[Path]] = {}
         for path in sorted(place.iterdir()) if place.is_dir() else ():
-            match = _FILE_NAME.fullmatch(path.name)
-            if match and path.is_file():
-                here.setdefault(to_canonical.get(match[1], match[1]), []).append(path)
+            split = split_of_file(path.name)
+            if split is not None and path.is_file():
+                here.setdefault(split, []).append(path)
         found.update(here)
     return found
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
+from seeact_offline.dataset.sources import split_of_file
 from seeact_offline.records import DatasetError, InputError
 
 NEW_WEBSITES = ("cross_website", "cross_domain")
@@ -22,7 +25,7 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     """The names of the test splits that were compared.
 
     `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
-    a split that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
+    a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
     """
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)
@@ -37,6 +40,11 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
             continue
         _refuse_shared(seen, name, _seen(test))
         compared.append(name)
+    # a file is taken as the split asked for, whatever its name says
+    if isinstance(train.dataset, (str, os.PathLike)):
+        named = split_of_file(Path(train.dataset).name)
+        if named in TEST_SPLITS and Path(train.dataset).is_file():
+            raise InputError("dataset", "training data without test tasks", f"{train.dataset}, a file of {named}")
     if tests is not None and not compared:
         raise InputError("test_data", f"a data set with a split of {', '.join(TEST_SPLITS)}", str(tests))
     return tuple(compared)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from seeact_offline.agents.acts import ENDINGS
 from seeact_offline.records import Prediction, StepKey
 from seeact_offline.runs.folder import read_steps
 from seeact_offline.runs.run import Run
@@ -51,11 +52,19 @@ class AskedRun:
 
     @cached_property
     def completed(self) -> frozenset[str]:
-        """Tasks at each step of which the model has given an action in its form, right or wrong."""
+        """Tasks at each step of which the model has given an action in its form, right or wrong, and also where it scrolled or left."""
+        return self._with_all(lambda one: one.failure is None or one.failure in ENDINGS.values())
+
+    @cached_property
+    def acted(self) -> frozenset[str]:
+        """Tasks at each step of which the model has acted on an element, right or wrong."""
+        return self._with_all(lambda one: one.failure is None)
+
+    def _with_all(self, suits: Callable[[Prediction], bool]) -> frozenset[str]:
         return frozenset(
             task
             for task, rows in self.tasks.items()
-            if all(self.predictions[row.key].ran and self.predictions[row.key].failure is None for row in rows)
+            if all(self.predictions[row.key].ran and suits(self.predictions[row.key]) for row in rows)
         )
 
 
@@ -104,7 +113,7 @@ def explore(tasks: Sequence[str], most: int, ask: Ask, accept: Accept, guided: b
     left = frozenset(tasks)
     for number in range(1, (2 if guided else 1) * most + 1):
         if number == most + 1:
-            left &= _of_hard_websites(attempts)
+            left &= _tasks_of_hard_websites(attempts)
         if not left:
             break
         asked = AskedRun(ask(number, left))
@@ -114,7 +123,7 @@ def explore(tasks: Sequence[str], most: int, ask: Ask, accept: Accept, guided: b
     return Exploration(most, tuple(attempts))
 
 
-def _of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
+def _tasks_of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
     websites: dict[str, set[str]] = {}
     for task, rows in attempts[0].asked.tasks.items():
         websites.setdefault(rows[0].website, set()).add(task)

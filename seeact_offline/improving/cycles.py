@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.markdown import printable
-from seeact_offline.files.whole import write_whole
+from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.bases import base_folder
 from seeact_offline.finetune.separation import check_separate
@@ -31,11 +31,11 @@ from seeact_offline.grounding.thoughts import read_thoughts
 from seeact_offline.improving.attempts import AskedRun, Exploration, explore
 from seeact_offline.improving.cycle_figures import differences, exploration_figures, split_figures
 from seeact_offline.improving.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
-from seeact_offline.improving.improvement_report import improvement_report, n_not_run
+from seeact_offline.improving.improvement_report import OFFLINE, improvement_report, n_not_run
 from seeact_offline.improving.settings import ORACLE, ImproveConfig
 from seeact_offline.models import model_name
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, ModelStopped
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
@@ -44,12 +44,11 @@ from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.improvement_figure import improvement_png
+from seeact_offline.trajectories.dialogue_files import GOLD
 
 JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
 failed, as recorded steps have none."""
-GOLD = "gold"
-"""The source of dialogues of recorded actions."""
 RESULTS, REPORT, FIGURE = "results.json", "report.md", "improvement.png"
 OF_TRAINING = (
     "epochs",
@@ -91,7 +90,7 @@ def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, 
     """Improves an agent from its own attempts at recorded train tasks, as the command `improve` does.
 
     `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
-    what cannot be used: test tasks among those trained on, a folder of another configuration.
+    what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
     """
     given = ImproveConfig.of(config, options)
     run = _Improving(given, watch or Watch())
@@ -114,10 +113,12 @@ class _Improving:
         self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
         if config.train is None:
             check_packages(config.recipe, config.running, BASELINE.packages)
+        # such a run may be over more train tasks than are asked for
+        known = self.split if config.limit is None else open_split(config.dataset, "train")
         for name in ("imitate", "thoughts"):
             run = getattr(config, name)
             if run is not None:
-                check_train_steps(AskedRun(load_run(run)).predictions, self.split, name)
+                check_train_steps(AskedRun(load_run(run)).predictions, known, name)
         if config.imitate is not None:
             asked = read_manifest(config.imitate).settings.get("grounding")
             if asked != ASKED["agent"]:
@@ -137,8 +138,10 @@ class _Improving:
     def _is_own_model(self, name: Any) -> bool:
         if not isinstance(name, str) or not isinstance(self.config.model, str):
             return False
-        folder = Path(name.removeprefix("hf/"))
-        return name == self.config.model or self.out.resolve() in folder.resolve().parents
+        # the same name may be served by another provider
+        (_, _, judge), (_, _, model) = name.partition("/"), self.config.model.partition("/")
+        folder = Path(judge).resolve()
+        return folder == Path(model).resolve() or self.out.resolve() in folder.parents
 
     def manifest(self) -> Manifest:
         """Everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
@@ -165,25 +168,28 @@ class _Improving:
     # --- cycles ---
 
     def all_cycles(self) -> Improvement:
-        for remark in self.remarks:
+        for remark in (OFFLINE, *self.remarks):
             self.watch.note(remark)
         gold, imitation = self.gold, self.imitation
-        if not imitation.counts.items:
-            raise InputError("dataset", "train steps that can be imitated", f"none of {len(self.split.keys)}")
+        for name, found in {"imitate": imitation, "dataset": gold}.items():
+            if not found.counts.items:
+                raise InputError(name, "train steps that can be imitated", f"none of {len(self.split.keys)}")
         self._note(0, f"{_extent(imitation)} to imitate")
         model = control = self._trained(self.config.model, [imitation.path], self._folder(0) / "model")
         cycles = [{"cycle": 0, **self._tested(0, model, {})}]
         self._write(cycles)
         for number in range(1, self.config.cycles + 1):
-            cycle, found = self._folder(number), self._explored(number, model)
-            accepted = self._accepted(number, found)
-            self._note(number, f"{_accepted_in_words(found, len(self.split.tasks))}; {_extent(accepted)} to learn from")
+            cycle, explored = self._folder(number), self._explored(number, model)
+            accepted = self._accepted(number, explored)
+            self._note(
+                number, f"{_accepted_in_words(explored, len(self.split.tasks))}; {_extent(accepted)} to learn from"
+            )
             n_items = imitation.counts.items + accepted.counts.items
             other = cycle / "data" / "control.jsonl"
             write_control(other, gold.path, n_items, f"{self.config.recipe.seed}\n{number}")
             model = self._trained(model, [imitation.path, accepted.path], cycle / "model")
             control = self._trained(control, [other], cycle / "control")
-            figures = exploration_figures(found, accepted.counts.items, self.config.recipe.seed)
+            figures = exploration_figures(explored, accepted.counts.items, self.config.recipe.seed)
             cycles.append(
                 {"cycle": number, "exploration": figures, **self._tested(number, model, {"control": control})}
             )
@@ -214,7 +220,7 @@ class _Improving:
         if self.config.imitate is None:
             return self.gold
         asked = AskedRun(load_run(self.config.imitate))
-        keys = [row.key for task in asked.completed for row in asked.tasks[task]]
+        keys = [row.key for task in asked.acted & frozenset(self.split.tasks) for row in asked.tasks[task]]
         of = str(read_manifest(self.config.imitate).settings["model"])
         return self._written(0, "imitation.jsonl", dict.fromkeys(keys, asked), of)
 
@@ -227,31 +233,50 @@ class _Improving:
     def _explored(self, cycle: int, model: Any) -> Exploration:
         config, folder = self.config, self._folder(cycle)
 
+        def decided(number: int) -> Path:
+            return folder / "accepted" / f"{number}.json"
+
         def ask(number: int, tasks: Collection[str]) -> Run:
+            out = folder / "attempts" / str(number)
+            if decided(number).exists():
+                # later attempts were at the tasks that this one left over: steps that failed to run are not asked again
+                return load_run(out)
             self._note(cycle, f"attempt {number} at {counted(len(tasks), 'task')}")
             # each attempt draws anew
             seed = config.recipe.seed + 10_000 * cycle + number
             more = {"tasks": tasks, "limit": None, "seed": seed, "temperature": config.temperature}
-            run = evaluate(config.asking(model, out=folder / "attempts" / str(number), **more), watch=self.watch)
+            run = evaluate(config.asking(model, out=out, **more), watch=self.watch)
             if run.n_failed:
                 self._note(
                     cycle, f"{counted(run.n_failed, 'step')} failed to run in attempt {number} and count as wrong"
                 )
             return run
 
-        accept = (lambda number, asked: asked.solved) if config.judge is None else partial(self._judged, cycle)
+        def accept(number: int, asked: AskedRun) -> Collection[str]:
+            file = decided(number)
+            if not file.exists():
+                accepted = asked.solved if config.judge is None else self._judged(cycle, number, asked)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                replace_text(file, json.dumps(sorted(accepted)) + "\n")
+            return frozenset(json.loads(file.read_text("utf-8")))
+
         return explore(self.split.tasks, config.attempts, ask, accept, config.guided)
 
     def _judged(self, cycle: int, number: int, asked: AskedRun) -> Collection[str]:
         out = self._folder(cycle) / "judged" / str(number)
         config = EvalConfig(model=self.config.judge, base_url=self.config.judge_base_url, out=out)
         found = judge(asked.run.path, judge=JUDGE, k=(SHOWN,), config=config, watch=self.watch)
+        if found.n_failed == len(found.judgements):
+            # the same command asks again
+            raise ModelStopped(
+                "judge", "a judge that answers", f"none of {counted(found.n_failed, 'judgement')} in {out}"
+            )
         if found.n_failed:
             self._note(cycle, f"{counted(found.n_failed, 'judgement')} failed to run and count as not accepted")
         return frozenset(one.task for one in found.judgements if one.verdict)
 
     def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
-        """Of each accepted attempt, the steps at which the model has acted."""
+        """Writes the dialogues of each accepted attempt's steps at which the model has acted."""
         runs = {
             row.key: one.asked
             for one in found.attempts

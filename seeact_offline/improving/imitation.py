@@ -76,7 +76,7 @@ def write_run_dialogues(
         for step in with_earlier(split.only(tasks).steps(), grounding.earlier) if tasks else ():
             if step.key in runs:
                 try:
-                    found = _of_step(
+                    found = _dialogues_of_step(
                         grounding, step, runs[step.key].predictions[step.key], source, thoughts or Thoughts()
                     )
                 except StepError as error:
@@ -89,10 +89,10 @@ def write_run_dialogues(
     return DialogueFile(path, count_dialogues(path), left_out)
 
 
-def _of_step(
+def _dialogues_of_step(
     grounding: WebAgentGrounding, step: Step, prediction: Prediction, source: str, thoughts: Thoughts
 ) -> list[Dialogue]:
-    """The actions of a step, without those that the agent was corrected for. Raises StepError."""
+    """Makes a dialogue of each action of a step, without those that the agent was corrected for. Raises StepError."""
     prepared = prepare(step, None, 0, grounding.form.image)
     asked = grounding.past_questions(prepared, [group.replies for group in prediction.groups])
     found = []

@@ -8,15 +8,16 @@ from typing import Any
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import NOT_THE_PAPERS, counted
+from seeact_offline.trajectories.dialogue_files import GOLD
 
 METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 OFFLINE = (
-    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it. Nothing here is the success of an agent"
+    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing). Nothing here is the success of an agent"
     " that acts on live websites, and no figure may stand beside published ones as their reproduction."
 )
 OF_ATTEMPTS = (
     "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before. completed@1: share of tasks"
-    " whose first attempt has a readable action at every step, right or wrong. Turns: actions of the accepted attempts, those that scroll included."
+    " whose first attempt has a readable action at every step, right or wrong, or one that leaves the page. Turns: actions of the accepted attempts, those that scroll included."
 )
 OF_STEPS = (
     "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may be right in different"
@@ -33,6 +34,7 @@ def improvement_report(results: Mapping[str, Any]) -> str:
     cycles, imitation = results["cycles"], results["imitation"]
     left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
     told = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"
+    told = told if imitation["source"] == GOLD else "with its own thoughts"
     texts = [
         f"Model {results['model']}, train tasks of {results['dataset']}, feedback by {results['feedback']}, up to"
         f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
@@ -47,9 +49,8 @@ def improvement_report(results: Mapping[str, Any]) -> str:
     ]
     explored = [one for one in cycles if "exploration" in one]
     tables = [_attempts(explored, results["attempts"]), _steps(explored, results["attempts"])] if explored else []
-    tables.append(_tests(cycles))
-    if explored:
-        tables.append(_differences(explored))
+    if cycles[0]["tests"]:
+        tables += [_tests(cycles), *([_differences(explored)] if explored else [])]
     head = "# An agent improved from its own attempts"
     opening = Table(header=("", ""), rows=(), notes=texts).markdown().split("\n\n")[1:]
     remarks = [OFFLINE, *([NOT_THE_PAPERS] if results["dataset"] == "sample" else [])]

@@ -31,6 +31,8 @@ Speaker = Literal["system", "human", "gpt"]
 OF_ROLES: dict[str, Speaker] = {"system": "system", "user": "human", "assistant": "gpt"}
 """Our names of roles -> the files'."""
 ROLES = {theirs: ours for ours, theirs in OF_ROLES.items()}
+GOLD = "gold"
+"""The source of dialogues of recorded actions."""
 NONE = "none"
 """In place of the name of a model that has written thoughts."""
 
@@ -49,7 +51,7 @@ class Dialogue:
     """The model that has written the thoughts of gold actions; `none` for a neutral line."""
 
 
-class Said(msgspec.Struct, frozen=True, rename={"by": "from"}):
+class DialogueMessage(msgspec.Struct, frozen=True, rename={"by": "from"}):
     """A message of a line."""
 
     by: Speaker
@@ -67,7 +69,7 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True):
     thoughts: str = NONE
     images: tuple[str, ...] = ()
     """Paths below the file's folder, in the order in which they are shown."""
-    conversations: tuple[Said, ...]
+    conversations: tuple[DialogueMessage, ...]
 
     @property
     def key(self) -> StepKey:
@@ -110,11 +112,11 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue], number: int) -> C
             except RowError as error:
                 left_out[error.name] += 1
                 continue
-            said = [Said(OF_ROLES[message.role], _text(message)) for message in one.messages]
+            said = [DialogueMessage(OF_ROLES[message.role], _text(message)) for message in one.messages]
             yield DialogueLine(
                 id=f"{task}--r{number}--step{n_of_task[task]:02}", annotation_id=task, action_uid=one.key.action_uid,
                 source=one.source, thoughts=one.thoughts, images=shown,
-                conversations=(*said, Said("gpt", _text(Message("assistant", one.reply)))),
+                conversations=(*said, DialogueMessage("gpt", _text(Message("assistant", one.reply)))),
             )  # fmt: skip
             n_of_task[task] += 1
 

@@ -51,3 +51,9 @@ def test_a_file_alone_is_compared_with_the_test_data_that_are_named(dataset: Pat
     assert len(check_separate(train, dataset)) == 3
     with pytest.raises(InputError, match="without test tasks"):
         check_separate(open_split(dataset / "test_task.parquet", "train"), dataset)
+
+
+def test_a_file_named_as_a_test_split_is_refused_alone(dataset: Path) -> None:
+    path = dataset / "test_website.parquet"
+    with pytest.raises(InputError, match=r"without test tasks, got .*test_website\.parquet, a file of cross_website"):
+        check_separate(open_split(path, "train"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.improving.cycles import Improvement
-from seeact_offline.records import Completion, InputError, Message, Request, StepKey, Usage
+from seeact_offline.improving.cycles import Improvement, _Improving
+from seeact_offline.improving.settings import ImproveConfig
+from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.dialogue_files import read_dialogues
 from tests.seeact_offline.finetune.conftest import rows_of, write_dataset
@@ -42,7 +44,10 @@ def right(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[St
 
 
 class Learner:
-    """Answers a step rightly from some attempt on, which comes earlier with every six actions of its own that it was trained on."""
+    """Answers a step rightly from some attempt on, which comes earlier with every six actions of its own that it was trained on.
+
+    As a judge it accepts nothing.
+    """
 
     def __init__(self, right: Mapping[StepKey, str], skill: int = 0) -> None:
         self.right, self.skill = right, skill
@@ -50,6 +55,8 @@ class Learner:
 
     async def complete(self, request: Request) -> Completion:
         key = request.key
+        if key not in self.right:
+            return Completion("NOT SUCCESS", Usage(calls=1))
         self.asked[key] += request.group == 0
         index = int(key.action_uid.rpartition("-")[2])
         need = NEED[key.annotation_id][index] if key.annotation_id in NEED else 2 + index - self.asked[key]
@@ -168,6 +175,24 @@ def test_a_judge_accepts_what_the_scorer_would_not_and_the_model_itself_is_remar
     assert "The judge is the model itself" in found.report()
 
 
+@pytest.mark.parametrize(
+    ("judge", "is_own"),
+    [
+        ("hf/models/tiny", True),
+        ("hf/./models/../models/tiny", True),
+        ("hf/runs/out/cycle-1/model", True),
+        ("openai/models/tiny", True),
+        ("hf/models/other", False),
+        ("openai/gpt-4o", False),
+    ],
+)
+def test_a_judge_that_is_the_model_under_another_spelling_is_remarked_on(
+    judge: str, is_own: bool, dataset: Path
+) -> None:
+    config = ImproveConfig(model="hf/models/tiny", judge=judge, train=learnt, dataset=dataset, out=Path("runs/out"))
+    assert any("model itself" in remark for remark in _Improving(config, Watch()).remarks) is is_own
+
+
 def test_guided_attempts_are_more_for_hard_websites_alone(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -198,6 +223,8 @@ def test_a_model_that_never_answers_in_the_form_ends_a_cycle_with_nothing_accept
     )
     explored = found.results["cycles"][1]["exploration"]
     assert (explored["accepted_tasks"], explored["completed_at_1"]["value"]) == (0, 0.0)
+    assert watch.notes[0].startswith("Offline:")
+    assert "teacher forcing" in watch.notes[0]
     (said,) = [note for note in watch.notes if "accepted within" in note]
     assert said.startswith("cycle 1: 0 of 4 tasks accepted within 3 attempts")
     assert "in the agent's form" in said
@@ -213,6 +240,77 @@ def test_calls_that_fail_are_named_and_no_wrong_answers(
         tmp_path, dataset, right, model=down, train=lambda model, files, out: model, cycles=1, attempts=1, evaluate=()
     )
     assert "Cycle 1: 8 steps failed to run and count as wrong." in found.report()
+
+
+class FailsOnce(Learner):
+    """Fails at task 0 while it is told to, and stops everything at the third attempt."""
+
+    is_down = True
+
+    async def complete(self, request: Request) -> Completion:
+        if self.is_down and request.key.annotation_id == "task-0-0":
+            raise OSError("no power")
+        if self.is_down and request.group == 0 and self.asked[request.key] == 2:
+            raise KeyboardInterrupt
+        return await super().complete(request)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_cycle_whose_calls_failed_resumes_with_the_attempts_that_it_has_made(
+    judged: bool, dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    """Steps that failed were asked again, and attempt 2, made at the tasks that were left without them, was refused."""
+    model = FailsOnce(right, skill=1)
+
+    calls = itertools.count()
+
+    async def judge(messages: Sequence[Message]) -> str:
+        if model.is_down and next(calls) % 2:
+            raise OSError("no power")
+        return "NOT SUCCESS" if model.is_down else "SUCCESS"
+
+    options: dict[str, Any] = {"cycles": 1, "evaluate": (), "model": model, "train": lambda model, files, out: model}
+    options["judge"] = judge if judged else None
+    with pytest.raises(KeyboardInterrupt):
+        improved(tmp_path, dataset, right, **options)
+    model.is_down = False
+    found = improved(tmp_path, dataset, right, **options)
+    accepted = [one["accepted"] for one in found.results["cycles"][1]["exploration"]["attempts"]]
+    assert accepted == ([0, 0, 4] if judged else [0, 1, 2])
+    # and once more, with nothing left to ask
+    assert improved(tmp_path, dataset, right, **options).results == found.results
+
+
+def test_a_judge_that_never_answers_stops_the_cycle(
+    dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    async def down(messages: Sequence[Message]) -> str:
+        raise OSError("no power")
+
+    with pytest.raises(ModelStopped, match="judge: expected a judge that answers, got none of 4 judgements"):
+        improved(tmp_path, dataset, right, judge=down, cycles=1, evaluate=())
+    assert not (tmp_path / "cycle-1" / "accepted").exists()
+
+
+def test_completed_at_1_counts_actions_in_the_form_that_leave_the_page(
+    dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    async def leaving(messages: Sequence[Message]) -> str:
+        return "Thought: not here\nAction: GoBack"
+
+    found = improved(
+        tmp_path,
+        dataset,
+        right,
+        model=leaving,
+        train=lambda model, files, out: model,
+        cycles=1,
+        attempts=1,
+        evaluate=(),
+    )
+    explored = found.results["cycles"][1]["exploration"]
+    assert (explored["completed_at_1"]["value"], explored["accepted_tasks"]) == (1.0, 0)
+    assert values(explored["pass_at"]) == [0.0]
 
 
 # --- what is refused ---
@@ -279,12 +377,27 @@ def test_an_imitated_run_is_told_with_its_own_replies_and_its_model_named(
         watch=None,
     )
     found = improved(tmp_path / "out", dataset, right, imitate=run.path, cycles=1, attempts=1, evaluate=())
+    assert "Learner, with its own thoughts; steps left out" in found.report()
     lines = list(read_dialogues(found.path / "cycle-0" / "data" / "imitation.jsonl"))
     # finished tasks, right or not: the one with a step in no readable form is not among them
     assert {line.annotation_id for line in lines} == {"task-0-0", "task-0-1", "task-0-2"}
     assert any(line.conversations[-1].value == WRONG for line in lines)
     assert all(line.source.endswith("Learner") for line in lines)
     assert found.results["imitation"]["source"].endswith("Learner")
+
+
+def test_a_limit_takes_its_tasks_of_a_run_over_all_and_a_run_without_actions_is_refused_by_name(
+    dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    for name, replies in (("right", right), ("mute", dict.fromkeys(right, "Sure."))):
+        so.evaluate(
+            dataset=dataset, split="train", agent="openwebvoyager", model=Learner(replies, skill=NEVER), out=tmp_path / name, watch=None
+        )  # fmt: skip
+    few: dict[str, Any] = {"cycles": 1, "attempts": 1, "evaluate": (), "limit": 1}
+    found = improved(tmp_path / "out", dataset, right, imitate=tmp_path / "right", **few)
+    assert found.results["imitation"]["tasks"] == 1
+    with pytest.raises(InputError, match="imitate: expected train steps that can be imitated, got none"):
+        improved(tmp_path / "none", dataset, right, imitate=tmp_path / "mute", **few)
 
 
 def test_recorded_actions_can_be_told_with_thoughts_of_a_named_model(
