@@ -287,7 +287,7 @@ def another_file(folder: Path, name: str, make: Callable[[Path], None]) -> Path:
 
 UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (
-        lambda at: str(at / "nowhere"), r"dataset: expected a folder, .*, got '.*nowhere': there is no such folder",
+        lambda at: str(at / "nowhere"), r"dataset: expected sample, a folder, .*, got '.*nowhere': there is no such folder",
     ),
     "no name": (lambda at: "", "no such folder"),
     "another object": (lambda at: [], "got a list"),
