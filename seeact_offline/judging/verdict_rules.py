@@ -68,7 +68,7 @@ def _webjudge(text: str) -> bool | None:
     """The word behind the last `Status:`, which may be bold, on its line or the next."""
     _, *statuses = _STATUS.split(text.lower())
     said = statuses[-1].strip(_DECORATION + "\n").split("\n")[0] if statuses else ""
-    if "failure" in said or "not success" in said or "unsuccess" in said:
+    if re.search(r"failure|unsuccess|\bnot?\b[^.,;]*success", said):
         return False
     return True if "success" in said else None
 

@@ -26,6 +26,8 @@ MAX_CHARACTERS = 20_000_000
 MAX_TAGS = 500_000
 LONGEST_SELECTOR = 2000
 """Characters."""
+EXPRESSIONS = ("document.", "[...document.")
+"""Beginnings of a locator that is an expression of JavaScript."""
 _BLOCKS = frozenset(
     "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr "
     "html legend li main nav ol option p pre section table tbody tfoot thead tr ul".split()
@@ -96,7 +98,7 @@ def locate(page: StoredPage, locator: str) -> str | None:
         elements = page.select(query["css"].replace("\\'", "'").replace('\\"', '"'))
         text = elements[0].text_content() if elements else ""
         return text.lower() if query["lower"] else text
-    if locator.startswith(("document.", "[...document.")):
+    if locator.startswith(EXPRESSIONS):
         value = _evaluate(page, locator)
         return "" if value is _FAILED else _as_python(value)
     if locator.startswith("lambda:"):

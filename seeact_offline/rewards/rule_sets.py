@@ -23,7 +23,7 @@ from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, Message, RowError
 from seeact_offline.rewards.address_rules import url_match, url_match_by_parts
-from seeact_offline.rewards.locators import StoredPage, locate
+from seeact_offline.rewards.locators import EXPRESSIONS, StoredPage, locate
 from seeact_offline.rewards.model_rules import Ask, fuzzy_match, fuzzy_match_unless_empty, ua_match
 from seeact_offline.rewards.picture_rules import THRESHOLD, answers_question, is_similar
 from seeact_offline.rewards.task_states import TaskState
@@ -158,7 +158,8 @@ class RuleSet:
         rule = next((rule for rule in self.page_rules if rule in required), None)
         if rule is None:
             raise Unscored("bad_task", f"expected one of {', '.join(self.page_rules)}, got {sorted(required)!r:.60}")
-        if target.prep_actions:
+        # the released code acts on the page before it evaluates an expression, never before other locators
+        if target.prep_actions and target.locator.startswith(EXPRESSIONS):
             raise Unscored("unsupported_locator", "the task acts on the page before it looks")
         found = locate(state.page(target.url), target.locator)
         if found is None:

@@ -51,9 +51,15 @@ def test_each_judge_reads_by_its_own_rules(text: str | None, webvoyager: bool | 
     assert read_verdict(text, "strict") is strict
 
 
-@pytest.mark.parametrize("status", ['Status: "success"', "**Status**: success", "Status:\nsuccess"])
-def test_a_status_is_read_on_its_line_or_the_next(status: str) -> None:
-    assert read_verdict(f"Thoughts: all points hold.\n{status}", "webjudge") is True
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        ('Status: "success"', True), ("**Status**: success", True), ("Status:\nsuccess", True), ("Status: failure", False),
+        ("Status: unsuccessful", False), ("Status: not a success", False), ("Status: open", None), ("success", None),
+    ],
+)  # fmt: skip
+def test_a_status_is_read_on_its_line_or_the_next(status: str, verdict: bool | None) -> None:
+    assert read_verdict(f"Thoughts: all points were looked at.\n{status}", "webjudge") is verdict
 
 
 def test_an_unknown_judge_is_refused() -> None:

@@ -109,6 +109,20 @@ def test_pages(locator: str, required: dict[str, Any], expected: list[Any]) -> N
     assert scores(task(eval_types=["program_html"], program_html=[target]), state=state) == expected
 
 
+@pytest.mark.parametrize(
+    ("locator", "expected"),
+    [("document.title", "unsupported_locator"), ("", 1), ("func:get_query_text(__page__, 'title')", 1)],
+)
+def test_actions_before_a_look_matter_to_expressions_alone(locator: str, expected: Any) -> None:
+    target = {
+        "url": "last",
+        "locator": locator,
+        "required_contents": {"must_include": ["shop"]},
+        "prep_actions": ["x()"],
+    }
+    assert scores(task(eval_types=["program_html"], program_html=[target]), state=STATE) == [expected] * 3
+
+
 def test_alternatives_of_a_fuzzy_match_on_a_page() -> None:
     target = {"url": "last", "locator": "document.title", "required_contents": {"fuzzy_match": "shop |OR| market"}}
     one = task(eval_types=["program_html"], program_html=[target])
