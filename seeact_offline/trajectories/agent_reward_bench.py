@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import csv
 import io
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -104,7 +105,10 @@ def _answer(action: str) -> str | None:
     if not action.lstrip().startswith(ANSWERS):
         return None
     try:
-        call = ast.parse(action.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            # a backslash in the text is the agent's business
+            warnings.simplefilter("ignore")
+            call = ast.parse(action.strip(), mode="eval").body
         given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
         said = ast.literal_eval(given[0]) if given else None
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -115,6 +119,13 @@ def _answer(action: str) -> str | None:
 def _people(path: Path) -> Mapping[_Key, tuple[Verdict, ...]]:
     """Verdicts by trajectory, in order of lines: the first is the primary annotator's. Raises InputError."""
     rows = csv.DictReader(io.StringIO(read_text("labels", path, largest=LARGE), newline=""))
+    try:
+        return _verdicts(rows, path)
+    except csv.Error as error:
+        raise InputError("labels", "CSV", f"{error} in line {rows.line_num} of {path}") from None
+
+
+def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verdict, ...]]:
     if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
         raise InputError(
             "labels", f"a CSV with the columns {', '.join(COLUMNS)}", f"none called {missing[0]} in {path}"

@@ -66,7 +66,7 @@ def reward_bench(root: Path) -> Path:
         steps = [
             {"num": 0, "action": "click('a51')", "reasoning": "Look.", "url": "http://s.test/", "axtree": "x" * 1000,
              "screenshot_path": f"trajectories/screenshots/webarena/{agent}/webarena.7/0.png"},
-            {"num": 1, "action": 'send_msg_to_user("It\'s 5\\n")', "reasoning": None, "url": "http://s.test/b",
+            {"num": 1, "action": 'send_msg_to_user("It\'s 5\\n\\d")', "reasoning": None, "url": "http://s.test/b",
              "screenshot_path": f"trajectories/screenshots/webarena/{agent}/webarena.7/1.png"},
             {"num": 2, "action": None, "reasoning": None, "url": None, "screenshot_path": None},
         ]  # fmt: skip
@@ -115,7 +115,7 @@ def test_online_mind2web_folder(tmp_path: Path, version: int) -> None:
 def test_agent_reward_bench_folder_with_the_verdicts_of_people(tmp_path: Path) -> None:
     first, second = open_trajectories(reward_bench(tmp_path))
     assert (first.id, first.task_id) == ("webarena/gpt/gpt_on_webarena/webarena.7", "webarena.7")
-    assert (first.agent, first.website, first.task, first.answer) == ("gpt", "webarena", "How many?", "It's 5\n")
+    assert (first.agent, first.website, first.task, first.answer) == ("gpt", "webarena", "How many?", "It's 5\n\\d")
     assert told(first)[0] == ("click('a51')", "Look.", "http://s.test/", b"gpt")
     verdicts = [(v.by, v.success, v.origin) for v in first.verdicts]
     assert verdicts == [("A", True, "person"), ("H", False, "person"), ("functional", True, "check")]
@@ -134,6 +134,10 @@ def test_labels_may_lie_elsewhere(tmp_path: Path) -> None:
     [
         ("a,b\n1,2\n", "benchmark"),
         ("benchmark,task_id,model_name,trajectory_success\na,b,c,perhaps\n", "perhaps.*line 2"),
+        (
+            f"benchmark,task_id,model_name,trajectory_success\na,b,{'c' * 200_000},yes\n",
+            "expected CSV, got field larger",
+        ),
     ],
 )
 def test_labels_that_cannot_be_used_are_refused(tmp_path: Path, text: str, message: str) -> None:
