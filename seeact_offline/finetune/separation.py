@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
-from seeact_offline.dataset.sources import split_of_file
+from seeact_offline.dataset.sources import SPLITS, split_of_file
 from seeact_offline.records import DatasetError, InputError
 
 NEW_WEBSITES = ("cross_website", "cross_domain")
@@ -30,24 +31,36 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)
     seen, compared = _seen(train), []
-    for name in TEST_SPLITS:
+    # a file or a table has any split's name
+    is_single = _is_single(train.dataset)
+    for name in () if tests is None and is_single else TEST_SPLITS:
         try:
             test = open_split(train.dataset if tests is None else tests, name)
         except DatasetError:
             continue
-        # a file or a table has any split's name
-        if tests is None and test.sources == train.sources:
-            continue
         _refuse_shared(seen, name, _seen(test))
         compared.append(name)
-    # a file is taken as the split asked for, whatever its name says
-    if isinstance(train.dataset, (str, os.PathLike)):
-        named = split_of_file(Path(train.dataset).name)
-        if named in TEST_SPLITS and Path(train.dataset).is_file():
-            raise InputError("dataset", "training data without test tasks", f"{train.dataset}, a file of {named}")
+    if is_single and (named := _named_test(train.dataset)) is not None:
+        raise InputError("dataset", "training data without test tasks", named)
     if tests is not None and not compared:
         raise InputError("test_data", f"a data set with a split of {', '.join(TEST_SPLITS)}", str(tests))
     return tuple(compared)
+
+
+def _is_single(dataset: Any) -> bool:
+    """True for a file or a table, which is taken as the split asked for; False for data with splits."""
+    if isinstance(dataset, (str, os.PathLike)):
+        return Path(dataset).is_file()
+    return not isinstance(dataset, Mapping)
+
+
+def _named_test(dataset: Any) -> str | None:
+    """Words for a file or a table that calls itself a test split; None for others."""
+    if isinstance(dataset, (str, os.PathLike)):
+        split = split_of_file(Path(dataset).name)
+        return f"{dataset}, a file of {split}" if split in TEST_SPLITS else None
+    split = {SPLITS[name]: name for name in TEST_SPLITS}.get(str(getattr(dataset, "split", None)))
+    return None if split is None else f"a table of {split}"
 
 
 def _refuse_shared(train: _Names, name: str, test: _Names) -> None:

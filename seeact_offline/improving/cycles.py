@@ -144,7 +144,7 @@ class _Improving:
         return folder == Path(model).resolve() or self.out.resolve() in folder.parents
 
     def manifest(self) -> Manifest:
-        """Everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
+        """Names everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
         config = self.config
         recipe = {name: getattr(config.recipe, name) for name in OF_TRAINING} if config.train is None else {}
         trained = config.train is None
@@ -358,5 +358,5 @@ def _extent(found: DialogueFile) -> str:
 def _accepted_in_words(found: Exploration, n_tasks: int) -> str:
     said = f"{len(found.accepted)} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
     if not found.first.completed:
-        said += ", the first of which never gave every action of a task in the agent's form"
+        said += "; the first answered no whole task in the agent's form"
     return said

@@ -34,12 +34,14 @@ def improvement_report(results: Mapping[str, Any]) -> str:
     cycles, imitation = results["cycles"], results["imitation"]
     left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
     told = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"
-    told = told if imitation["source"] == GOLD else "with its own thoughts"
+    by = "as recorded"
+    if imitation["source"] != GOLD:
+        by, told = f"by {imitation['source']}", "with its own thoughts"
     texts = [
         f"Model {results['model']}, train tasks of {results['dataset']}, feedback by {results['feedback']}, up to"
         f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
         f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
-        f" {counted(imitation['tasks'], 'task')}, by {imitation['source']}, {told}; steps left out: {left_out or 'none'}.",
+        f" {counted(imitation['tasks'], 'task')}, {by}, {told}; steps left out: {left_out or 'none'}.",
         *results["remarks"],
         *(
             f"Cycle {one['cycle']}: {counted(n, 'step')} failed to run and count as wrong."

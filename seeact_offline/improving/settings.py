@@ -46,7 +46,7 @@ class ImproveConfig:
     attempts: int = 5
     """Most attempts at a task in a cycle."""
     temperature: float = 1.2
-    """Of attempts; test splits are asked at 0."""
+    """Temperature of attempts; test splits are asked at 0."""
     max_turns: int = 5
     """Most questions a step."""
     guided: bool = False

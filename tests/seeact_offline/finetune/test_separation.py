@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import datasets
 import pytest
 
 from seeact_offline.dataset import open_split
@@ -53,7 +54,17 @@ def test_a_file_alone_is_compared_with_the_test_data_that_are_named(dataset: Pat
         check_separate(open_split(dataset / "test_task.parquet", "train"), dataset)
 
 
-def test_a_file_named_as_a_test_split_is_refused_alone(dataset: Path) -> None:
+def test_a_file_or_table_that_calls_itself_a_test_split_is_refused_alone(dataset: Path) -> None:
     path = dataset / "test_website.parquet"
     with pytest.raises(InputError, match=r"without test tasks, got .*test_website\.parquet, a file of cross_website"):
         check_separate(open_split(path, "train"))
+    table = datasets.Dataset.from_list(list(rows_of("test_domain", 1)), split=datasets.NamedSplit("test_domain"))
+    with pytest.raises(InputError, match="without test tasks, got a table of cross_domain"):
+        check_separate(open_split(table, "train"))
+
+
+def test_a_table_alone_can_be_trained_on(dataset: Path) -> None:
+    """It was compared with itself, as a table of every split, and refused for its own tasks."""
+    train = open_split(datasets.Dataset.from_list(list(rows_of("train", 1))), "train")
+    assert check_separate(train) == ()
+    assert len(check_separate(train, dataset)) == 3

@@ -6,16 +6,20 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import seeact_offline as so
+from seeact_offline.agents.web_agents import THOUGHT
+from seeact_offline.improving.attempts import Attempt, _tasks_of_hard_websites
 from seeact_offline.improving.cycles import Improvement, _Improving
 from seeact_offline.improving.settings import ImproveConfig
 from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.dialogue_files import read_dialogues
+from tests.pages import synthetic_rows
 from tests.seeact_offline.finetune.conftest import rows_of, write_dataset
 
 NEVER = 9
@@ -173,6 +177,16 @@ def test_a_judge_accepts_what_the_scorer_would_not_and_the_model_itself_is_remar
     assert found.results["remarks"] == []
     found = improved(tmp_path / "b", dataset, right, model=model, judge=model, cycles=1, evaluate=())
     assert "The judge is the model itself" in found.report()
+
+
+@pytest.mark.parametrize(("n_solved", "is_hard"), [(0, True), (1, True), (2, False), (5, False)])
+def test_a_website_is_hard_below_forty_per_cent(n_solved: int, is_hard: bool) -> None:
+    websites = {f"{site}-{n}": site for site in ("easy", "asked") for n in range(5)}
+    asked: Any = SimpleNamespace(tasks={task: [SimpleNamespace(website=site)] for task, site in websites.items()})
+    solved = [f"easy-{n}" for n in range(3)] + [f"asked-{n}" for n in range(n_solved)]
+    attempts = [Attempt(number, asked, frozenset(solved[number::2])) for number in range(2)]
+    hard = {f"asked-{n}" for n in range(5)} if is_hard else set()
+    assert _tasks_of_hard_websites(attempts) == hard
 
 
 @pytest.mark.parametrize(
@@ -363,6 +377,24 @@ def test_another_configuration_is_refused_and_more_cycles_are_not(
 
 
 # --- what is imitated ---
+
+
+def test_an_item_shows_the_last_three_pictures_and_the_last_tree(right: Mapping[StepKey, str], tmp_path: Path) -> None:
+    data = write_dataset(tmp_path, train=list(synthetic_rows(1, 5, 9, seed=4)))
+
+    async def mute(messages: Sequence[Message]) -> str:
+        return "-"
+
+    options: dict[str, Any] = {"model": mute, "train": lambda model, files, out: model, "max_turns": 1}
+    found = improved(tmp_path / "out", data, right, cycles=1, attempts=1, evaluate=(), **options)
+    lines = list(read_dialogues(found.path / "cycle-0" / "data" / "gold.jsonl"))
+    assert [len(line.images) for line in lines] == [1, 2, 3, 3, 3]
+    for n_before, line in enumerate(lines):
+        *before, shown, reply = line.conversations
+        assert [one.by for one in before].count("gpt") == n_before
+        assert "\n[1] " in shown.value
+        assert not any("\n[1] " in one.value for one in before)
+        assert reply.value.startswith(f"Thought: {THOUGHT}")
 
 
 def test_an_imitated_run_is_told_with_its_own_replies_and_its_model_named(
