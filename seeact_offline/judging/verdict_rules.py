@@ -19,6 +19,7 @@ _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
 _ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
 """Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon. A question keeps its mark."""
+_ALTERNATIVE = re.compile(r"\s*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
@@ -50,25 +51,31 @@ def _openwebvoyager(text: str) -> bool:
 
 def _strict(text: str) -> bool | None:
     """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
-    text = _SPLIT.sub("NOT SUCCESS", text)
-    alone = [found for part in _ENDS.split(text) if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
-    mentioned = alone or list(_VERDICT.finditer(text))
-    if not alone:
-        for found in mentioned:
-            before = _ENDS.split(text[: found.start()])[-1]
-            after = _ENDS.split(text[found.end() :])[0]
-            denied = found["negated"] is None and _UNSURE.search(_CLAUSE_ENDS.split(after)[0])
-            if denied or _UNSURE.search(before) or after.endswith("?") or re.match(r"\s*(?:/|or\b)", after, re.I):
+    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", text))
+    mentioned = [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+    if not mentioned:
+        for part in parts:
+            in_part = list(_VERDICT.finditer(part))
+            if in_part and _is_open(part, in_part):
                 return None
+            mentioned += in_part
     verdicts = {found["negated"] is None for found in mentioned}
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
+    """True for a part that asks for a verdict, denies one or makes it depend on something."""
+    last = mentioned[-1]
+    behind = _CLAUSE_ENDS.split(part[last.end() :])[0] if last["negated"] is None else ""
+    unsure = _UNSURE.search(part[: last.start()]) or _UNSURE.search(behind)
+    return bool(unsure) or part.endswith("?") or any(_ALTERNATIVE.match(part, one.end()) for one in mentioned)
 
 
 def _webjudge(text: str) -> bool | None:
     """The word behind the last `Status:`, which may be bold, on its line or the next."""
     _, *statuses = _STATUS.split(text.lower())
     said = statuses[-1].strip(_DECORATION + "\n").split("\n")[0] if statuses else ""
-    if re.search(r"failure|unsuccess|\bnot?\b[^.,;]*success", said):
+    if re.search(r"failure|unsuccess|\bnot?\b[^.,;]{0,80}success", said):
         return False
     return True if "success" in said else None
 

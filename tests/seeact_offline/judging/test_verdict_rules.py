@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from seeact_offline.judging import read_verdict
@@ -65,3 +67,11 @@ def test_a_status_is_read_on_its_line_or_the_next(status: str, verdict: bool | N
 def test_an_unknown_judge_is_refused() -> None:
     with pytest.raises(InputError, match="one of webvoyager"):
         read_verdict("SUCCESS", "nobody")
+
+
+@pytest.mark.parametrize("judge", ["strict", "webjudge"])
+@pytest.mark.parametrize("text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000])
+def test_long_replies_are_read_in_no_time(text: str, judge: str) -> None:
+    began = time.process_time()
+    read_verdict(text, judge)
+    assert time.process_time() - began < 2
