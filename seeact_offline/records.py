@@ -183,7 +183,7 @@ class ReplyError(StepError):
 
 ROW_FAILURES = frozenset({
     "bad_box", "bad_candidates", "bad_html", "bad_operation", "bad_screenshot", "bad_target_index", "bad_text",
-    "bad_recording", "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
+    "bad_recording", "bad_trajectory", "duplicate_id", "duplicate_step", "missing_box", "missing_candidate", "missing_field", "no_candidates",
     "no_screenshot", "nothing_to_show", "page_too_large", "text_too_long", "unrankable",
     "no_scores", "no_answer", "unknown_element", "oracle_of_another_text",
 })  # fmt: skip

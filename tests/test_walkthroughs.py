@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -200,7 +201,14 @@ def test_a_page_runs_from_top_to_bottom(page: Path, clone: Path, monkeypatch: py
     monkeypatch.setenv("BROWSER", "true")
     monkeypatch.setenv("PYTHONPATH", f"{clone / '.venv'}:{clone}")
     done = subprocess.run(
-        ["bash"], input=PRELUDE + "".join(pasted(page)), cwd=clone, capture_output=True, text=True, timeout=280
+        ["bash"],
+        input=PRELUDE + "".join(pasted(page)),
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        # a job that was started in the background ignores interrupts, and so would what it starts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 

@@ -108,9 +108,9 @@ class _BareLoop:
 
         shows = kind == "pictures"
         loader = transformers.AutoModelForImageTextToText if shows else transformers.AutoModelForCausalLM
-        self._shows, self._model = shows, loader.from_pretrained(folder).eval()
+        self._shows, self._model = shows, loader.from_pretrained(folder, trust_remote_code=False).eval()
         opener = transformers.AutoProcessor if shows else transformers.AutoTokenizer
-        self._processor = opener.from_pretrained(folder)
+        self._processor = opener.from_pretrained(folder, trust_remote_code=False)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
         self._config = copy.deepcopy(self._model.generation_config)

@@ -218,7 +218,7 @@ def save_model(
     if reload is not None:
         from peft import PeftModel
 
-        model = PeftModel.from_pretrained(reload(), out / "adapter")
+        model = PeftModel.from_pretrained(reload(), out / "adapter", trust_remote_code=False)
     model.merge_and_unload().save_pretrained(out)
 
 

@@ -137,7 +137,7 @@ def test_the_viewer_loads_no_code_that_a_run_names(cli: Cli, sample: Sample, tmp
     manifest = read_json(tmp_path / "run" / "manifest.json")
     manifest["settings"]["grounding"] = f"{file}:STRATEGY"
     with pytest.raises(InputError, match="a grounding of this package"):
-        open_grounding(manifest)
+        open_grounding(manifest, tmp_path / "captions.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,12 @@ def test_strict_exits_with_one_when_a_row_has_a_fault(cli: Cli, faulty: Sample) 
 def test_eval_reports_with_and_without_the_flagged_rows(cli: Cli, faulty: Sample, tmp_path: Path) -> None:
     findings, out = tmp_path / "findings.jsonl", tmp_path / "run"
     cli("lint-data", "--dataset", faulty.dataset, "--split", "cross_task", "--out", findings)
-    outcome = cli("eval", *faulty.words, "--model", "builtin/oracle", "--out", out, "--exclude-flagged", findings)
+    cli("eval", *faulty.words, "--model", "builtin/oracle", "--out", out, "--exclude-flagged", findings)
     results = read_json(out / "results.json")
     assert (results["n_steps"], results["element_accuracy"]["micro"]) == (6, pytest.approx(5 / 6))
     rest = results["without_flagged"]
     assert (rest["n_flagged"], rest["n_steps"], rest["element_accuracy"]["micro"]) == (1, 5, 1.0)
-    assert "Without the 1 flagged step: 5 steps of 2 tasks." in outcome.out
+    assert "Without the 1 flagged step: 5 steps of 2 tasks." in (out / "report.md").read_text()
 
 
 def test_findings_that_are_none_are_refused(cli: Cli, faulty: Sample, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_figures_are_of_the_steps_that_pass_the_filters(tab: Tab) -> None:
     macro = sum(sum(one) / len(one) for one in tasks.values()) / len(tasks)
     assert f"{100 * macro:.1f} %" in page.locator(".brief").first.inner_text()
     page.locator(".filtered > summary").click()
-    assert page.locator(".filtered table").count() == 1
+    page.locator(".filtered table").wait_for()
     page.locator("[data-facet=website] input[value=booknest]").uncheck()
     assert set(tab.texts(".filtered .wide:nth-child(2) tbody th")) == {"avelora 16", "booknest 12", "cinemaro 12"}
     assert tab.faults == []
@@ -193,7 +193,7 @@ def test_a_task_is_a_strip_of_its_steps_with_pictures(tab: Tab) -> None:
     tab.until("document.querySelectorAll('.thumb .box.target').length === 4")
     page.locator(".film a").nth(2).click()
     page.wait_for_url(f"**{key_of(2)}*")
-    assert page.locator(".film [aria-current]").inner_text().startswith("3")
+    tab.until("document.querySelector('.film [aria-current]')?.innerText.startsWith('3')")
     assert tab.faults == []
 
 
@@ -215,7 +215,7 @@ def test_a_difference_leads_from_one_text_to_the_other(tab: Tab) -> None:
 def test_two_replies_are_compared_on_the_step_page(tab: Tab) -> None:
     page = tab.step(key_of(WRONG))
     page.locator(".difference > summary").click()
-    assert "The two are the same." in page.locator(".difference").inner_text()
+    tab.until("document.querySelector('.difference').innerText.includes('The two are the same.')")
     page.get_by_label("From the reply").select_option("0")
     assert tab.texts(".difference pre del") == ["The search button."]
     assert tab.texts(".difference pre ins")[0].startswith("ELEMENT: B")
@@ -239,10 +239,12 @@ def test_ids_commands_and_prompts_are_copied(browser: Any, url: str) -> None:
 def test_charts_and_settings_stand_above_the_list(tab: Tab) -> None:
     page = tab.list()
     page.locator(".charts > summary").click()
+    tab.until("document.querySelector('.charts').textContent.includes('ceiling')")
     told = page.locator(".charts").text_content() or ""
     for wanted in ("not offered by the ranker (4)", "−20.0", "ceiling 80.0", "A B 80.0 %"):
         assert wanted in told
     page.locator(".settings > summary").click()
+    page.locator(".settings .differs-here").first.wait_for()
     assert tab.texts(".settings .differs-here")[0].split() == ["top", "k", "10", "50"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     assert tab.faults == []
