@@ -17,7 +17,7 @@ eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 
 # A file's tests run in one process. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ SHARED_DATA = REPO.parent / "shared" / "data"
 # A slow machine must not turn a passing property into a failing one; in CI every run tries the same examples.
 settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("project")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the files of few tests, which take longest: a process that is left with one at the end works alone."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: tests[item.path])
 
 
 @pytest.fixture(scope="session")
