@@ -48,7 +48,7 @@ class LexicalModel:
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
     the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them", or the first where it
     begins with `None of`. Where the system message has actions on labels (`click [ID]`), the options are the last message's lines `[12] ...`
-    or `[12]: ...`, and it scrolls where none of them will do. A last message with a line `Task: ...` and options is all that counts: others are examples. It looks at no
+    or `[12]: ...`, and it scrolls where none of them will do. A last message with a line `Task: ...` and options or such lines is all that counts: others are examples. It looks at no
     picture: asked for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and
     text it guesses them from the task.
     """
@@ -230,7 +230,8 @@ class Prompt:
         shown = [m.text for m in messages if m.role == "user"]
         told = [m.text for m in messages if m.role == "system"]
         options = _options(shown[-1] if shown else "")
-        if options and _TASK_LINE.search(shown[-1]):
+        # the others are examples, each with a task of its own
+        if shown and _TASK_LINE.search(shown[-1]) and (options or _LABELLED.search(shown[-1])):
             shown = shown[-1:]
         none_first = bool(options) and _NONE_OF.match(options[0].text) is not None
         if none_first:

@@ -264,3 +264,11 @@ TREE = "[3] link 'Home'\n\t[7] textbox 'Search games'\n[9] button 'Strategy'"
 def test_of_labelled_lines_it_names_the_one_that_shares_words_with_the_task(rules: str, shown: str, said: str) -> None:
     messages = (Message("system", rules), Message("user", shown))
     assert ask("builtin/lexical", Request(messages, STEP.key, 0, 1)).splitlines()[-1] == said
+
+
+def test_examples_before_labelled_lines_have_tasks_of_their_own() -> None:
+    example = "Observation:\n[7] link 'Tables'\nTask: Buy tables"
+    asked = "Observation:\n[1] link 'Tables'\n[2] link 'Ferries'\nTask: Find ferries"
+    messages = [Message("system", ARENA)]
+    messages += [Message("user", example), Message("assistant", "```click [7]```"), Message("user", asked)]
+    assert ask("builtin/lexical", Request(tuple(messages), STEP.key, 0, 1)) == "```click [2]```"
