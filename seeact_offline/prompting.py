@@ -251,7 +251,7 @@ class _Source:
         return text
 
     def load_examples(self) -> tuple[WorkedExample, ...]:
-        """Those of the variant, else of the grounding, if there are any. Raises PromptError."""
+        """Reads the examples of the variant, else of the grounding, if there are any. Raises PromptError."""
         names = [f"{self.grounding}.examples.{self.variant}.json"] * bool(self.variant) + [
             f"{self.grounding}.examples.json"
         ]

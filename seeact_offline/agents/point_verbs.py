@@ -54,7 +54,7 @@ def read_osatlas(text: str) -> list[Act]:
 
 
 def read_osatlas_strictly(text: str) -> list[Act]:
-    """What stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of digits, as the
+    """Reads what stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of digits, as the
     released scorer reads it."""
     _, found, rest = text.partition("actions:\n")
     # the scorer strips letters of the end token, too
@@ -126,7 +126,7 @@ def read_holo(text: str) -> list[Act]:
 
 
 def read_holo_strictly(text: str) -> list[Act]:
-    """As the released loop: the navigator's own place is thrown away, its element is what the localizer is asked for. Of a
+    """Reads as the released loop does: the navigator's own place is thrown away, its element is what the localizer is asked for. Of a
     localizer's reply the first two numbers count."""
     for value in json_in(text):
         action = value.get("action") if isinstance(value, dict) else None

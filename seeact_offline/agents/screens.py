@@ -7,32 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from seeact_offline.pages.resizing import smart_resize
+
 Size = tuple[int, int]
 """Width and height in pixels."""
 Rectangle = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the page."""
 Point = tuple[float, float]
-MOST_STRETCHED = 200
-"""Longest side over shortest, beyond which `smart_resize` refuses a picture."""
 BLOCK_WIDTH, BLOCK_HEIGHT, BLOCK_STEP = 1280, 1000, 800
 """Pixels of UGround's blocks and of the scroll between two. Source: OSU-NLP-Group/UGround 3a9b9f2."""
-
-
-def smart_resize(width: int, height: int, factor: int, min_pixels: int, max_pixels: int) -> Size:
-    """The size to which Qwen2-VL's processor scales a picture: both sides multiples of `factor`, at most `max_pixels` in all.
-
-    Raises ValueError for a picture over 200 times as long as wide. Source: QwenLM/Qwen3-VL 9658872, qwen-vl-utils.
-    """
-    if max(width, height) > MOST_STRETCHED * min(width, height):
-        raise ValueError(f"expected a picture at most {MOST_STRETCHED} times as long as wide, got {width} x {height}")
-    new = [max(factor, factor * round(side / factor)) for side in (width, height)]
-    if new[0] * new[1] > max_pixels:
-        scale = math.sqrt(width * height / max_pixels)
-        new = [max(factor, factor * math.floor(side / scale / factor)) for side in (width, height)]
-    elif new[0] * new[1] < min_pixels:
-        scale = math.sqrt(min_pixels / (width * height))
-        new = [factor * math.ceil(side * scale / factor) for side in (width, height)]
-    return new[0], new[1]
 
 
 def linear_resize(width: int, height: int, min_pixels: int, max_pixels: int) -> Size:

@@ -52,7 +52,7 @@ def _act(call: Call) -> Act | None:
 
 
 def read_strictly(text: str) -> list[Act]:
-    """As the released parser reads it: the Mind2Web form of `type` gives its place as part of the text."""
+    """Reads as the released parser does: the Mind2Web form of `type` gives its place as part of the text."""
     text = text.strip()
     if "<point>" in text:
         text = _POINT.sub(r"(\1,\2)", text.replace("[EOS]", "")).strip()

@@ -56,7 +56,7 @@ class AskTask:
 
     @property
     def is_loaded(self) -> bool:
-        """As `Provider.is_loaded`: a worker holds the model itself, and does not call it elsewhere."""
+        """Tells, as `Provider.is_loaded`, that a worker holds the model itself, and does not call it elsewhere."""
         return find_model(self.model).provider.is_loaded
 
     def shared(self, places: int) -> AskTask:

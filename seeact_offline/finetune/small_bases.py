@@ -47,7 +47,7 @@ class SmallBase:
 
     @property
     def layers(self) -> dict[str, int]:
-        """By the names that parts for pictures, and Llama, have for it."""
+        """Gives width, depth and heads by the names that parts for pictures, and Llama, have for them."""
         return {
             "hidden_size": self.d_model,
             "intermediate_size": self.d_ff,

@@ -154,7 +154,7 @@ class Conversations:
         }
 
     def prompt(self, system: str, question: str) -> list[dict[str, Any]]:
-        """With the picture's place in the text; the picture itself goes beside."""
+        """Writes messages with the picture's place in the text; the picture itself goes beside."""
         turns = [Turn("system", system), Turn("user", question)]
         messages = [self._message(turn) for turn in (system_merged(turns) if self.merges_system else turns)]
         messages[-1]["content"].append({"type": "image"})

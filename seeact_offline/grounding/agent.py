@@ -60,7 +60,7 @@ class Target:
     answer: str = ""
     """The grounder's reply, or that to the further question; empty where neither is asked."""
     hits: bool = False
-    """Whether this reply, read and mapped to the page, leads to a positive."""
+    """Tells whether this reply, read and mapped to the page, leads to a positive."""
 
 
 class AgentGrounding:

@@ -131,7 +131,7 @@ class WebAgentGrounding:
         self._captioner, self._max_turns, self._strict = captioner, max_turns, strict
         self._captions: dict[StepKey, Captions] = dict(getattr(captioner, "known", {}))
         self.asks_captioner = isinstance(captioner, ModelCaptioner)
-        """Whether a second model says what pictures show."""
+        """Tells whether a second model says what pictures show."""
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
@@ -161,7 +161,7 @@ class WebAgentGrounding:
             turn = following
 
     def reaches(self, prepared: PreparedStep) -> bool:
-        """Whether some dialogue within the turns leads to a positive."""
+        """Tells whether some dialogue within the turns leads to a positive."""
         return self._target(self._windows(prepared)).hits
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
@@ -392,7 +392,7 @@ def _shown(windows: PageWindows, seen: Observation) -> Shown:
 
 
 def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]:
-    """As OpenWebVoyager does; pictures travel beside the texts, which need no places for them."""
+    """Clips as OpenWebVoyager does; pictures travel beside the texts, which need no places for them."""
     return tuple(replace(one, text=one.text.replace(f" {IMAGE}", "")) for one in clip_open(messages))
 
 

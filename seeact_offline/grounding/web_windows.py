@@ -54,7 +54,7 @@ class Target:
     reply: str = ""
     """The ideal reply once it is in view; where it is out of reach, one with the right operation."""
     hits: bool = False
-    """Whether that reply, read and mapped to the page within the turns there are, leads to a positive."""
+    """Tells whether that reply, read and mapped to the page within the turns there are, leads to a positive."""
 
 
 class PageWindows:

@@ -368,7 +368,7 @@ def _fleiss(said: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed
 
 
 def _people_kappa(people: Mapping[str, Mapping[str, bool]], tasks: Mapping[str, str], seed: int) -> Figure | None:
-    """Of the trajectories with the most common number of labels above one."""
+    """Gives Fleiss' kappa of the trajectories with the most common number of labels above one."""
     numbers = Counter(len(said) for said in people.values() if len(said) > 1)
     if not numbers:
         return None

@@ -62,11 +62,11 @@ class ModelSource:
 
     @property
     def is_text_to_text(self) -> bool:
-        """As `Provider.is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
+        """Tells whether it reads a prompt and writes another text, as `Provider.is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
         return self.provider.is_text_to_text(self.name)
 
     def image_rule(self, options: ModelOptions) -> ImageRule | None:
-        """As `Provider.image_rule`."""
+        """Finds how it counts the tokens of a picture, as `Provider.image_rule`."""
         return self.provider.image_rule(self.name, options)
 
     def ignored_options(self, options: ModelOptions) -> list[str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seeact_offline.agents.screens import MOST_STRETCHED, Size, smart_resize
 from seeact_offline.models.hf_folder import find_folder, picture_settings, settings
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.provider import ModelOptions
+from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
 from seeact_offline.records import ModelSpecError
 
 QWEN_PIXELS = 56 * 56, 28 * 28 * 1280
@@ -58,7 +58,7 @@ def _qwen_rule(pictures: Mapping[str, Any], max_pixels: int | None) -> ImageRule
     if side < 1:
         return None
 
-    def count(shown: Size) -> int:
+    def count(shown: tuple[int, int]) -> int:
         width, height = shown
         # the processor refuses longer ones; the most that it could be
         if max(shown) > MOST_STRETCHED * min(shown):

@@ -157,6 +157,7 @@ def describe_step(step: Step, known: bool = False) -> StepDescription:
         page = Page(step.cleaned_html)
         check_candidates(step, page)
         return StepDescription(step.truth, ranker_input(step, page))
+    # a page unlike any met before must not end a ranking of thousands of steps
     except Exception as error:
         return StepDescription(step.truth, None, *_failure(error))
 
@@ -200,6 +201,7 @@ def _prepare(step: StepDescription, ranker: Ranker) -> Callable[[], StepRanking]
     before = getattr(ranker, "truncated", 0)
     try:
         finish = begin_ranking(ranker, step.texts)
+    # nor one that a ranker cannot read
     except Exception as error:
         return partial(StepRanking, step.truth, None, *_failure(error))
     truncated = getattr(ranker, "truncated", 0) - before
@@ -207,7 +209,7 @@ def _prepare(step: StepDescription, ranker: Ranker) -> Callable[[], StepRanking]
 
 
 def _failure(error: Exception) -> tuple[str, str]:
-    """The failure's name and detail. A page unlike any met before must not end a ranking of thousands of steps."""
+    """Gives the failure's name and detail."""
     if isinstance(error, StepError):
         return error.name, error.detail
     return "internal_error", f"{type(error).__name__}: {error}"

@@ -169,7 +169,7 @@ def _clean(node: Node, page: Box, list_box: Box | None) -> list[Node]:
 
 
 def _is_dropped(copy: Node, node: Node, page: Box) -> bool:
-    """Whether a node gives its place to its children, if it has any."""
+    """Tells whether a node gives its place to its children, if it has any."""
     if node.tag in {"html", "body"}:
         return False
     if copy.box is None or copy.box.w <= 0 or copy.box.h <= 0 or not _on_page(copy.box, page):

@@ -45,7 +45,7 @@ class RecordingFolder:
         self._journal.__exit__()
 
     def __contains__(self, task: TaskScript) -> bool:
-        """Whether the task is recorded as the script has it, and with these options."""
+        """Tells whether the task is recorded as the script has it, and with these options."""
         return self._key(task) in self._places
 
     def keep(self, task: TaskScript, steps: Sequence[StepRecord], is_whole: bool = True) -> None:

@@ -34,7 +34,7 @@ def fuzzy_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
 
 
 def fuzzy_match_unless_empty(answer: str, reference: str, intent: str, ask: Ask) -> float:
-    """As `fuzzy_match`, but an empty answer is compared without a model: WebArena's way."""
+    """Asks as `fuzzy_match` does, but an empty answer is compared without a model: WebArena's way."""
     return fuzzy_match(answer, reference, intent, ask) if answer else float(not reference)
 
 

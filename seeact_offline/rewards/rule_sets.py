@@ -179,7 +179,7 @@ class RuleSet:
         return float(all(verdicts) if self.has_slips else any(verdicts))
 
     def page_image_query(self, state: TaskState, queries: Sequence[Mapping[str, Any]], ask: Ask) -> float:
-        """What queries about the pictures of stored pages say. A page without a picture fails. Raises Unscored, and what `ask` raises."""
+        """Scores queries about the pictures of stored pages. A page without a picture fails. Raises Unscored, and what `ask` raises."""
         scores: list[float] = []
         for query in (_typed(one, PictureQuery) for one in queries):
             pictures = _pictures(state, query)

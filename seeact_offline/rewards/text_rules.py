@@ -86,7 +86,7 @@ def required_values(answer: str | int, reference: Entries) -> float:
 
 
 def required_values_strict(answer: str | int, reference: Entries) -> float:
-    """As `required_values`, where `<` and `>` exclude equality."""
+    """Passes as `required_values` does, where `<` and `>` exclude equality."""
     return _required(answer, reference, _STRICT_RELATIONS)
 
 

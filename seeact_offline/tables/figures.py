@@ -74,7 +74,7 @@ def _percent_upwards(axes: Axes, label: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """On one line and not too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
+    """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
     visible = "".join(c for c in text.encode(errors="replace").decode() if c.isprintable())
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 

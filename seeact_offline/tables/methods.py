@@ -134,7 +134,7 @@ class MethodTable:
 
     @property
     def is_long(self) -> bool:
-        """Whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
+        """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
         return self.given.by is not None or self.given.table == "6"
 
     @property
