@@ -86,8 +86,9 @@ def first_loss(
         return "call_failed"
     if prediction.failure in OF_LEAVING:
         return str(prediction.failure)
-    # labels of windows: nothing was ranked
-    is_marked = element is False and not prediction.ranked and any(group.offered for group in prediction.groups)
+    # labels of windows: nothing was ranked, and no final round offers what fits a description
+    offers = any(group.offered and not group.is_final_round for group in prediction.groups)
+    is_marked = element is False and not prediction.ranked and offers
     if is_marked and not was_offered and prediction.failure in (None, VALUELESS, "scrolled", "waited"):
         return "never_scrolled_to"
     if prediction.failure not in (None, VALUELESS):

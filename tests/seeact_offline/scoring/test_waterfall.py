@@ -47,6 +47,12 @@ def offering(prediction: Prediction, *offered: str) -> Prediction:
     return replace(prediction, groups=(Reply(0, offered, ("B",), "9", "CLICK", ""),))
 
 
+def asking_which(prediction: Prediction, *offered: str) -> Prediction:
+    """The same of a description that several elements fit, which the final round offered."""
+    final = Reply(1, offered, ("B",), prediction.element_id, "CLICK", "", is_final_round=True)
+    return replace(prediction, groups=(Reply(0, (), ("",), None, "CLICK", ""), final))
+
+
 LOSSES = [
     (said(), TRUTH, "success"),
     (said(None, ran=False, failure="bad_box", ranked=()), TRUTH, "data_fault"),
@@ -61,6 +67,8 @@ LOSSES = [
     (said(None, failure="answered_early", ranked=()), TRUTH, "answered_early"),
     (offering(said("9", ranked=()), "9", "1"), TRUTH, "wrong_mark"),
     (offering(said("9", ranked=()), "9", "8"), TRUTH, "never_scrolled_to"),
+    (asking_which(said("9", ranked=()), "9", "8"), TRUTH, "wrong_element"),
+    (asking_which(said(None, ranked=()), "9", "8"), TRUTH, "no_element"),
     (offering(said(None, ranked=(), failure="scrolled"), "9"), TRUTH, "never_scrolled_to"),
     (offering(said(None, ranked=(), failure="scrolled"), "9", "1"), TRUTH, "unreadable_reply"),
     (offering(said(None, ranked=(), failure="bad_label"), "9"), TRUTH, "unreadable_reply"),
