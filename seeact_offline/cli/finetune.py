@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seeact_offline.finetune.baseline import FineTuning
 
 OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
-max_question lora quantised optimizer seed""".split()
+max_question lora quantised optimizer group_by_length seed""".split()
 OF_RUNNING = (
     "per_device bf16 gradient_checkpointing save_every log_every loader_workers attention threads report_to".split()
 )
@@ -105,6 +105,9 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     )
     recipe.add_argument(
         "--optimizer", metavar="NAME", help="adafactor, adamw_bnb_8bit or another of transformers; AdamW"
+    )
+    recipe.add_argument(
+        "--group-by-length", action="store_true", default=None, help="batches of questions of like length: less padding"
     )
     recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
 

@@ -51,6 +51,8 @@ class Recipe:
     """With LoRA, those weights are NF4 ones, by bitsandbytes (QLoRA: arXiv 2305.14314)."""
     optimizer: str | None = None
     """By transformers' names, such as adafactor or adamw_bnb_8bit; None: AdamW."""
+    group_by_length: bool | None = None
+    """Questions of like length are put into one batch, which needs less padding."""
     seed: int = 0
 
     def __post_init__(self) -> None:

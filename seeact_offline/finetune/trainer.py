@@ -25,7 +25,7 @@ from seeact_offline.finetune.baseline import FineTuning
 from seeact_offline.finetune.draws import HELD_OUT
 from seeact_offline.finetune.progress import TrainingProgress
 from seeact_offline.finetune.recipe import NEW_TOKENS, Recipe, Running
-from seeact_offline.finetune.training_rows import EpochRows
+from seeact_offline.finetune.training_rows import EpochRows, LengthGroupedOrder
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
 
@@ -282,6 +282,12 @@ def seq2seq_trainer(
                 share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
                 loss = loss * share * self.accelerator.num_processes
             return (loss, outputs) if return_outputs else loss
+
+        def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+            # the Trainer's own order by length reads the lengths of the first epoch's questions for all epochs
+            if recipe.group_by_length:
+                return LengthGroupedOrder(train, recipe.batch, recipe.seed)
+            return super()._get_train_sampler(train_dataset)
 
     class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.whole import replace_text, write_whole
@@ -206,7 +207,13 @@ class EpochRows:
 
     def begin_epoch(self, epoch: int) -> None:
         """`epoch`: from 0, or HELD_OUT."""
-        self._places = places_of(self._epochs, epoch, self._batch)
+        self.epoch, self._places = epoch, places_of(self._epochs, epoch, self._batch)
+
+    def lengths(self) -> list[int]:
+        """The number of tokens of each question of the epoch, without reading its tokens."""
+        of_all = np.asarray(pc.list_value_length(self._table.data.column("input_ids")))
+        found: list[int] = of_all[self._places].tolist()
+        return found
 
     def __len__(self) -> int:
         return len(self._places)
@@ -214,6 +221,24 @@ class EpochRows:
     def __getitem__(self, place: int) -> dict[str, Any]:
         found: dict[str, Any] = self._table[int(self._places[place])]
         return found
+
+
+class LengthGroupedOrder:
+    """A sampler: each epoch's places in a random order whose batches hold questions of like length, the same after a resumption."""
+
+    def __init__(self, rows: EpochRows, batch: int, seed: int) -> None:
+        """`batch`: questions of one step of the optimizer over all devices, so that their number does not change a step."""
+        self._rows, self._batch, self._seed = rows, batch, seed
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[int]:
+        import torch
+        from transformers.trainer_pt_utils import get_length_grouped_indices
+
+        generator = torch.Generator().manual_seed(random.Random(f"{self._seed}\n{self._rows.epoch}").getrandbits(63))
+        return iter(get_length_grouped_indices(self._rows.lengths(), self._batch, generator=generator))
 
 
 def epochs_of(table: Any) -> np.ndarray[Any, Any]:
@@ -231,7 +256,7 @@ def places_of(epochs: np.ndarray[Any, Any], epoch: int, batch: int = 1) -> np.nd
 
 
 def open_rows(folder: Path) -> Any:
-    """All rows of a prepared folder, as a memory-map_in_order `datasets.Dataset`."""
+    """All rows of a prepared folder, as a memory-mapped `datasets.Dataset`."""
     from datasets import Dataset, concatenate_datasets
 
     with _quiet():

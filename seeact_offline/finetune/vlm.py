@@ -318,7 +318,7 @@ BASELINE = Baseline(
     tag="image-text-to-text",
     # ours: nobody has published any
     recipe=Recipe(epochs=1, batch=16, learning_rate=1e-4, warmup=0.03, lora=16),
-    ignores=frozenset({"draws", "choices", "hard_negatives", "max_context", "max_question"}),
+    ignores=frozenset({"draws", "choices", "hard_negatives", "max_context", "max_question", "group_by_length"}),
     own=("max_pixels",),
     packages={"trl": "vlm", "peft": "vlm"},
 )

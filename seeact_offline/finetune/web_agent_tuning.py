@@ -167,7 +167,9 @@ BASELINE = Baseline(
     tag="image-text-to-text",
     # ours, for one GPU: published is the training of all weights, at 1e-5
     recipe=Recipe(epochs=2, batch=64, learning_rate=1e-4, warmup=0.03, lora=16),
-    ignores=frozenset({"draws", "choices", "none_share", "hard_negatives", "max_context", "max_question"}),
+    ignores=frozenset(
+        {"draws", "choices", "none_share", "hard_negatives", "max_context", "max_question", "group_by_length"}
+    ),
     own=("dialogues",),
     packages={"trl": "vlm", "peft": "vlm"},
 )

@@ -18,6 +18,7 @@ from tests.tiny_models import save_blip2, save_llava, save_t5
 TEXT = Recipe(epochs=1, draws=3, batch=4, learning_rate=1e-3, held_out=0.1, max_context=96, max_question=96)
 RECIPES: Mapping[str, tuple[str, Recipe]] = {
     "flan-t5": ("flan-t5", TEXT),
+    "flan-t5-by-length": ("flan-t5", replace(TEXT, group_by_length=True)),
     "flan-t5-lora": ("flan-t5", replace(TEXT, lora=4)),
     "blip2": ("blip2", TEXT),
     "blip2-lora": ("blip2", replace(TEXT, lora=4)),

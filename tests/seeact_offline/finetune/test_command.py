@@ -45,9 +45,10 @@ def test_small_has_its_own_learning_rate() -> None:
 
 def test_every_value_of_the_recipe_is_an_option() -> None:
     words = """--epochs 1 --draws 2 --choices 3 --none-share 0.5 --hard-negatives 9 --held-out 0 --batch 4 --learning-rate 0.5
-    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --quantised --optimizer adafactor --seed 9"""
+    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --quantised --optimizer adafactor
+    --group-by-length --seed 9"""
     assert finetune.fine_tuning_of(parsed(words)).resolved_recipe == Recipe(
-        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, True, "adafactor", 9
+        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, True, "adafactor", True, 9
     )
 
 
@@ -68,6 +69,7 @@ def test_each_baseline_has_its_own_base_and_recipe() -> None:
         ("--baseline vlm --base m --hard-negatives 9", "hard-negatives"),
         ("--baseline vlm --base m --max-context 99", "max-context"),
         ("--baseline vlm --base m --side 448", "side"),
+        ("--baseline vlm --base m --group-by-length", "group-by-length"),
         ("--baseline flan-t5 --max-pixels 99", "max-pixels"),
     ],
 )

@@ -180,6 +180,18 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(
     assert losses(again.history) == losses(tuned.history)
 
 
+def test_batches_by_length_are_the_same_where_a_training_goes_on(
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path
+) -> None:
+    recipe = dataclasses.replace(RECIPE, group_by_length=True)
+    fine_tune(asked(dataset, tmp_path / "whole", recipe=recipe))
+    assert weights(tmp_path / "whole") != weights(tuned.folder)
+    with pytest.raises(Killed):
+        fine_tune(asked(dataset, tmp_path / "out", recipe=recipe), KilledAt(17))
+    fine_tune(asked(dataset, tmp_path / "out", recipe=recipe, resume=True))
+    assert weights(tmp_path / "out") == weights(tmp_path / "whole")
+
+
 # a busy machine may take long to start another Python
 @pytest.mark.timeout(600)
 def test_a_process_that_was_killed_goes_on_to_the_same_weights(

@@ -1,8 +1,8 @@
-"""Training questions, against the slow way of maker them, and how they are kept."""
+"""Training questions, against the slow way of making them, and how they are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from seeact_offline.finetune.mindact_rows import MultiChoice
 from seeact_offline.finetune.recipe import Recipe
 from seeact_offline.finetune.training_rows import (
     EpochRows,
+    LengthGroupedOrder,
     RowCounts,
     check_scores,
     held_out_tasks,
@@ -175,6 +176,30 @@ def test_what_is_prepared_is_not_prepared_again(
     assert (tmp_path / "part-00000.arrow").stat().st_mtime_ns == before
     made_in(tmp_path, train_split, replace(maker, recipe=replace(RECIPE, seed=1)))
     assert (tmp_path / "part-00000.arrow").stat().st_mtime_ns != before
+
+
+def test_batches_by_length_hold_each_question_of_their_epoch_once(
+    tmp_path: Path, train_split: Split, tokenizer: Any, pack: PromptPack
+) -> None:
+    maker = MultiChoice(replace(RECIPE, draws=20), pack, tokenizer)
+    made_in(tmp_path, train_split, maker)
+    rows = EpochRows(open_rows(tmp_path), batch=4)
+    order = LengthGroupedOrder(rows, 4, seed=0)
+    orders = []
+    for epoch in (0, 1):
+        rows.begin_epoch(epoch)
+        lengths = [len(rows[place]["input_ids"]) for place in range(len(rows))]
+        assert rows.lengths() == lengths
+        orders.append(list(order))
+        assert sorted(orders[-1]) == list(range(len(order)))
+        assert padded(lengths, orders[-1]) < padded(lengths, range(len(order)))
+    assert orders[0] != orders[1]
+    assert list(order) == orders[1]
+
+
+def padded(lengths: Sequence[int], order: Sequence[int]) -> int:
+    """Tokens of all batches of four, each as long as its longest question."""
+    return sum(4 * max(lengths[place] for place in order[at : at + 4]) for at in range(0, len(order), 4))
 
 
 def test_held_out_tasks_are_not_trained_on(
