@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -36,8 +37,12 @@ NAMES = {
     **dict.fromkeys(("model_name", "agent_name"), "agent"),
     "task_id": "task",
 }
-"""Other files' names of the fields of a verdict."""
-_NUMBERS = {"repeat": int, "cost_usd": float, "prompt_tokens": int, "completion_tokens": int, "seconds": float}
+"""Other files' names of the fields of a verdict, the surest first. Our own name counts for more."""
+_OTHER_VERDICT = re.compile(rf'"(?:{"|".join(name for name, ours in NAMES.items() if ours == "verdict")})"\s*:')
+_NUMBERS = {
+    **dict.fromkeys(("repeat", "n_pictures", "calls", "prompt_tokens", "completion_tokens"), int),
+    **dict.fromkeys(("cost_usd", "seconds"), float),
+}
 """Fields that a CSV holds as text."""
 
 
@@ -173,26 +178,29 @@ def _json_rows(text: str) -> Iterator[tuple[int, Judgement]]:
 
 def _decoded(line: str) -> Judgement:
     try:
-        return decoded(line, Judgement)
+        if _OTHER_VERDICT.search(line) is None:
+            return decoded(line, Judgement)
     except FormatError:
-        row = read_json(line)
-        if not isinstance(row, dict):
-            raise
-        return typed(_renamed(row), Judgement)
+        # other names, or other words for a verdict
+        pass
+    row = read_json(line)
+    return typed(_renamed(row) if isinstance(row, dict) else row, Judgement)
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = {NAMES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()}
+        names = [name.strip() for name in reader.fieldnames or ()]
+        header = {NAMES.get(name, name) for name in names}
         if not {"trajectory", "verdict"} <= header:
             raise _LineError(1, FormatError("the columns trajectory and verdict", ", ".join(sorted(header)) or "none"))
+        if len(verdicts := [name for name in names if NAMES.get(name, name) == "verdict"]) > 1:
+            raise _LineError(1, FormatError("one column of verdicts", " and ".join(verdicts)))
         for row in reader:
             try:
                 # a cell beyond the header has the name None
-                given = {
-                    name.strip(): cell for name, cell in row.items() if name is not None and cell not in (None, "")
-                }
+                given = {name.strip(): cell.strip() for name, cell in row.items() if name is not None and cell}
+                given = {name: cell for name, cell in given.items() if cell}
                 for name, kind in _NUMBERS.items():
                     if name in given:
                         given[name] = _number(name, given[name], kind)
@@ -205,20 +213,31 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
 
 def _number(name: str, text: str, kind: type) -> Any:
     try:
-        return kind(text)
+        # a table's column with gaps has 2.0 for 2
+        return kind(text.removesuffix(".0")) if kind is int else kind(text)
     except ValueError:
         raise FormatError(f"{name} to be a number", repr(text)) from None
 
 
+def _verdict(said: Any) -> bool | None:
+    word = "" if said is None else " ".join(str(said).split()).lower()
+    if word not in WORDS:
+        raise FormatError("verdict to be true, false or null", repr(said)[:80])
+    return WORDS[word]
+
+
 def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with our names of its fields, and with true, false or None for its verdict. Raises FormatError."""
-    made = {NAMES.get(name, name): value for name, value in row.items()}
-    if "verdict" in made:
-        said = made["verdict"]
-        word = "" if said is None else " ".join(str(said).split()).lower()
-        if word not in WORDS:
-            raise FormatError("verdict to be true, false or null", repr(said)[:80])
-        made["verdict"] = WORDS[word]
+    made = {name: value for name, value in row.items() if name not in NAMES}
+    for name, ours in NAMES.items():
+        if name in row and ours != "verdict":
+            made.setdefault(ours, row[name])
+    verdicts = {name: _verdict(row[name]) for name in row if NAMES.get(name, name) == "verdict"}
+    if len(set(verdicts.values())) > 1:
+        # a judge's verdict and a person's label of the same line must not be taken for each other
+        raise FormatError("one verdict a line", " and ".join(f"{name} {said}" for name, said in verdicts.items()))
+    for said in verdicts.values():
+        made["verdict"] = said
     # ids and k may be written as numbers
     for name in ("trajectory", "judge", "k", "task", "agent"):
         if isinstance(made.get(name), int) and not isinstance(made[name], bool):

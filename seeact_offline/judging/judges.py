@@ -23,7 +23,10 @@ Call = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""
 RELEVANT = 3
 """Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
-_SCORE = re.compile(r"score\W{0,5}([1-5])(?![0-9.])", re.IGNORECASE)
+_SCORE = re.compile(
+    r"score\s{0,3}(?:\([^()\n]{1,30}\))?\W{0,12}(?:(?:is|of)\b\W{1,6})?([1-5])(?:\.[0-9]+)?(?![0-9])", re.IGNORECASE
+)
+"""Such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 the whole number counts."""
 _NO_ANSWER = "(none)"
 
 

@@ -13,13 +13,17 @@ from collections.abc import Callable
 from seeact_offline.records import InputError
 
 _VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
-_SPLIT = re.compile(r"(?<![\w-])NOT\s+SUCCESS(?![\w-])")
-_STATUS = re.compile(r"status[*_`\"]{0,4}:")
+_SPLIT = re.compile(r"(?<![\w-])NOT[\s*_`\"'-]{1,8}SUCCESS(?![\w-])")
+"""A verdict on two lines, or with marks between its words, such as `**NOT** SUCCESS` and `NOT_SUCCESS`."""
+_STATUS = re.compile(r"status[*_`\"]{0,4}\s?[:：]")
+_STATUS_WORD = re.compile(
+    r"(?P<failure>fail|un-?succe|\bnot?\b[^.,;]{0,80}succe)|(?P<partial>partial(?:ly)?\s+succe)|succe(?:ss|ed)\w*"
+)
 _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
 _ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
 """Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon. A question keeps its mark."""
-_ALTERNATIVE = re.compile(r"\s*(?:/|or\b)", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"[\s*_`\"']*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
@@ -51,7 +55,7 @@ def _openwebvoyager(text: str) -> bool:
 
 def _strict(text: str) -> bool | None:
     """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
-    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", text))
+    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", _behind_thoughts(text)))
     mentioned = [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
     if not mentioned:
         for part in parts:
@@ -72,12 +76,20 @@ def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
 
 
 def _webjudge(text: str) -> bool | None:
-    """The word behind the last `Status:`, which may be bold, on its line or the next."""
-    _, *statuses = _STATUS.split(text.lower())
-    said = statuses[-1].strip(_DECORATION + "\n").split("\n")[0] if statuses else ""
-    if re.search(r"failure|unsuccess|\bnot?\b[^.,;]{0,80}success", said):
-        return False
-    return True if "success" in said else None
+    """The first word of success or failure behind the last `Status:` that has one, on its line or the next. `Status:` may be bold."""
+    _, *statuses = _STATUS.split(_behind_thoughts(text).lower())
+    for status in reversed(statuses):
+        said = status.strip(_DECORATION + "\n").split("\n")[0]
+        found = _STATUS_WORD.search(said)
+        if found is not None:
+            is_open = found["partial"] or _ALTERNATIVE.match(said, found.end())
+            return None if is_open else found["failure"] is None
+    return None
+
+
+def _behind_thoughts(text: str) -> str:
+    """The reply without the thoughts that some models write before it."""
+    return text.rpartition("</think>")[2]
 
 
 READERS: dict[str, Callable[[str], bool | None]] = {

@@ -83,9 +83,10 @@ def reward(
     ask, wanted = ask or _no_model, task.eval
 
     def address() -> str:
-        if state is None or state.address is None:
+        found = _there(state).address
+        if found is None:
             raise Unscored("no_state", "the last page's address is not known")
-        return state.address
+        return found
 
     evaluators: dict[str, Callable[[], float]] = {
         "string_match": lambda: rules.string_match(
@@ -150,6 +151,8 @@ def _known(answer: str | None) -> str:
 def _there(state: TaskState | None) -> TaskState:
     if state is None:
         raise Unscored("no_state", "there is none for this task")
+    if state.fault is not None:
+        raise Unscored("bad_state", state.fault)
     return state
 
 

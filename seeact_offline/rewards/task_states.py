@@ -47,6 +47,8 @@ class TaskState:
     """Address of a picture, as a page or the task writes it or in full -> file of the folder."""
     references: Path | None = None
     """Folder of the task file, in which its own pictures are looked for; None for none."""
+    fault: str | None = None
+    """The reason for which its file cannot be used; None for a good one."""
 
     def page(self, url: str) -> StoredPage:
         """The page at a URL, or the last one for `last`. Raises Unscored `no_state`, `missing_page` or `unsupported_address`."""

@@ -9,6 +9,7 @@ from seeact_offline.records import SeeActError
 REASONS: Mapping[str, str] = {
     "no_answer": "the answers have none for this task",
     "no_state": "the states have no address or page for this task",
+    "bad_state": "the state of this task cannot be read",
     "missing_page": "the states lack a page that the task opens",
     "missing_picture": "the states lack a picture of the page or of the task",
     "unsupported_locator": "the element is found by code that needs a browser",

@@ -203,7 +203,12 @@ def _judge_all(
             one = decoded(line.text, Judgement)
         known[_key(one)] = one
     digests = {one.trajectory.id: run.digest(one.trajectory) for one in items}
-    done = {key: one for key, one in known.items() if one.ran and digests.get(one.trajectory) == one.digest}
+    # without a verdict or a call nothing was paid, and the pictures may be there by now
+    done = {
+        key: one
+        for key, one in known.items()
+        if one.ran and (one.verdict is not None or one.calls) and digests.get(one.trajectory) == one.digest
+    }
     wanted = {run.key(item): item for item in items}
     # where the folder has a manifest, its own stays
     made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)
@@ -287,7 +292,7 @@ class _JudgeRun:
             raise
         except Exception as error:
             # a trajectory that we never met must not end a run that others have paid for
-            ruling = Ruling(None, "internal_error", detail=f"{type(error).__name__}: {error}"[:300])
+            ran, ruling = False, Ruling(None, "internal_error", detail=f"{type(error).__name__}: {error}"[:300])
         return Judgement(
             trajectory=trajectory.id, verdict=ruling.verdict, judge=self.name, model=self.model, k=item.k, repeat=item.repeat,
             task=trajectory.task_id, agent=trajectory.agent, outcome=ruling.outcome, detail=ruling.detail, reply=ruling.reply,

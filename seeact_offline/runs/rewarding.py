@@ -136,13 +136,18 @@ def _answers(path: Path, tasks: set[str]) -> dict[str, _AnswerLine]:
 
 
 def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, references: Path) -> TaskState | None:
-    """The stored state, or what the line of answers says of it; None for neither. Raises InputError."""
+    """The stored state, or what the line of answers says of it; None for neither. Raises InputError for `states` that is no folder."""
     name, state = str(task.task_id), None
     if states is not None:
         if not states.is_dir():
             raise InputError("states", "a folder", str(states))
-        if Path(name).name == name:
-            state = read_state(states / name, references)
+        # an id that leads elsewhere has no state
+        if Path(name).name == name != "..":
+            try:
+                state = read_state(states / name, references)
+            except (InputError, OSError, ValueError) as error:
+                # one task's files must not end a run that others have paid for
+                return TaskState(fault=str(error))
     if state is not None and state.address is not None:
         return state
     address = None if line is None else line.address

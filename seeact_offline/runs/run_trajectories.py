@@ -10,10 +10,12 @@ from pathlib import Path
 from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError, Prediction, Step, StepKey
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_steps
+from seeact_offline.scoring.waterfall import LEFT_OUT
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, recorded_trajectories
 
 RULE = "model_run"
 """The name of labels by a run's step scores: success where every step is as recorded."""
+DETAILS = {True: "as recorded", False: "a step is not as recorded", None: "a step is not scored"}
 
 
 def run_trajectories(run: Path) -> Iterator[Trajectory]:
@@ -26,7 +28,7 @@ def run_trajectories(run: Path) -> Iterator[Trajectory]:
     split = open_split(settings["dataset"], settings["split"], limit=settings.get("limit"), tasks=settings.get("tasks"))
     if split.fingerprint != settings["dataset_fingerprint"]:
         raise InputError("source", f"the data that {run} was run on", f"other rows in {settings['dataset']}")
-    right = {key: row.success == 1.0 for key, row in scores.items()}
+    right = {key: None if row.outcome == LEFT_OUT else row.success == 1.0 for key, row in scores.items()}
     for _, task in groupby(split.steps(), key=lambda step: step.annotation_id):
         steps = list(task)
         if all(step.key in right and step.key in known for step in steps):
@@ -34,18 +36,20 @@ def run_trajectories(run: Path) -> Iterator[Trajectory]:
 
 
 def _trajectory(
-    steps: Sequence[Step], known: Mapping[StepKey, Prediction], right: Mapping[StepKey, bool], agent: str
+    steps: Sequence[Step], known: Mapping[StepKey, Prediction], right: Mapping[StepKey, bool | None], agent: str
 ) -> Trajectory:
     (recorded,) = recorded_trajectories(steps)
     pages: list[TrajectoryStep] = []
     for step, page in zip(steps, recorded.steps, strict=False):
         pages.append(replace(page, action=_action(known[step.key])))
-        if not right[step.key]:
+        if right[step.key] is False:
             break
-    success = all(right[step.key] for step in steps)
+    found = {right[step.key] for step in steps}
+    # nobody knows of a step that the protocol leaves out
+    success = False if False in found else None if None in found else True
     # the page to which the last action leads is known for the recorded one alone
     pages += recorded.steps[len(steps) :] if success else ()
-    verdict = Verdict(RULE, success, "constructed", "as recorded" if success else "a step is not as recorded")
+    verdict = Verdict(RULE, success, "constructed", DETAILS[success])
     return replace(
         recorded,
         id=f"{recorded.id}~{agent}",

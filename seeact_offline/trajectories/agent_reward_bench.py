@@ -136,7 +136,8 @@ def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verd
         if word not in SUCCESS:
             wanted = ", ".join(filter(None, SUCCESS))
             raise InputError("labels", f"one of {wanted}", f"{word!r:.40} in line {rows.line_num} of {path}")
-        by = (row.get("annotator_name") or "").strip() or "annotator"
         key = _Key(row["benchmark"], row["model_name"], row["task_id"])
+        # several people without a name are several
+        by = (row.get("annotator_name") or "").strip() or f"annotator-{len(found[key]) + 1}"
         found[key].append(Verdict(by, SUCCESS[word], "person"))
     return {key: tuple(verdicts) for key, verdicts in found.items()}

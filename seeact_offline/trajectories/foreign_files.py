@@ -38,7 +38,8 @@ def find(folder: Path, name: str) -> Iterator[Path]:
         if len(Path(place).relative_to(folder).parts) >= DEEPEST:
             folders.clear()
         for file in sorted(files):
-            if file == name or (ending is not None and file.endswith(ending)):
+            # hidden files are an archive's notes on others
+            if file == name or (ending is not None and file.endswith(ending) and not file.startswith(".")):
                 yield Path(place, file)
 
 

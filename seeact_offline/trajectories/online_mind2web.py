@@ -89,12 +89,12 @@ def _second(folder: Path, name: str, result: _V2) -> Trajectory:
 
 
 def _pictures(folder: Path) -> list[str]:
-    """Returns the paths of the pictures in order of the first number in their names."""
+    """Returns the paths of the pictures in order of the first number in their names, without hidden files."""
     try:
         names = os.listdir(folder / PICTURES)
     except OSError as error:
         raise BadTrajectory(f"{PICTURES} cannot be read: {error.strerror}") from None
-    numbered = sorted((int(found[0]), name) for name in names if (found := _NUMBER.search(name)))
+    numbered = sorted((int(found[0]), name) for name in names if name[0] != "." and (found := _NUMBER.search(name)))
     if len(numbered) > MOST_PICTURES:
         raise BadTrajectory(f"expected at most {MOST_PICTURES:,} pictures, got {len(numbered):,}")
     return [f"{PICTURES}/{name}" for _, name in numbered]

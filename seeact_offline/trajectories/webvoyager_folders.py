@@ -68,11 +68,9 @@ def _trajectory(folder: Path, path: Path, name: str, task_id: str) -> Trajectory
 def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[TrajectoryStep]:
     """Yields a step a reply, and one for each further picture. Reply n saw picture n; after a format error there is no new one."""
     pictures = dict(sorted(_pictures(folder)))
-    for number in range(1, max(len(replies), *pictures, 0) + 1):
-        if number > len(replies) and number not in pictures:
-            continue
+    for number in sorted({*pictures, *range(1, len(replies) + 1)}):
         shot = picture(folder, pictures[number]) if number in pictures else None
-        pieces = _PARTS.split(replies[number - 1]) if number <= len(replies) else [""]
+        pieces = _PARTS.split(replies[number - 1]) if 1 <= number <= len(replies) else [""]
         thought, action = (pieces[1], pieces[2]) if len(pieces) > 2 else ("", pieces[-1])
         yield TrajectoryStep(action.strip(), thought.strip(), address if number == 1 else None, shot)
 

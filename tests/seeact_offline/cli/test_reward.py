@@ -56,6 +56,23 @@ def test_rewards_of_a_task_file(cli: Cli, files: list[Path | str], tmp_path: Pat
     assert [row["score"] for row in rows if row["rules"] == "corrected"] == [1.0, 1.0, 1.0, None, None]
 
 
+@pytest.mark.parametrize("content", ['{"html": "missing.html"}', "[]", '{"address": 3}'])
+def test_a_state_that_cannot_be_used_ends_no_run(
+    cli: Cli, files: list[Path | str], tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "states" / "2" / "state.json").write_text(content)
+    done = cli("reward", *files)
+    assert (done.status, "bad_state 1" in done.out) == (0, True)
+
+
+def test_an_id_that_leads_out_of_the_states_has_none(cli: Cli, files: list[Path | str], tmp_path: Path) -> None:
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    (tmp_path / "tasks.json").write_text(json.dumps([{**tasks[2], "task_id": ".."}, tasks[0]]))
+    (tmp_path / "state.json").write_text('{"html": "states/2/last.html"}')
+    done = cli("reward", *files)
+    assert (done.status, "no_state 1" in done.out) == (0, True)
+
+
 def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str], tmp_path: Path) -> None:
     (tmp_path / "judge.py").write_text(
         "def judge(messages):\n    return 'correct' if 'forty' in messages[-1].text else 'no'\n"

@@ -20,6 +20,11 @@ from seeact_offline.trajectories import Trajectory, Verdict, write_trajectories
         ("a.csv", 'trajectory,verdict,reply\nx,true,"two\nlines"\n', [("x", True, "")]),
         # the last one counts
         ("a.csv", "trajectory,label\nx,1\ny,1\nx,0\n", [("y", True, ""), ("x", False, "")]),
+        # a number of the row is no trajectory
+        ("a.csv", "id,trajectory_id,label\n7,x,1\n", [("x", True, "")]),
+        ("a.jsonl", '{"trajectory": "x", "id": 7, "label": true}\n', [("x", True, "")]),
+        # as tables are often written: blanks, and whole numbers of a column with gaps
+        ("a.csv", "trajectory, label, repeat, calls\n x , 1 ,2.0,3\n", [("x", True, "")]),
     ],
 )  # fmt: skip
 def test_verdicts_are_read_from_jsonl_and_csv(tmp_path: Path, name: str, text: str, wanted: list[object]) -> None:
@@ -38,6 +43,9 @@ def test_verdicts_are_read_from_jsonl_and_csv(tmp_path: Path, name: str, text: s
         ("a.csv", "trajectory,score\nx,1\n", "the columns trajectory and verdict"),
         ("a.csv", "trajectory,label,repeat\nx,1,two\n", "repeat to be a number, got 'two' in line 2"),
         ("a.csv", "trajectory,label\n", "at least one verdict"),
+        # a judge's verdict beside a person's label
+        ("a.csv", "trajectory,verdict,label\nx,1,0\n", "one column of verdicts, got verdict and label"),
+        ("a.jsonl", '{"trajectory": "x", "verdict": true, "label": false}\n', "verdict True and label False in line 1"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_refused_by_its_line(tmp_path: Path, name: str, text: str, wanted: str) -> None:

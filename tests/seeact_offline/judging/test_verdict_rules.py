@@ -42,6 +42,12 @@ from seeact_offline.records import InputError
         ("It is a SUCCESS because it did not stop", True, True),
         ("NOT SUCCESS because it did not finish", False, False),
         ("NOT SUCCESS or a part of it", False, None),
+        # marks between the words
+        ("**NOT** **SUCCESS**", True, False),
+        ("NOT_SUCCESS", True, False),
+        ("**SUCCESS** or **NOT SUCCESS**?", False, None),
+        # thoughts are no verdict
+        ("<think>\nSUCCESS\nNo, the filter is missing.</think>NOT SUCCESS", False, False),
         # a model that refuses
         (None, None, None),
     ],
@@ -58,6 +64,11 @@ def test_each_judge_reads_by_its_own_rules(text: str | None, webvoyager: bool | 
     [
         ('Status: "success"', True), ("**Status**: success", True), ("Status:\nsuccess", True), ("Status: failure", False),
         ("Status: unsuccessful", False), ("Status: not a success", False), ("Status: open", None), ("success", None),
+        ("**Status :** *success*", True), ("Status：success", True), ("Status: failed", False), ("Status: succeeded", True),
+        # reasons behind the word
+        ("Status: success, there was no failure", True), ("Status: failure, though its search was a success", False),
+        ("Status: success\nThe order status: pending", True), ("Status: partial success", None),
+        ('Status: "success" or "failure"', None), ("<think>Status: success</think>Status: failure", False),
     ],
 )  # fmt: skip
 def test_a_status_is_read_on_its_line_or_the_next(status: str, verdict: bool | None) -> None:

@@ -13,10 +13,11 @@ from PIL import Image
 import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.dataset.rows import StoredScreenshot
-from seeact_offline.judging.judges import JUDGES
+from seeact_offline.judging.judges import JUDGES, Case
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.judge import JudgedFolder, judge
+from seeact_offline.runs.run_trajectories import run_trajectories
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, write_trajectories
 from tests.chat_server import Answer, ChatServer, Script
 
@@ -198,6 +199,28 @@ def test_a_killed_run_resumes_and_failed_calls_are_asked_again(tmp_path: Path) -
             judge(tmp_path / "in", judge="webvoyager", config=config)
 
 
+def test_what_could_not_be_asked_and_faults_of_ours_are_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They used to stay without a verdict."""
+    said = [("user", "Now given a task: Buy. Please interact with x"), ("assistant", "Action: ANSWER; [done]")]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "interact_messages.json").write_text(json.dumps([{"role": who, "content": text} for who, text in said]))
+    picture = folder / "screenshot1.png"
+    picture.write_bytes(b"no picture")
+    with ChatServer(lambda body: "SUCCESS") as server:
+        config = EvalConfig(model="openai/judge", base_url=server.base_url, out=tmp_path / "out")
+        (unread,) = judge(folder, config=config).judgements
+        picture.write_bytes(screenshot(0).read())
+        with monkeypatch.context() as patch:
+            patch.setattr(Case, "pictures", lambda case: 1 / 0)
+            (faulty,) = judge(folder, config=config).judgements
+        (again,) = judge(folder, config=config).judgements
+    assert [(one.outcome, one.ran) for one in (unread, faulty)] == [("bad_screenshot", True), ("internal_error", False)]
+    assert again.verdict is True
+
+
 def test_the_cost_limit_is_kept(tmp_path: Path) -> None:
     many = [trajectory(f"t{n}", "Wait") for n in range(12)]
     found, bodies = judged(
@@ -211,14 +234,15 @@ def test_the_cost_limit_is_kept(tmp_path: Path) -> None:
     assert sum(one.cost_usd or 0.0 for one in found.judgements) <= 1.0
 
 
-def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelling", ["**Score: {}**", "**Score:** **{}**.", "Score (1-5): {}/5", "Score of {}.0"])
+def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path, spelling: str) -> None:
     def reply(body: dict[str, Any]) -> str:
         text = json.dumps(body["messages"])
         if "List the points" in text:
             return "1. tea"
         if "give a score" in text:
             scores.append(len(scores))
-            return f"It shows tea.\n**Score: {5 if len(scores) == 2 else 2}**"
+            return f"It shows tea.\n{spelling.format(5 if len(scores) == 2 else 2)}"
         return "The form was never sent.\nStatus: failure"
 
     scores: list[int] = []
@@ -227,7 +251,7 @@ def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path) -> None:
     assert (one.verdict, one.outcome, one.n_pictures, one.calls) == (False, "verdict", 1, 5)
     text, picture = parts(bodies[-1])
     assert picture == "#"
-    assert "1. It shows tea. **Score: 5**" in text
+    assert f"1. It shows tea. {spelling.format(5)}" in text
     assert "2. Type [4]; tea" in text
 
 
@@ -271,6 +295,26 @@ def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
         found = judge(run.path, k=["1"], config=config)
     assert {(one.task, one.verdict) for one in found.labels} == {(task, not steps) for task, steps in wrong.items()}
     assert {one.agent for one in found.judgements} == {"builtin/lexical"}
+
+
+def test_a_step_that_the_protocol_leaves_out_is_not_wrong(tmp_path: Path) -> None:
+    run = so.evaluate(model="builtin/oracle", limit=1, ranker="bm25", top_k=1000, out=tmp_path / "run")
+    steps = run.path / "steps.jsonl"
+    rows = [json.loads(line) for line in steps.read_text().splitlines()]
+    for row in rows:
+        row["success"] = 1.0
+    (whole,) = _of_scores(run.path, rows)
+    rows[0] |= {"outcome": "left_out", "success": None}
+    (unknown,) = _of_scores(run.path, rows)
+    rows[1]["success"] = 0.0
+    (wrong,) = _of_scores(run.path, rows)
+    assert [one.verdicts[0].success for one in (whole, unknown, wrong)] == [True, None, False]
+    assert [len(one.actions) for one in (whole, unknown, wrong)] == [len(rows), len(rows), 2]
+
+
+def _of_scores(run: Path, rows: list[dict[str, Any]]) -> list[Trajectory]:
+    (run / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return list(run_trajectories(run))
 
 
 @pytest.mark.parametrize(

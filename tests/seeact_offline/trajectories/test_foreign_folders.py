@@ -101,6 +101,30 @@ def test_webvoyager_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_pictures_of_a_webvoyager_folder_may_count_from_0(tmp_path: Path) -> None:
+    write(voyager(tmp_path) / "taskGitHub--3/screenshot0.png", PNG + b"first")
+    (read,) = open_trajectories(tmp_path)
+    assert [shot.read()[8:] for shot in read.screenshots][:2] == [b"first", b"screenshot1.png"]
+    assert read.actions[0] == "Click [5]"
+
+
+def test_hidden_files_of_an_archive_are_no_part_of_a_folder(tmp_path: Path) -> None:
+    root = mind2web(tmp_path / "m", 1)
+    write(root / "a1/trajectory/._0_full.png", b"notes")
+    assert next(open_trajectories(root)).screenshots[0].read()[8:] == b"0_full.png"
+    bench = reward_bench(tmp_path / "b")
+    write(bench / "cleaned/webarena/gpt/gpt_on_webarena/._webarena.7.json", b"notes")
+    assert [read.faults for read in open_trajectories(bench)] == [(), ()]
+
+
+def test_people_without_names_are_several(tmp_path: Path) -> None:
+    root = reward_bench(tmp_path)
+    text = (root / "annotations.csv").read_text().replace("A,webarena", ",webarena").replace(" H,webarena", ",webarena")
+    (root / "annotations.csv").write_text(text)
+    first = next(open_trajectories(root))
+    assert [(v.by, v.success) for v in first.verdicts][:2] == [("annotator-1", True), ("annotator-2", False)]
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_online_mind2web_folder(tmp_path: Path, version: int) -> None:
     (read,) = open_trajectories(mind2web(tmp_path, version))
