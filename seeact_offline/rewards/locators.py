@@ -5,8 +5,7 @@ Supported are an empty locator (the whole HTML), `func:get_query_text(__page__, 
 `[n]`, the properties of PROPERTIES, `getAttribute`, `trim`, `toLowerCase`, `length`, `title`, `URL`; the same over all elements as
 `[...CHAIN].map(x => x.CHAIN)`, with or without `.join('...')`; and `lambda:() => CHAIN`, also in
 try and catch. All others raise Unscored `unsupported_locator`.
-A stored page knows no style sheet: `innerText` and `outerText` are the text in the order of the page with a line for each block, without
-elements that are hidden by attribute or by a style of their own.
+Text and markup are in `page_text`. A stored page knows no style sheet.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.rewards.page_text import collapsed, inner_markup, markup, shown_text
 from seeact_offline.rewards.unscored import Unscored
 
 if TYPE_CHECKING:
@@ -28,12 +28,6 @@ LONGEST_SELECTOR = 2000
 """Characters."""
 EXPRESSIONS = ("document.", "[...document.")
 """Beginnings of a locator that is an expression of JavaScript."""
-_BLOCKS = frozenset(
-    "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr "
-    "html legend li main nav ol option p pre section table tbody tfoot thead tr ul".split()
-)
-_UNSEEN = frozenset({"script", "style", "head", "noscript", "template", "title", "meta", "link"})
-_HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 _CALL = re.compile(
     r"""\??\.(?P<name>\w+)(?P<call>\(\s*(?:(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?\s*\))?|(?:\?\.)?\[(?P<index>\d{1,6})\]"""
 )
@@ -47,7 +41,7 @@ _TRIED = re.compile(
     \{\s*return\s*(?:''|""|null|false)?;?\s*\}\s*;?\s*\}\s*\)\s*\(\)\s*;?\s*""",
     re.DOTALL | re.VERBOSE,
 )
-_OF_THE_MOMENT = re.compile(r":(?:hover|active|focus|visited|target)\b")
+_OF_THE_MOMENT = re.compile(r":(?:hover|active|focus|visited|target|scope)\b")
 """What a stored page does not tell of its elements."""
 _FAILED = object()
 """The value of a chain that raises in a browser, such as a property of null."""
@@ -69,25 +63,48 @@ class StoredPage:
             raise Unscored("no_state", f"the page at {self.address:.60} is too large")
         try:
             parser = html.HTMLParser(no_network=True, encoding="utf-8", huge_tree=True)
-            return html.document_fromstring(self.html.encode("utf-8", "replace"), parser=parser)
+            tree = html.document_fromstring(self.html.encode("utf-8", "replace"), parser=parser)
         except (etree.ParserError, etree.XMLSyntaxError, ValueError):
             return None
+        for element in tree.iter("pre", "textarea", "listing"):
+            # a line feed behind the tag is none of the text
+            element.text = element.text and element.text.removeprefix("\n")
+        for table in tree.iter("table"):
+            _add_bodies(table)
+        return tree
 
     def select(self, css: str, below: Any = None) -> list[Any]:
-        """The elements that a selector matches, in order of the page. Raises Unscored. Needs the extra `rewards`."""
+        """The elements that a selector matches, in order of the page. Raises Unscored. Needs the extra `rewards`.
+
+        `below`: an element in which they have to lie; the selector may name others around it.
+        """
         from cssselect import HTMLTranslator, SelectorError
         from lxml import etree
 
-        start = self.tree.getroottree() if below is None and self.tree is not None else below
         if len(css) > LONGEST_SELECTOR or _OF_THE_MOMENT.search(css):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}")
         # as in browsers, the end of the selector closes an open bracket
         closed = css + "]" * (css.count("[") - css.count("]"))
         try:
-            path = HTMLTranslator().css_to_xpath(closed, prefix="descendant::")
-            return [] if start is None else list(start.xpath(path))
+            path = HTMLTranslator().css_to_xpath(closed, prefix="descendant-or-self::")
+            found = [] if self.tree is None else list(self.tree.xpath(path))
         except (SelectorError, etree.XPathError):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
+        inside = found if below is None else set(below.iterdescendants())
+        return [one for one in found if one in inside]
+
+
+def _add_bodies(table: Any) -> None:
+    """Puts rows that lie in no part of their table into a body, as browsers do."""
+    body = None
+    for part in list(table):
+        if part.tag == "tr":
+            if body is None:
+                body = table.makeelement("tbody")
+                part.addprevious(body)
+            body.append(part)
+        elif isinstance(part.tag, str):
+            body = None
 
 
 def locate(page: StoredPage, locator: str) -> str | None:
@@ -164,7 +181,8 @@ def _step(page: StoredPage, value: Any, found: re.Match[str], whole: str) -> Any
         if name in ("URL", "documentURI"):
             return page.address
         if name == "title":
-            return " ".join("".join(title.text_content() for title in page.select("title")[:1]).split())
+            titles = [one for one in page.select("title") if next(one.iterancestors("svg"), None) is None]
+            return collapsed("".join(one.text_content() for one in titles[:1])).strip(" ")
         if name in ("body", "documentElement", "head"):
             tag = "html" if name == "documentElement" else name
             return next(iter(page.select(tag)), None)
@@ -215,91 +233,45 @@ def _selected(element: Any) -> int | None:
     """The place of a select's chosen option, from the recorder's attributes or from HTML's; -1 for none, None for another element."""
     if element.tag != "select":
         return None
-    options = list(element.iter("option"))
+    options, is_multiple = list(element.iter("option")), element.get("multiple") is not None
     for chosen in ("option_selected", "selected"):
         places = [i for i, one in enumerate(options) if one.get(chosen, "false") != "false"]
         if places:
-            return places[-1]
-    return 0 if options else -1
+            return places[0 if is_multiple else -1]
+    enabled = [i for i, one in enumerate(options) if one.get("disabled") is None]
+    return enabled[0] if enabled and not is_multiple else -1
 
 
 def _value(element: Any) -> Any:
-    """The value of a field, from the recorder's attributes or from HTML's."""
+    """The value of a field, from the recorder's attributes or from HTML's; None for an element that has none."""
     if (place := _selected(element)) is not None:
-        option = list(element.iter("option"))[place] if place >= 0 else None
-        return "" if option is None else option.get("value") or option.text_content().strip()
+        return _value(list(element.iter("option"))[place]) if place >= 0 else ""
+    if element.tag == "option":
+        return element.get("value", collapsed(element.text_content()).strip(" "))
     if element.get("input_value") is not None:
         return element.get("input_value")
     if element.tag == "textarea":
         return element.text_content()
+    if element.tag == "li":
+        return element.get("value", "0")
+    if element.tag not in ("input", "button", "data", "output", "param"):
+        return None
     return element.get("value", "on" if element.get("type") in ("checkbox", "radio") else "")
 
 
-def _checked(element: Any) -> bool:
+def _checked(element: Any) -> bool | None:
+    if element.tag != "input":
+        return None
     recorded = element.get("input_checked")
     return bool(recorded == "true") if recorded is not None else element.get("checked") is not None
 
 
-def _markup(element: Any) -> str:
-    from lxml import etree
-
-    return str(etree.tostring(element, encoding="unicode", method="html", with_tail=False))
-
-
-def _inner_markup(element: Any) -> str:
-    from html import escape
-
-    return escape(element.text or "", quote=False) + "".join(
-        _markup(child) + escape(child.tail or "", quote=False) for child in element
-    )
-
-
-def _shown_text(element: Any) -> str:
-    """The text in order of the page, white space collapsed, with a line for each block."""
-    pieces: list[str] = []
-    _gather(element, pieces)
-    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-def _gather(top: Any, pieces: list[str]) -> None:
-    from lxml import etree
-
-    for event, element in etree.iterwalk(top, events=("start", "end", "comment", "pi")):
-        if event in ("comment", "pi"):
-            pieces.append(_flat(element.tail) if element is not top else "")
-        elif event == "start":
-            if _is_hidden(element):
-                continue
-            pieces.append("\n" if element.tag in _BLOCKS or element.tag == "br" else "")
-            pieces.append("\t" if element.tag in ("td", "th") else "")
-            pieces.append(_flat(element.text))
-        else:
-            pieces.append("\n" if element.tag in _BLOCKS and not _is_hidden(element) else "")
-            parent = element.getparent()
-            if element is not top and not _is_hidden(parent):
-                pieces.append(_flat(element.tail))
-
-
-def _is_hidden(element: Any) -> bool:
-    """Tells whether the element or one around it is not shown."""
-    while element is not None:
-        if element.tag in _UNSEEN or element.get("hidden") is not None or _HIDDEN.search(element.get("style", "")):
-            return True
-        element = element.getparent()
-    return False
-
-
-def _flat(text: str | None) -> str:
-    return re.sub(r"\s+", " ", text or "")
-
-
 PROPERTIES: Mapping[str, Callable[[Any], Any]] = {
     "textContent": lambda element: element.text_content(),
-    "innerText": _shown_text,
-    "outerText": _shown_text,
-    "outerHTML": _markup,
-    "innerHTML": _inner_markup,
+    "innerText": shown_text,
+    "outerText": shown_text,
+    "outerHTML": markup,
+    "innerHTML": inner_markup,
     "value": _value,
     "checked": _checked,
     "selectedIndex": _selected,

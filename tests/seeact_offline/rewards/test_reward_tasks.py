@@ -12,6 +12,7 @@ from PIL import Image
 from seeact_offline.files.formats import typed
 from seeact_offline.records import CallError, InputError, Message
 from seeact_offline.rewards import RULES, RewardTask, TaskState, read_state, read_tasks, reward
+from seeact_offline.rewards.locators import StoredPage, locate
 
 
 def task(**evaluation: Any) -> RewardTask:
@@ -107,6 +108,55 @@ def test_pages(locator: str, required: dict[str, Any], expected: list[Any]) -> N
         state = STATE
     target = {"url": "last", "locator": locator, "required_contents": required}
     assert scores(task(eval_types=["program_html"], program_html=[target]), state=state) == expected
+
+
+BROWSED = """<!doctype html><html class="whole"><head><title> A\n page </title></head><body>
+<div id="main">Hello <b>big</b>   world<br>line<p>para</p>tail<span hidden>secret</span></div>
+<table id="t"><tr><th>H</th><th>I</th></tr><tr><td> 1 </td><td>2</td></tr></table><pre>
+ a  b</pre>
+<select id="empty"><option value="">Choose</option><option>B</option></select><select id="blank"><option>Two  words</option></select>
+<select id="many" multiple><option>x</option></select><select id="two" multiple><option selected>x<option selected>y</select>
+<select id="first"><option disabled>d</option><option>e</option></select><textarea id="note">
+a</textarea><div id="gap">a&nbsp;b</div><input id="box" type="checkbox" checked=""><a id="far" href="/caf\u00e9 1">far</a>
+<details>body<summary>S</summary><p>more</p></details></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("locator", "text"),
+    [
+        # as Chromium gives them
+        ("document.querySelector('#main').innerText", "Hello big world\nline\n\npara\n\ntail"),
+        ("document.querySelector('#main span').innerText", "secret"),
+        ("document.querySelector('#t').innerText", "H\tI\n1\t2"),
+        ("document.querySelector('#t th').innerText", "H"),
+        ("document.querySelectorAll('#t > tbody > tr').length", "2"),
+        ("document.querySelectorAll('#t > tr').length", "0"),
+        ("document.querySelector('pre').innerText", " a  b"),
+        ("document.querySelector('#gap').innerText", "a\xa0b"),
+        ("document.querySelector('#gap').innerHTML", "a&nbsp;b"),
+        ("document.querySelector('#box').outerHTML", '<input id="box" type="checkbox" checked="">'),
+        ("document.querySelector('#far').outerHTML", '<a id="far" href="/caf\u00e9 1">far</a>'),
+        ("document.querySelector('details').innerText", "S"),
+        ("document.querySelector('#empty').value", ""),
+        ("document.querySelector('#empty option').value", ""),
+        ("document.querySelector('#blank').value", "Two words"),
+        ("document.querySelector('#many').value", ""),
+        ("document.querySelector('#many').selectedIndex", "-1"),
+        ("document.querySelector('#two').value", "x"),
+        ("document.querySelector('#first').value", "e"),
+        ("document.querySelector('#note').value", "a"),
+        ("document.querySelector('#main').value", "None"),
+        ("document.querySelector('#main').checked", "None"),
+        ("document.title", "A page"),
+        ("document.documentElement.className", "whole"),
+        ("document.querySelector('html > body > div').id", "main"),
+        # a selector may name elements around the one that it begins at
+        ("document.querySelector('#main').querySelector('body b').innerText", "big"),
+        ("document.querySelector('b').querySelectorAll('b').length", "0"),
+    ],
+)
+def test_a_stored_page_says_what_a_browser_does(locator: str, text: str) -> None:
+    assert locate(StoredPage("http://x.test/", BROWSED), locator) == text
 
 
 @pytest.mark.parametrize(
