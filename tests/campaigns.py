@@ -24,6 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from seeact_offline.models.retrying import FIRST_PAUSE_S
 from seeact_offline.ranking import ScoreRow, write_scores
 from seeact_offline.records import StepKey
 from tests.chat_server import COMPLETION_TOKENS, IMAGE_TOKENS, PROMPT_TOKENS, Answer, ChatServer
@@ -38,6 +39,8 @@ DECLINED = 0.03
 """Share of requests that the model refuses or that a content filter stops: answers like any other, not faults."""
 LONGEST_S = 500.0
 """Of one command."""
+
+COMMAND = "import sys; from seeact_offline.models import retrying as r; r.FIRST_PAUSE_S = {}; from seeact_offline.cli import main; sys.exit(main())"
 
 Line = Mapping[str, Any]
 
@@ -66,6 +69,8 @@ class Asking:
     """As `make_steps` leaves it."""
     cache: Path
     concurrency: int = 8
+    first_pause_s: float = FIRST_PAUSE_S
+    """Seconds before a failed request is sent again for the first time, at most."""
 
     def words(self, server: ChatServer, out: Path, *more: object) -> list[str]:
         return [
@@ -77,7 +82,7 @@ class Asking:
 
     def start(self, server: ChatServer, out: Path, *more: object) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": str(REPO), "OPENAI_API_KEY": KEY}
-        command = [sys.executable, "-m", "seeact_offline.cli", *self.words(server, out, *more)]
+        command = [sys.executable, "-c", COMMAND.format(self.first_pause_s), *self.words(server, out, *more)]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.data
         )
@@ -221,14 +226,21 @@ class Fates:
     requests: int
 
 
-def fault_campaign(folder: Path, n_tasks: int, share: float = 0.3, seed: int = 0, concurrency: int = 16) -> Fates:
+def fault_campaign(
+    folder: Path,
+    n_tasks: int,
+    share: float = 0.3,
+    seed: int = 0,
+    concurrency: int = 16,
+    first_pause_s: float = FIRST_PAUSE_S,
+) -> Fates:
     """One run against a faulty server beside one, call after call, against a good one."""
     data = make_steps(folder / "data", n_tasks)
     with slow_server(0) as server:
         undisturbed = Asking(data, folder / "cache-whole", concurrency=1).run(server, folder / "whole")
     assert undisturbed.status == 0, undisturbed.printed
     with FaultyServer(share, seed) as faulty:
-        got = Asking(data, folder / "cache", concurrency).run(faulty, folder / "run")
+        got = Asking(data, folder / "cache", concurrency, first_pause_s).run(faulty, folder / "run")
     assert (folder / "run" / "results.json").exists(), got.printed
     return fates(lines(folder / "whole"), lines(folder / "run"), faulty.faults, len(faulty.requests))
 
@@ -375,9 +387,18 @@ PRICE = (1.0, 1000.0)
 """USD per million prompt and completion tokens: a cent a call."""
 
 
-def bill_campaign(folder: Path, n_tasks: int, cap: float, kills: int, seed: int = 0, share: float = 0.3) -> Bill:
+def bill_campaign(
+    folder: Path,
+    n_tasks: int,
+    cap: float,
+    kills: int,
+    seed: int = 0,
+    share: float = 0.3,
+    first_pause_s: float = FIRST_PAUSE_S,
+) -> Bill:
     """A run that is killed `kills` times at random moments and then left to its end, against a faulty server."""
-    asking, drawn, n_killed = Asking(make_steps(folder / "data", n_tasks), folder / "cache"), Random(seed), 0
+    asking = Asking(make_steps(folder / "data", n_tasks), folder / "cache", first_pause_s=first_pause_s)
+    drawn, n_killed = Random(seed), 0
     limit = ("--max-cost", cap, "--price", "{},{}".format(*PRICE), "--max-tokens", COMPLETION_TOKENS)
     with BillingServer(share, seed) as server:
         for _ in range(kills):

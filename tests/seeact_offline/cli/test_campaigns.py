@@ -20,7 +20,7 @@ from tests.campaigns import (
 
 
 def test_steps_end_right_or_as_named_failures_when_three_requests_of_ten_fail(tmp_path: Path) -> None:
-    seen = fault_campaign(tmp_path, n_tasks=10)
+    seen = fault_campaign(tmp_path, n_tasks=10, first_pause_s=0.05)
     assert (seen.n_steps, seen.lost, seen.doubled, seen.wrong) == (30, 0, 0, 0), seen
     assert seen.right + seen.failed.total() == 30
     assert seen.right >= 28, seen.failed
@@ -36,7 +36,7 @@ def test_a_run_killed_at_random_moments_ends_up_the_same(tmp_path: Path) -> None
 
 def test_a_run_with_a_cost_limit_is_never_billed_more(tmp_path: Path) -> None:
     """Nor with three faults in ten requests, and kills: paid replies that were lost, and those of unfinished steps, count."""
-    seen = bill_campaign(tmp_path, n_tasks=4, cap=0.3, kills=2)
+    seen = bill_campaign(tmp_path, n_tasks=4, cap=0.3, kills=2, first_pause_s=0.05)
     assert seen.kills > 0
     assert 0.15 < seen.billed <= seen.cap
 

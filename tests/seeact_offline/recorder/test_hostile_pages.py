@@ -7,13 +7,14 @@ import io
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
-from seeact_offline.recorder import Recorder, RecordOptions, load_script
+from seeact_offline.recorder import Recorder, RecordOptions, browser, load_script
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, StepError
@@ -89,14 +90,18 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("script", UNSETTLED.values(), ids=UNSETTLED)
-def test_a_page_whose_fonts_or_frames_never_come_is_recorded_all_the_same(recorder, tmp_path, script) -> None:
+def test_a_page_whose_fonts_or_frames_never_come_is_recorded_all_the_same(
+    recorder, tmp_path, monkeypatch, script
+) -> None:
+    monkeypatch.setattr(browser, "_REST", browser._REST.replace("5000", "1000"))
     task = load_script(write_script(tmp_path, [CLICK], PAGE + script))[0]
     assert len(recorder.record(task)) == 1
 
 
-def test_a_page_that_never_ends_fails_its_step_and_the_next_task_is_recorded(recorder, tmp_path) -> None:
+def test_a_page_that_never_ends_fails_its_step_and_the_next_task_is_recorded(recorder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(recorder, "_options", replace(recorder._options, deadline_s=4.0))
     for name, script in ENDLESS.items():
-        with pytest.raises(StepError, match=r"step [12] of 2 of task 'Try everything': not done within 8 s$"):
+        with pytest.raises(StepError, match=r"step [12] of 2 of task 'Try everything': not done within 4 s$"):
             recorder.record(load_script(write_script(tmp_path / name, [CLICK, CLICK], PAGE + script))[0])
     assert len(recorder.record(load_script(write_script(tmp_path / "next", [CLICK]))[0])) == 1
 
