@@ -15,9 +15,9 @@ SETUP_FILES := pyproject.toml constraints.txt
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
-# A file's tests run in one process. One for all: make test ARGS="-n 0"
+# A file's tests run in one process; three share two cores, as many tests wait for servers and browsers. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .
