@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
                 model=args.model, base_url=args.base_url, max_cost=args.max_cost, max_tokens=MAX_TOKENS, out=out
             )
             settings = model_settings(config, folder)
+            settings.check_limit()
             stack.enter_context(folder.alone())
             model = settings.open(stack.enter_context(settings.spending(folder)))
         found = reward_files(args.config, args.answers, args.states, model=model, sites=sites)

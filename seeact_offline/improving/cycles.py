@@ -356,7 +356,10 @@ def _extent(found: DialogueFile) -> str:
 
 
 def _accepted_in_words(found: Exploration, n_tasks: int) -> str:
-    said = f"{len(found.accepted)} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
+    within = len(found.solved_within(found.most))
+    said = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
+    if more := len(found.accepted) - within:
+        said += f", {more} more of hard websites after it"
     if not found.first.completed:
         said += "; the first answered no whole task in the agent's form"
     return said

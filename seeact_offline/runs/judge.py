@@ -110,10 +110,7 @@ def judge(
     out = config.out or Path("runs") / "-".join(map(safe_name, names))
     folder = RunFolder(out)
     settings = model_settings(config, folder)
-    if config.max_cost is not None and settings.quote is None and not settings.source.provider.reports_cost:
-        raise InputError(
-            "max_cost", "a price, or a model that reports what its calls cost", f"neither, for {settings.name}"
-        )
+    settings.check_limit()
     trajectories = find_trajectories(source, config, constructed)
     manifest = _manifest(judge, source, texts, settings, config)
     folder.check(manifest.identity)

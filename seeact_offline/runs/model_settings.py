@@ -59,6 +59,12 @@ class ModelSettings:
         """Equal requests of a step are each asked."""
         return self.options.asks_each or self.is_free
 
+    def check_limit(self) -> None:
+        """Raises InputError for a limit on a cost that nobody knows."""
+        if self.max_cost is not None and self.quote is None and not self.source.provider.reports_cost:
+            got = f"neither, for {self.name}"
+            raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
         """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
         model = self.source.open(replace(self.options, budget=budget, run=run))

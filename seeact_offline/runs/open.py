@@ -128,9 +128,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     model = model_settings(config, folder)
     if config.max_cost is not None and config.engine == "ray":
         raise InputError("max_cost", "engine local, where every call is counted before it is made", "ray")
-    if config.max_cost is not None and model.quote is None and not model.source.provider.reports_cost:
-        got = f"neither, for {model.name}"
-        raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+    model.check_limit()
     asks_captioner = getattr(opened.grounding, "asks_captioner", False)
     if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)

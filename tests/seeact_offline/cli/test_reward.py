@@ -89,6 +89,11 @@ def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str],
     [
         (["--states", "missing"], "--states: expected a folder"),
         (["--base-url", "http://x.test"], "--base-url"),
+        # nothing is sent before
+        (
+            ["--model", "openai/x", "--base-url", "http://127.0.0.1:1", "--max-cost", "1"],
+            "--max-cost: expected a price",
+        ),
         (["--answers", "missing.jsonl"], "--answers"),
         (["--config", "missing.json"], "--config"),
     ],

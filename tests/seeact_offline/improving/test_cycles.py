@@ -210,12 +210,14 @@ def test_a_judge_that_is_the_model_under_another_spelling_is_remarked_on(
 def test_guided_attempts_are_more_for_hard_websites_alone(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
-    found = improved(tmp_path, dataset, right, cycles=1, attempts=1, guided=True, evaluate=())
+    watch = Heard()
+    found = improved(tmp_path, dataset, right, cycles=1, attempts=1, guided=True, evaluate=(), watch=watch)
     explored = found.results["cycles"][1]["exploration"]
     # none is accepted beyond K in these figures, but in the training set
     assert values(explored["s_at"]) == [1 / 4]
     assert [one["number"] for one in explored["attempts"]] == [1, 2]
     assert explored["accepted_tasks"] == 2
+    assert any("1 of 4 tasks accepted within 1 attempt, 1 more of hard websites" in note for note in watch.notes)
 
 
 def test_a_model_that_never_answers_in_the_form_ends_a_cycle_with_nothing_accepted(
