@@ -13,6 +13,7 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.judging.judge_agreement import agreements
 from seeact_offline.judging.judgements import LABELS, VERDICTS
 from seeact_offline.judging.judges import JUDGES
+from seeact_offline.records import InputError
 from seeact_offline.runs.judge import judge
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.agreement_tables import agreement_document, judgement_table
@@ -77,8 +78,12 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     say(judgement_table(found.judgements).markdown())
     if found.labels and any(one.ran for one in found.judgements):
-        document = agreement_document(agreements(found.judgements, found.labels))
-        say("\n" + "\n\n".join(filter(None, (document.remark, document.body()))))
+        try:
+            document = agreement_document(agreements(found.judgements, found.labels))
+            say("\n" + "\n\n".join(filter(None, (document.remark, document.body()))))
+        except InputError as error:
+            # people may be unsure or split evenly; the verdicts are there all the same
+            note(f"no agreement: expected {error.expected}, got {error.got}")
         say(f"\nLabels: {found.path / LABELS}")
     say(f"\nVerdicts: {found.path / VERDICTS}")
     if found.n_left:

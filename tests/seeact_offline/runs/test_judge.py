@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,17 @@ def test_recorded_tasks_and_their_damaged_copies_are_judged_against_their_labels
     found = [json.loads(line) for line in (out / "labels.jsonl").read_text().splitlines()]
     assert {one["source"] for one in found} == {"constructed"}
     assert sum(one["verdict"] for one in found) == 3
+
+
+def test_labels_without_a_verdict_end_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unsure = replace(SILENT, verdicts=(Verdict("ann", None, "person"),))
+    write_trajectories(tmp_path / "in", [unsure])
+    with ChatServer(lambda body: "SUCCESS") as server:
+        words = ["--model", "openai/judge", "--base-url", server.base_url, "--out", str(tmp_path / "out")]
+        assert main(["judge", str(tmp_path / "in"), *words]) == 0
+    said = capsys.readouterr()
+    assert "no agreement: expected labels" in said.err
+    assert "verdicts.jsonl" in said.out
 
 
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
