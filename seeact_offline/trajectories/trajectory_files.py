@@ -11,7 +11,7 @@ import msgspec
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.named import open_regular
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Fault, InputError, RowError, Screenshot
 from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
@@ -72,19 +72,27 @@ def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 def read_trajectories(folder: Path) -> Iterator[Trajectory]:
     """Yields the trajectories of a folder in order. Raises InputError for a line that is none, and for an id that comes twice."""
     seen: set[str] = set()
-    lines = Journal(folder / LINES)
-    if not lines.path.is_file():
-        raise InputError("trajectories", f"a folder with {LINES}", str(folder))
-    for line in lines.lines():
-        where = f"line {line.number} of {lines.path}"
-        try:
-            row = decoded(line.text, _Line)
-        except FormatError as error:
-            raise InputError("trajectories", error.expected, f"{error.got} in {where}") from None
-        if row.id in seen:
-            raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
-        seen.add(row.id)
-        yield _trajectory(folder, row)
+    try:
+        file = open_regular(folder / LINES)
+    except OSError:
+        raise InputError("trajectories", f"a folder with {LINES}", str(folder)) from None
+    with file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+                yield _read(folder, text, f"line {number} of {folder / LINES}", seen)
+
+
+def _read(folder: Path, line: str, where: str, seen: set[str]) -> Trajectory:
+    """Reads a line, the last one too where no line feed ends it, and adds its id to `seen`. Raises InputError."""
+    try:
+        row = decoded(line, _Line)
+    except FormatError as error:
+        raise InputError("trajectories", error.expected, f"{error.got} in {where}") from None
+    if row.id in seen:
+        raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
+    seen.add(row.id)
+    return _trajectory(folder, row)
 
 
 def _trajectory(folder: Path, row: _Line) -> Trajectory:

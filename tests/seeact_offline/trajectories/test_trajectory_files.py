@@ -1,5 +1,6 @@
 """Trajectories come back from their folder as they were written; a hostile folder gives no file from outside."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,3 +81,10 @@ def test_line_that_is_no_trajectory_is_named(folder: Path, lines: str, message: 
     (folder / "trajectories.jsonl").write_text(lines)
     with pytest.raises(InputError, match=message):
         list(read_trajectories(folder))
+
+
+def test_a_last_line_without_a_line_feed_counts(tmp_path: Path) -> None:
+    """It used to be taken for a torn one, and the last trajectory was lost without a word."""
+    rows = [json.dumps({"id": name, "task_id": name, "task": "Buy"}) for name in "ab"]
+    (tmp_path / "trajectories.jsonl").write_text("\n\n".join(rows), "utf-8-sig")
+    assert [one.id for one in read_trajectories(tmp_path)] == ["a", "b"]
