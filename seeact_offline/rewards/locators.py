@@ -41,8 +41,8 @@ _TRIED = re.compile(
     \{\s*return\s*(?:''|""|null|false)?;?\s*\}\s*;?\s*\}\s*\)\s*\(\)\s*;?\s*""",
     re.DOTALL | re.VERBOSE,
 )
-_OF_THE_MOMENT = re.compile(r":(?:hover|active|focus|visited|target|scope)\b")
-"""What a stored page does not tell of its elements."""
+_NOT_READ = re.compile(r":(?:hover|active|focus|visited|target|scope|contains)\b|!=")
+"""What a stored page does not tell of its elements, and what no browser reads."""
 _FAILED = object()
 """The value of a chain that raises in a browser, such as a property of null."""
 
@@ -81,7 +81,7 @@ class StoredPage:
         from cssselect import HTMLTranslator, SelectorError
         from lxml import etree
 
-        if len(css) > LONGEST_SELECTOR or _OF_THE_MOMENT.search(css):
+        if len(css) > LONGEST_SELECTOR or _NOT_READ.search(css):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}")
         # as in browsers, the end of the selector closes an open bracket
         closed = css + "]" * (css.count("[") - css.count("]"))

@@ -94,6 +94,7 @@ PAGES = [
     ("func:shopping_get_sku_latest_review_rating('B1')", {"exact_match": "5"}, ["unsupported_locator"] * 3),
     ("document.querySelector('p:hover').outerText", {"exact_match": ""}, ["unsupported_locator"] * 3),
     ("document.querySelector('iframe').contentDocument.body.outerText", {"exact_match": "x"}, ["unsupported_locator"] * 3),
+    ("document.querySelector('li:contains(\"Two\")').innerText", {"exact_match": "two"}, ["unsupported_locator"] * 3),
     ("alert(1)", {"exact_match": "x"}, ["unsupported_locator"] * 3),
     ("", {"no_such_rule": "x"}, ["bad_task"] * 3),
 ]  # fmt: skip
