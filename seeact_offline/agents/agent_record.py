@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from seeact_offline.records import ShownPicture
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Of a longer reply the end is read: the act follows the thoughts."""
+_THINKING = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
+"""Thoughts, whose opening tag may be part of the prompt."""
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 
 
@@ -64,8 +67,10 @@ class Agent:
     """The scoring rules that its figures are published under."""
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
-        """The acts of a reply, in its order. `strict`: as the released code reads it. Raises Unreadable."""
-        found = tuple((self.strict_reader if strict else self.reader)(text[-MOST_CHARACTERS:]))
+        """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises
+        Unreadable."""
+        text = text[-MOST_CHARACTERS:]
+        found = tuple(self.strict_reader(text) if strict else self.reader(_THINKING.sub("", text)))
         if not found:
             raise Unreadable("no act")
         return found

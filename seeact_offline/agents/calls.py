@@ -18,6 +18,7 @@ _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)"
 """What follows the quote that ends a text: so an apostrophe inside does not."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _WORDS = re.compile(r"\b(true|false|null)\b")
+_BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 MOST_NUMBER = 1e9
 MOST_DEPTH = 50
@@ -95,14 +96,14 @@ def _argument(text: str, at: int) -> tuple[str, int]:
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
     """A text in quotes with its escapes resolved, and where it ends. A quote that is not followed by an end is part of it."""
-    quote, start = text[at], at + 1
-    at = start
+    quote = text[at] * (3 if text.startswith(text[at] * 3, at) and text.find(text[at] * 3, at + 3) > 0 else 1)
+    at = start = at + len(quote)
     while at < len(text):
         if text[at] == "\\":
             at += 2
             continue
-        if text[at] == quote and _ENDS_TEXT.match(text, at + 1):
-            return unescape(text[start:at]), at + 1
+        if text.startswith(quote, at) and _ENDS_TEXT.match(text, at + len(quote)):
+            return unescape(text[start:at]), at + len(quote)
         at += 1
     return unescape(text[start:]), len(text)
 
@@ -135,9 +136,12 @@ def place_in(text: str) -> tuple[float, float] | tuple[float, float, float, floa
 
 
 def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, float] | None:
-    """A point or a box of two or four numbers, which may be texts or nested in one list; None for anything else."""
+    """A point or a box of two or four numbers, which may be texts, nested in one list, or named x and y; None for anything
+    else."""
     if isinstance(numbers, str):
         return place_in(numbers)
+    if isinstance(numbers, dict):
+        numbers = [numbers.get("x"), numbers.get("y")]
     if not isinstance(numbers, list | tuple):
         return None
     if len(numbers) == 1:
@@ -160,7 +164,9 @@ def json_in(text: str) -> Iterator[Any]:
             return
         start = min(places)
         end, missing = _closing(text, start)
-        value = loads(text[start:end] + missing)
+        written = text[start:end] + missing
+        # models break lines inside texts
+        value = loads(written) or loads(written.replace("\n", " "))
         if isinstance(value, dict | list | tuple):
             yield value
             at = end
@@ -171,10 +177,11 @@ def json_in(text: str) -> Iterator[Any]:
 def loads(text: str) -> Any:
     """The value of JSON, or of Python's or JSON5's way of writing it; None for anything else."""
     try:
-        return json.loads(text)
+        return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         pass
-    for written in (text, _WORDS.sub(lambda word: str(_CONSTANTS[word.group()]), text)):
+    python = _WORDS.sub(lambda word: str(_CONSTANTS[word.group()]), text)
+    for written in (text, python, _BARE_KEY.sub(r"\1'\2'", python)):
         try:
             return ast.literal_eval(parse(written))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):

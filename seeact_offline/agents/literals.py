@@ -32,7 +32,8 @@ _SHOWUI = re.compile(
 
 def read_seeclick(text: str) -> list[Act]:
     """The first dictionary with an `action_type`, whatever stands around it."""
-    return [_seeclick_act(_first_with(text, "action_type"))]
+    value = _first_with(text, "action_type")
+    return [_seeclick_act({**value, "action_type": str(value["action_type"]).removesuffix(".0")})]
 
 
 def read_seeclick_strictly(text: str) -> list[Act]:

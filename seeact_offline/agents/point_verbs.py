@@ -16,6 +16,7 @@ from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import calls_in, escape, json_in, place_in, place_of
 from seeact_offline.agents.qwen import VERBS as TOOL_VERBS
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.replies.points import read_point as find_point
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
     "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
@@ -23,8 +24,10 @@ OSATLAS_VERBS: Mapping[str, Kind] = {
     "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
-    rf"^[\s>*-]*({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*(.*?)[\s*]*$"
+    rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*(.*?)[\s*]*$"
 )
+_OSATLAS_ANY_CASE = re.compile(_OSATLAS.pattern, re.IGNORECASE)
+_TAGGED_POINT = re.compile(r"^<point>.*?</point>")
 _CLICK = re.compile(r"click\((.*?)\)")
 _TYPE = re.compile(r"type\(([^)]+)\)")
 _QUOTED = re.compile(r"['\"](.+?)['\"]")
@@ -42,11 +45,15 @@ HOLO = Resize("smart", 28, 3_136, 1_003_520)
 def read_osatlas(text: str) -> list[Act]:
     """The lines behind the last `actions:`, or all lines where it is missing."""
     acts = []
-    for line in re.split(r"(?i)actions?\s*:", text.replace("<|im_end|>", ""))[-1].splitlines():
-        if match := _OSATLAS.match(line):
+    _, *behind = parts = re.split(r"(?i)actions?\s*:", text.replace("<|im_end|>", ""))
+    for line in parts[-1].splitlines():
+        # a word of the thoughts may look like a verb, but not in capitals
+        if match := (_OSATLAS_ANY_CASE if behind else _OSATLAS).match(line):
             verb, rest = match.groups()
-            kind = OSATLAS_VERBS[verb.replace(" ", "_")]
-            said = rest.removeprefix("[").removesuffix("]") if kind in ("type", "select", "press", "stop") else None
+            kind = OSATLAS_VERBS[verb.upper().replace(" ", "_")]
+            said = None
+            if kind in ("type", "select", "press", "stop"):
+                said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
             acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
     if not acts:
         raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
@@ -87,7 +94,8 @@ def read_screensuite(text: str) -> list[Act]:
             acts.append(Act("type", None, call.text("text", "content") or ""))
     if not acts:
         raise Unreadable("expected click(x, y)")
-    return acts
+    # "click (the button)" may be part of a sentence
+    return [act for act in acts if act.place or act.kind != "click"] or acts
 
 
 def read_screensuite_strictly(text: str) -> list[Act]:
@@ -115,13 +123,18 @@ def write_screensuite(op: str, value: str, place: Point | str | None) -> str:
 
 
 def read_holo(text: str) -> list[Act]:
-    """The navigator's JSON action, or the localizer's `Click(x, y)`."""
+    """The navigator's JSON action, or the localizer's `Click(x, y)`, or the only place that is named."""
     for value in json_in(text):
         if isinstance(value, dict) and (act := _holo_act(value)) is not None:
             return [act]
+        if isinstance(value, dict) and (place := place_of(value)) is not None:
+            return [Act("click", place)]
     for call in calls_in(text):
         if call.verb in ("click", "click_absolute"):
             return [Act("click", place_in(", ".join([*call.positional, *call.named.values()])))]
+    pointed = find_point(text)
+    if pointed.failure is None and pointed.numbers:
+        return [Act("click", place_of(pointed.numbers))]
     raise Unreadable("expected JSON with an action, or Click(x, y)")
 
 

@@ -7,13 +7,12 @@ openai/openai-cua-sample-app eb2d58b, google-gemini/computer-use-preview c93bb2d
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import json_in, place_of
+from seeact_offline.agents.calls import json_in, loads, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -34,13 +33,12 @@ VERBS: Mapping[str, Kind] = {
 _INSIDE = ("arguments", "input", "args", "parameters")
 _PLACES = ("coordinate", "coordinates", "point", "position", "start_coordinate", "start_box", "box")
 _TEXTS = ("text", "content", "value", "answer", "option", "keys")
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
 
 def read_tool_calls(text: str) -> list[Act]:
     """Every call that the text holds, in any of these tools' JSON."""
-    acts = [act for value in json_in(_THINKING.sub("", text)) for act in _acts_in(value)]
+    acts = [act for value in json_in(text) for act in _acts_in(value)]
     if not acts:
         raise Unreadable("expected the JSON of a computer_use call")
     return acts
@@ -81,7 +79,9 @@ def _act(value: Any) -> Act | None:
     """The act of a call whose arguments may be inside, or beside the name of its action."""
     if not isinstance(value, dict):
         return None
-    inside = next((value[name] for name in _INSIDE if isinstance(value.get(name), dict)), value)
+    # servers give the arguments of a call as a text that is JSON
+    given = (loads(one) if isinstance(one, str) else one for one in map(value.get, _INSIDE))
+    inside = next((one for one in given if isinstance(one, dict)), value)
     named = (inside.get("action"), value.get("action"), inside.get("type"), value.get("name"))
     verb = next((one.lower() for one in named if isinstance(one, str) and one.lower() in VERBS), None)
     if verb is None:

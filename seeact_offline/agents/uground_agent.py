@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import loads, place_of
 from seeact_offline.agents.screens import Frame, Point
+from seeact_offline.replies.points import read_point as find_point
 
 ACTIONS: Mapping[str, Kind] = {
     "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
@@ -21,16 +23,24 @@ ACTIONS: Mapping[str, Kind] = {
 _STRICT = tuple(
     re.compile(pattern, re.DOTALL) for pattern in (r"ACTION:(.*?)ELEMENT:", r"ELEMENT:(.*?)VALUE:", r"VALUE:(.*)")
 )
-_FIELD = re.compile(r"(?im)^[\s>#*-]*\**(action|element|value)\**\s*:\s*\**[ \t]*(.*?)\**\s*$")
+_NAME = r"[\s>#*-]*\**(?:action|element|value)\**\s*:"
+_FIELD = re.compile(rf"(?im)^{_NAME.replace('?:a', 'a')}(?!\s*\n{_NAME})\s*\**[ \t]*(.*?)\**\s*$")
 _POINT = re.compile(r"[(\[]\s*([^()\[\]]*?)\s*[)\]]")
 
 
 def read_plan(text: str) -> list[Act]:
     """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
     fields = {name.lower(): said.strip() for name, said in _FIELD.findall(text)}
-    if "action" not in fields:
-        raise Unreadable("expected a line ACTION: ...")
-    return [_plan(fields["action"].upper().strip(" .`'\""), fields.get("element", ""), fields.get("value", ""))]
+    try:
+        if "action" not in fields:
+            raise Unreadable("expected a line ACTION: ...")
+        return [_plan(fields["action"].upper().strip(" .`'\""), fields.get("element", ""), fields.get("value", ""))]
+    except Unreadable:
+        with suppress(Unreadable):
+            acts = read_plan_strictly(text)
+            if acts[0].kind != "other":
+                return acts
+        raise
 
 
 def read_plan_strictly(text: str) -> list[Act]:
@@ -58,11 +68,14 @@ def _plan(action: str, element: str, value: str) -> Act:
 
 
 def read_point(text: str) -> list[Act]:
-    """The last point in brackets."""
+    """The last point in brackets, else the only place that is named."""
     for found in reversed(_POINT.findall(text)):
         if (place := place_of([part.strip() for part in found.split(",")])) is not None:
             return [Act("click", place)]
-    raise Unreadable("expected a point (x, y)")
+    pointed = find_point(text)
+    if (place := place_of(pointed.numbers)) is not None and pointed.failure is None:
+        return [Act("click", place)]
+    return read_point_strictly(text)
 
 
 def read_point_strictly(text: str) -> list[Act]:

@@ -22,18 +22,21 @@ VERBS: Mapping[str, Kind] = {
 _BOX_TOKENS = re.compile(r"<\|box_(?:start|end)\|>")
 _POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
 _TYPE = re.compile(r"type\(content='(.*?)'\)")
-_LAST_ACTION = re.compile(r"(?s).*Action:")
+_ONLY_CALLS = re.compile(r"(?s)\s*\w+\(.*\)\s*")
 SMART = Resize("smart", 28, 78_400, 12_845_056)
 CLIENT = Resize("linear", 0, 3_136, 2_116_800)
 
 
 def read_uitars(text: str) -> list[Act]:
-    """The calls after the last `Action:` that has one, arguments in any order."""
-    parts = re.split(r"Action:", _BOX_TOKENS.sub("", text))
-    for part in reversed(parts):
-        acts = [act for call in calls_in(part) if (act := _act(call)) is not None]
-        if acts:
-            return acts
+    """The calls after the last `Action:` that has one, arguments in any order, with those of the `Action:` lines right before it."""
+    acts: list[Act] = []
+    for part in reversed(re.split(r"Action:", _BOX_TOKENS.sub("", text))):
+        if not acts or _ONLY_CALLS.fullmatch(part):
+            acts = [act for call in calls_in(part) if (act := _act(call)) is not None] + acts
+        elif acts:
+            break
+    if acts:
+        return acts
     raise Unreadable("expected Action: and a call such as click(start_box='(x,y)')")
 
 

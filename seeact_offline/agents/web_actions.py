@@ -214,7 +214,7 @@ _STRICT_ARGUMENTS: Mapping[str, str] = {
 """Verb -> what is looked for anywhere in the action."""
 _TOLERANT_ARGUMENTS: Mapping[str, str] = {
     **dict.fromkeys(("click", "hover", "clear"), r"\[?\s*(?P<label>\d+)"),
-    "type": r"\[?\s*(?P<label>\d+)\s*\]?[\s,;]*(?P<text>.*?)\s*(?:\[\s*(?P<enter>\d+)\s*\])?\s*$",
+    "type": r"\[?\s*(?P<label>\d+)\s*\]?[\s,;]*(?P<text>.*?)\s*(?:\[\s*(?:press_enter_after\s*=\s*)?(?P<enter>\d+)\s*\])?\s*$",
     "press": r"(?P<text>.+)",
     "scroll": r".*?(?P<text>up|down)\b",
     "goto": r"(?P<text>.+)",
