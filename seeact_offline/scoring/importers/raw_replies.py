@@ -1,7 +1,7 @@
 """Raw replies of a GUI model, JSON lines or a table, read in its agent's language.
 
 Columns: `annotation_id`, `action_uid`, `reply`, and, where they are not as the agent's own rule makes them, `width` and `height`, the
-size of the picture as sent, and `left`, `top`, `right` and `bottom`, the part of the page that it showed.
+size of the picture as sent, and `left`, `top`, `right` and `bottom`, the part of the page that it showed; without `left` it begins at the page's left edge.
 """
 
 from __future__ import annotations
@@ -78,8 +78,11 @@ def _shown(
     """What the reply is about, and what is odd about it."""
     page = page or (1000, 1000)
     sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
-    notes = ["bad_geometry"] if any(values.get(name) not in (None, "") for name in SIZES) and sent is None else []
-    corner = _numbers(values, PARTS[:2])
+    given = {name for name in (*SIZES, *PARTS) if values.get(name) not in (None, "")}
+    # blocks and windows begin at the left
+    corner = _numbers(values if "left" in given else {**values, "left": 0}, PARTS[:2])
+    is_bad = (given & {*SIZES} and sent is None) or (given & {*PARTS} and part is None and corner is None)
+    notes = ["bad_geometry"] if is_bad else []
     if part is None and corner is not None:
         width, height = sent or (page[0] - corner[0], page[1] - corner[1])
         part = (*corner, corner[0] + width, corner[1] + height)

@@ -72,10 +72,20 @@ def test_a_picture_of_a_part_of_the_page_counts_from_its_corner(tmp_path: Path) 
     part = {"width": 640, "height": 400, "left": 0, "top": 800, "right": 1280, "bottom": 1600}
     points = [
         imported(tmp_path / name, [reply | more]).run.predictions()[0].point
-        for name, more in (("part", part), ("offset", {"width": 1280, "height": 800, "left": 0, "top": 800}))
+        for name, more in (
+            ("part", part),
+            ("offset", {"width": 1280, "height": 800, "left": 0, "top": 800}),
+            ("top", {"width": 1280, "height": 800, "top": 800}),
+        )
         if not (tmp_path / name).mkdir()
     ]
-    assert points == [(640.0, 1200.0)] * 2
+    assert points == [(640.0, 1200.0)] * 3
+
+
+def test_a_corner_that_is_no_number_is_counted(tmp_path: Path) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    reply = {**step.key._asdict(), "reply": '{"action": "left_click", "coordinate": [5, 5]}', "left": -5, "top": 800}
+    assert imported(tmp_path, [reply]).run.results["notes"]["bad_geometry"] == 1
 
 
 def test_a_block_without_its_corner_is_counted(tmp_path: Path) -> None:
