@@ -47,7 +47,7 @@ DTYPES = {
 """Number formats that a user may ask for -> torch's name."""
 
 MIXED = "mixed"
-"""Not a number format: float32 weights, first used in bfloat16."""
+"""A choice that is no number format: float32 weights, first used in bfloat16."""
 
 OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 """Model types whose attention gives NaN in fp16 (DeBERTa-v3 has the type deberta-v2)."""

@@ -75,7 +75,7 @@ class EncodedPairs:
     rows: tuple[Row, ...]
     """Distinct rows, longest first."""
     places: tuple[np.ndarray, ...]
-    """For each query, the index in `rows` of each of its texts."""
+    """Indices in `rows` of the texts of each query."""
 
 
 class Forward(Protocol):

@@ -118,7 +118,7 @@ class Layer:
         return self._finish(hidden, context)
 
     def first(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:
-        """Only the first token of each row, shape (rows, hidden size)."""
+        """Computes the first token of each row alone, shape (rows, hidden size)."""
         import torch
 
         size = self.project.weight.shape[0] // 3

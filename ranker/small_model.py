@@ -22,7 +22,7 @@ class SmallModel:
     """The shape of DeBERTa-v3-base with fewer and narrower layers."""
 
     vocab_size: int = 4000
-    """At most so many tokens."""
+    """Most tokens."""
     hidden_size: int = 128
     layers: int = 3
     heads: int = 4

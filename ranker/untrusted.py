@@ -40,11 +40,11 @@ WHOLE_OR_PART = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|b
 """Names of the files that hold weights: all of them, or one of several parts."""
 
 MAX_SETTINGS_BYTES = 4 * 2**20
-"""For config.json and tokenizer_config.json: real ones have some thousand bytes, and with ten thousand labels under a million."""
+"""Size limit of config.json and tokenizer_config.json: real ones have some thousand bytes, and with ten thousand labels under a million."""
 MAX_LAYERS = 4096
-"""For any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
+"""Limit of any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
 MAX_NUMBER = 2**30
-"""For any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary embeddings."""
+"""Limit of any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary embeddings."""
 MAX_LABELS = 10_000
 """A ranker has one or two labels."""
 MAX_MODULES = 5_000
@@ -72,7 +72,7 @@ class Settings(msgspec.Struct):
     architectures: list[str] | None = None
     pair_order: str | None = None
     text_form: str | None = None
-    """Not plain in checkpoints of an unreleased version: trained on texts that are no longer made."""
+    """Form of the texts; not plain in checkpoints of an unreleased version: trained on texts that are no longer made."""
     shared_words: bool | None = None
     """True in the same checkpoints: trained with token types that are no longer made."""
     id2label: Annotated[dict[int, str | int | float | None], Meta(min_length=1, max_length=MAX_LABELS)] | None = None

@@ -36,9 +36,9 @@ of boxes, in the picture of the first turn too."""
 SHAPES = {"generate_new_query_prompt": "7872f56a92822d30", "format_options": "6e3f03dd7ea81a20"}
 """The `_shape` of each function of the known release."""
 N_TEXTS = 5
-"""In each of them, empty ones aside."""
+"""Texts in each of these functions, empty ones aside."""
 MOST_BYTES = 64 * 1024
-"""Of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the turns 4,000."""
+"""Size limit of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the turns 4,000."""
 _SLOT = "\ufdd0"
 """Stands for what a function fills in: a code point that no text holds."""
 
@@ -87,7 +87,7 @@ class PublishedPrompt:
     system: str = ""
     """The name of the system text; empty for none."""
     fields: tuple[tuple[str, str], ...] = ()
-    """What the repository fills in -> our placeholder, in the order in which they stand in turn 1."""
+    """Field that the repository fills in -> our placeholder, in the order in which they stand in turn 1."""
     beside: tuple[str, ...] = ()
     """Files of our own pack that belong to it, without their ending."""
 

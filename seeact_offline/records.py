@@ -479,7 +479,7 @@ class Request:
     messages: tuple[Message, ...]
     key: StepKey
     group: int
-    """From 0; a final round counts on."""
+    """Number of the group from 0; a final round counts on."""
     turn: int
     """1 or 2."""
     offered: tuple[str, ...] = ()
@@ -527,7 +527,7 @@ class CallRecord:
     attempts: int = 1
     """0 for an answer that was kept."""
     seconds: float = 0.0
-    """From the first attempt to the answer, waiting included."""
+    """Seconds from the first attempt to the answer, waiting included."""
     request_id: str | None = None
     """The server's own name for the call."""
     asked: str = ""
@@ -623,7 +623,7 @@ class Reply:
     is_final_round: bool = False
     """This group holds the picks of the others."""
     shown: ShownPicture | None = None
-    """For agents with a language of their own; None for other groundings."""
+    """Picture shown by agents with a language of their own; None for other groundings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -633,7 +633,7 @@ class RankedCandidate:
     backend_node_id: str
     score: float
     rank: int
-    """From 0."""
+    """Rank from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -667,7 +667,7 @@ class Prediction:
     captions: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Captions of pictures that were shown, by `backend_node_id`. Kept in a file of their own, which is not read again."""
     failed_in: Stage | None = field(default=None, compare=False)
-    """As `StepError.stage`; None where no error says it."""
+    """See `StepError.stage`; None where no error says it."""
 
     def __repr__(self) -> str:
         """One line: what a model said fills many."""

@@ -101,7 +101,7 @@ class _Noise:
 
 
 class _BareLoop:
-    """What one would write: batches by length, one after the other, greedily. Pictures are decoded from the same files."""
+    """The loop that one would write: batches by length, one after the other, greedily. Pictures are decoded from the same files."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         import transformers

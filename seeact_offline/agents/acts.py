@@ -58,7 +58,7 @@ class Act:
 
     kind: Kind
     place: Place | None = None
-    """In the numbers of the agent's frame, or a label."""
+    """Place in the numbers of the agent's frame, or a label."""
     text: str | None = None
     """Text that is typed, chosen, pressed or answered."""
 
@@ -81,7 +81,7 @@ class Answer:
     """CLICK, TYPE or SELECT; empty for another operation, or where there is a failure."""
     value: str = ""
     place: Point | None = None
-    """In pixels of the page; None where the reply has none."""
+    """Page pixels; None where the reply has no place."""
     label: str | None = None
     """The label in place of a point."""
     failure: str | None = None
@@ -94,7 +94,7 @@ class Fold:
     """Turns the acts of a reply into one answer."""
 
     several: Literal["click_then_type", "first", "last"] = "click_then_type"
-    """Which of several acts counts; `click_then_type`: the first, and a click followed by typing is a TYPE at the click's place."""
+    """The act that counts of several; `click_then_type`: the first, and a click followed by typing is a TYPE at the click's place."""
     type_place: Literal["none", "last-click", "ask-again"] = "none"
     """The place of a TYPE that names none: none, that of the step before if it was a click, or that of a further question."""
     endings: Mapping[str, str] = field(default_factory=lambda: ENDINGS)

@@ -14,7 +14,7 @@ from seeact_offline.records import ShownPicture
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
-"""Of a longer reply the end is read: the act follows the thoughts."""
+"""Characters that are read of a reply, at its end: the act follows the thoughts."""
 _THINKING = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
 """Thoughts, whose opening tag may be part of the prompt."""
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
@@ -26,13 +26,13 @@ class View:
 
     part: Literal["page", "blocks", "window"] = "page"
     size: Size = (1280, 800)
-    """Of a window, in pixels of the page."""
+    """Size of a window in page pixels."""
     step: int = 800
     """Pixels of a scroll of the window."""
     resize: Resize = field(default_factory=Resize)
-    """How the picture is scaled before it is sent."""
+    """Scaling of the picture before it is sent."""
     stops_at_truth: bool = False
-    """Whether scrolling ends one view behind the last that holds the right element, as UGround's released loop does."""
+    """True if scrolling ends one view behind the last that holds the right element, as UGround's released loop does."""
 
 
 @dataclass(frozen=True, slots=True)

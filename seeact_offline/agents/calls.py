@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*\s*\(")
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
-"""What follows the quote that ends a text: so an apostrophe inside does not."""
+"""Characters after the quote that ends a text, which tell it from an apostrophe inside."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _WORDS = re.compile(r"\b(true|false|null)\b")
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
@@ -31,11 +31,11 @@ class Call:
     """One call as it is written."""
 
     name: str
-    """Without blanks; dots are kept."""
+    """Name without blanks; dots are kept."""
     positional: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
     start: int = 0
-    """Where it begins in the text."""
+    """Position in the text where it begins."""
 
     @property
     def verb(self) -> str:

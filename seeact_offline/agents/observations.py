@@ -68,7 +68,7 @@ class Label:
     is_shown: bool = True
     """False: it can be neither seen nor read, though an action may name it."""
     is_cut: bool = False
-    """Whether it is not shown because the observation was too long."""
+    """True if it is not shown because the observation was too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Observation:
     picture: Picture | None
     labels: Mapping[str, Label] = field(repr=False)
     is_cut: bool = False
-    """Whether the text was too long, and is shown up to MAX_TOKENS."""
+    """True if the text was too long, and is shown up to MAX_TOKENS."""
 
 
 class Scene:

@@ -32,7 +32,7 @@ _PRESSED = re.compile(r"pyautogui\.(?:hotkey|press)\((.*['\"][^'\"]+['\"].*)\)")
 _PAGES = re.compile(r"scroll\(page=([-\d.]+)\)")
 _CLICKS = re.compile(r"pyautogui\.scroll\(([-\d]+)\)")
 MIDDLE = (0.5, 0.5)
-"""Where AgentNetBench's Aguvis agent lets the pointer be while it scrolls."""
+"""The pointer's place while AgentNetBench's Aguvis agent scrolls."""
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
 

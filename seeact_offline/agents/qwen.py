@@ -62,7 +62,7 @@ def read_first_call(text: str) -> list[Act]:
 
 
 def _acts_in(value: Any, depth: int = 0) -> Iterator[Act]:
-    """Of a call, or of all calls inside."""
+    """Yields the act of a call, or those of all calls inside."""
     if isinstance(value, list | tuple) and depth < 10:
         for one in value:
             yield from _acts_in(one, depth + 1)

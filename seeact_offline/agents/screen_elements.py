@@ -22,21 +22,21 @@ class ScreenElement:
     id: str
     """Several may share one: the shapes of an icon have the icon's."""
     tag: str
-    """In lower case."""
+    """Tag name in lower case."""
     parent: int | None = None
     """Place of its parent in the sequence that holds them both; None for the root."""
     attributes: Mapping[str, str] = field(default_factory=dict)
-    """By their names in HTML."""
+    """Attributes by their names in HTML."""
     text: str = ""
     """The text content, as scripts read it: of all text nodes inside, with their white space."""
     rects: tuple[Box, ...] = ()
     """The client rectangles, in pixels of the page; a link that is wrapped over lines has several."""
     on_top: tuple[int | None, ...] | None = None
-    """For each rectangle, the place of the element that a pointer at its centre meets, None for none; None where this is not known."""
+    """Place of the element that a pointer meets at each rectangle's centre, None for no element; None where this is not known."""
     cursor: str | None = None
-    """As computed, in CSS's words; None where it is not known."""
+    """Computed value in CSS's words; None where it is not known."""
     visibility: str = "visible"
-    """As computed."""
+    """Computed value in CSS's words."""
     has_onclick: bool = False
     """It has a handler property `onclick`."""
 

@@ -79,11 +79,11 @@ class Frame:
     decimals: int = 0
     """Digits after the point with which a place is written."""
     clamps: bool = False
-    """Whether a place beyond the picture is moved to its edge, and not refused."""
+    """True if a place beyond the picture is moved to its edge, and not refused."""
     reads_fractions: bool = False
-    """Whether two numbers from 0 to 1 are shares of the sides, though places are written in pixels."""
+    """True if two numbers from 0 to 1 are shares of the sides, though places are written in pixels."""
     resize: Resize = field(default_factory=Resize)
-    """How the model itself scales the picture that it is sent."""
+    """The model's own scaling of the picture that it is sent."""
 
     def extent(self, sent: Size) -> Point:
         """The numbers at the right and bottom edge of a picture of this size. Raises ValueError as `Resize.apply`."""

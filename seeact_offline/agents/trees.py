@@ -29,12 +29,12 @@ class TreeNode:
     role: str | None
     name: str | None = ""
     properties: tuple[tuple[str, Value], ...] = ()
-    """In the browser's order; None: it has no value."""
+    """Names with values, in the browser's order; None: the property has no value."""
     children: tuple[TreeNode, ...] = field(default=(), repr=False)
     box: Box | None = None
-    """In pixels of the page."""
+    """Page pixels."""
     has_element: bool = True
-    """Whether something of the page's DOM is behind it."""
+    """True if something of the page's DOM is behind it."""
 
     def walk(self) -> Iterator[TreeNode]:
         """This node and all below it, in document order."""

@@ -107,7 +107,7 @@ UGROUND = Agent(
     view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
     scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None",
 )  # fmt: skip
-"""As released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
+"""The agent as released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
 UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
 """The same without the truth: it may scroll to the end of the page."""
 SEEACT_PLANNER = replace(UGROUND, name="seeact-planner", view=View(), scroll="")

@@ -59,7 +59,7 @@ class _Dialect:
     answer_marks: str
     """Characters between ANSWER and its text."""
     reads_numbers: bool = True
-    """Whether `03` is 3: text-only WebVoyager compares labels as they are written."""
+    """True if `03` is 3; text-only WebVoyager compares labels as they are written."""
 
     @property
     def strict(self) -> Sequence[tuple[Kind, str]]:

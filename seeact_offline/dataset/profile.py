@@ -1,4 +1,4 @@
-"""How like real pages and tasks a data set is: one pass over its steps, without decoding pictures."""
+"""Compares a data set with real pages and tasks: one pass over its steps, without decoding pictures."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ REAL = {
     "task_words": RealFigure("task words", 12, 15, is_share=False),
     "targets_sharing_a_word": RealFigure("target shares a word with the task", 0.48, 0.52),
 }
-"""By field of `DatasetProfile`."""
+"""Figures of real pages and tasks, by field of `DatasetProfile`."""
 
 
 def step_figures(step: Step) -> StepFigures:

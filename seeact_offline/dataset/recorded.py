@@ -47,9 +47,9 @@ class Check(msgspec.Struct, frozen=True):
 
     conditions: tuple[Condition, ...]
     before: tuple[bool, ...]
-    """On the page before the action; never all true."""
+    """True where a condition holds on the page before the action; never all true."""
     after: tuple[bool, ...] | None = None
-    """On the page after the task's last action, all true; None at its other steps."""
+    """The same on the page after the task's last action, all true; None at its other steps."""
 
 
 class PageState(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class ClientRect(msgspec.Struct, frozen=True, array_like=True):
     """One rectangle of an element; one that is wrapped over lines has several."""
 
     box: Box
-    """In pixels of the page, to 0.01."""
+    """Page pixels, to 0.01."""
     on_top: str | None
     """Id of the element that a pointer at the centre meets; None for none, and outside of the page."""
 
@@ -79,7 +79,7 @@ class ElementLayout(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its `backend_node_id`."""
     rects: tuple[ClientRect, ...]
     cursor: str = "auto"
-    """As computed, in CSS's words, like the following."""
+    """Computed value in CSS's words, like the following."""
     visibility: str = "visible"
 
 
@@ -113,7 +113,7 @@ class FinalState(msgspec.Struct, frozen=True):
     """The page after a task's last action, and the answer that the task asks for."""
 
     address: str
-    """As in `PageState`."""
+    """See `PageState`."""
     cleaned_html: str
     answer: str | None = None
 

@@ -1,1 +1,1 @@
-"""Where work runs: this machine, or Ray."""
+"""Engines that run the work: this machine, or Ray."""

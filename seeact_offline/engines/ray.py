@@ -44,7 +44,7 @@ STEPS_AT_ONCE = 8
 OBJECT_STORE_BYTES = 512 << 20
 """Memory of a Ray of our own: room for a few dozen steps a worker."""
 READER_CPUS = 0.5
-"""Not a whole one like the other stages', because Ray joins stages that ask for the same."""
+"""CPUs of a reader, and not a whole one like the other stages', because Ray joins stages that ask for the same."""
 DESCRIBERS_A_READER = 8
 CHECK_S = 20.0
 """Seconds for a cluster to answer; Ray itself would try for minutes."""

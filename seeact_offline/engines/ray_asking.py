@@ -43,7 +43,7 @@ class AskTask:
     """The work of a worker: the model and the function that asks a step."""
 
     model: Any
-    """As `open_model` takes it."""
+    """A spec as `open_model` takes it."""
     options: ModelOptions
     """Options for all workers together."""
     ask: Callable[[Step, Scores | None, Model], Awaitable[Any]]
@@ -218,7 +218,7 @@ class _Worker:
         return True
 
     def renew(self, lost: Any) -> None:
-        """Unless another step of the lost one has seen to that."""
+        """Replaces a lost actor, unless another of its steps has done so."""
         if self.actor is lost:
             self.end()
             self._begin()

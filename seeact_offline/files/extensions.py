@@ -28,9 +28,9 @@ class Extension:
 
     value: Any
     name: str
-    """As runs name it: `FILE.py:NAME` without folders, or the entry point's name."""
+    """Its name in runs: `FILE.py:NAME` without folders, or the entry point's name."""
     digest: str
-    """Of the content of the file that holds it: changed code is another extension. Files that it imports do not count."""
+    """Digest of the file that holds it: changed code is another extension. Files that it imports do not count."""
 
 
 def load_named(spec: str, group: str, argument: str) -> Extension | None:

@@ -19,7 +19,7 @@ class Line(NamedTuple):
     """One whole line of a journal."""
 
     number: int
-    """From 1."""
+    """Line number from 1."""
     offset: int
     """Position of its first byte."""
     text: str

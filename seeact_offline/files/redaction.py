@@ -40,13 +40,13 @@ def redact(text: str) -> str:
 
 
 def redact_reported(text: str) -> str:
-    """Like `redact`, also replacing likely secrets; on one line, cut at REPORTED_CHARS."""
+    """Redacts as `redact` does, and likely secrets too; the text becomes one line, cut at REPORTED_CHARS."""
     # cut after the first search, which would miss half of a secret, and before the second, which is slow
     return _LIKELY.sub(BLOT, " ".join(redact(text).split())[:REPORTED_CHARS])
 
 
 def redact_values(value: Any) -> Any:
-    """Like `redact`, for every text inside lists and dictionaries that will become JSON; keys stay."""
+    """Redacts every text inside lists and dictionaries that will become JSON, as `redact` does; keys stay."""
     if not _hidden:
         return value
     if isinstance(value, str):

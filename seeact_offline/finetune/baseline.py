@@ -30,7 +30,7 @@ class FineTuning:
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
-    """Only the first so many tasks."""
+    """Number of tasks, the first ones; None: all."""
     scores: Path | None = None
     """A score file of the train split: for `hard_negatives`, and for questions about whole groups of ranked candidates."""
     prompts: str = "seeact"
@@ -51,7 +51,7 @@ class FineTuning:
     """The ranker, or the score file, of their candidates."""
     eval_limit: int | None = None
     command: str = ""
-    """For the card."""
+    """Command line, for the card."""
 
     @property
     def resolved_base(self) -> str | SmallBase:
@@ -106,13 +106,13 @@ class Baseline:
     small: Callable[[SmallBase, Any], tuple[Any, Any]]
     """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
     learns: str
-    """For the card: its purpose, behind `to`."""
+    """Its purpose for the card, behind `to`."""
     limits: str
-    """For the card: the parts that its questions leave out."""
+    """Sentence for the card about the parts that its questions leave out."""
     tag: str
     """Its task, as the hub calls it."""
     recipe: Recipe = field(default_factory=Recipe)
-    """Unless others are given."""
+    """Settings where no others are given."""
     ignores: frozenset[str] = frozenset()
     """Fields of the recipe that it does not use, and which may therefore not be given."""
     own: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Baseline:
     packages: Mapping[str, str] = field(default_factory=dict)
     """Packages that not all baselines need, each with the extra that installs it."""
     remarks: tuple[str, ...] = ()
-    """For the card: remarks that a reader of its figures must know."""
+    """Remarks for the card that a reader of its figures must know."""
 
 
 def find_baseline(name: str) -> Baseline:

@@ -14,7 +14,7 @@ from seeact_offline.finetune.recipe import HARD_SHARE, Recipe
 from seeact_offline.records import Step, StepKey
 
 HELD_OUT = -1
-"""In place of an epoch: the questions of the tasks that are held out."""
+"""Stands for the epoch in questions of the tasks that are held out."""
 
 
 @dataclass(frozen=True, slots=True)

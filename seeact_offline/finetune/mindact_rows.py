@@ -44,7 +44,7 @@ class MultiChoice:
     tokenizer: Any = None
     """None if words alone are wanted."""
     scores: Path | None = None
-    """With `hard_negatives`: the score file of the ranks."""
+    """Score file of the ranks, with `hard_negatives`."""
     held_out: frozenset[str] = frozenset()
     """Tasks that are not trained on."""
     pictures: Path | None = None

@@ -29,7 +29,7 @@ PLACE = (("annotation_id", pa.string()), ("action_uid", pa.string()), ("top", pa
 
 
 class Span(NamedTuple):
-    """From the topmost edge of some boxes to the lowest, in page pixels."""
+    """Range from the topmost edge of some boxes to the lowest, in page pixels."""
 
     top: float
     bottom: float

@@ -48,9 +48,9 @@ class Recipe:
     lora: int | None = None
     """Rank of the matrices that are trained in place of the weights, which are then held in bfloat16 on a GPU; None: the weights."""
     quantised: bool | None = None
-    """With LoRA, those weights are NF4 ones, by bitsandbytes (QLoRA: arXiv 2305.14314)."""
+    """True: with LoRA, those weights are NF4 ones, by bitsandbytes (QLoRA: arXiv 2305.14314)."""
     optimizer: str | None = None
-    """By transformers' names, such as adafactor or adamw_bnb_8bit; None: AdamW."""
+    """transformers' name of the optimizer, such as adafactor or adamw_bnb_8bit; None: AdamW."""
     group_by_length: bool | None = None
     """Questions of like length are put into one batch, which needs less padding."""
     seed: int = 0

@@ -35,7 +35,7 @@ class SmallBase:
     """
 
     vocab_size: int = 4000
-    """At most so many tokens, some for roles and pictures aside."""
+    """Most tokens, some for roles and pictures aside."""
     d_model: int = 96
     d_kv: int = 32
     d_ff: int = 192

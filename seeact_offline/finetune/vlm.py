@@ -165,7 +165,7 @@ class Conversations:
 
 
 class ChatTemplate(NamedTuple):
-    """What a model's chat template asks of conversations."""
+    """Requirements of a model's chat template for conversations."""
 
     control_tokens: tuple[str, ...]
     """Tokens that no text may spell out, the longest first."""

@@ -25,7 +25,7 @@ class Order:
 
     seed: int
     repeat: int
-    """From 1."""
+    """Number of the repeat from 1."""
 
     def shuffled(self, items: Sequence[T], key: StepKey, what: str) -> list[T]:
         """`items` in the order that the seed, the repeat, the step and `what` (`groups`, `choices 0`, ...) decide."""
@@ -95,7 +95,7 @@ class GroundingResult:
     captions: Mapping[str, str] = field(default_factory=dict)
     """Captions that were shown, by the `backend_node_id` of the picture."""
     reachable: bool | None = None
-    """As `reaches`, once what depends on a model's captions is known; None: as it was said before."""
+    """Result of `reaches` once what depends on a model's captions is known; None: the earlier result holds."""
 
 
 class Grounding(Protocol):

@@ -68,7 +68,7 @@ class AgentGrounding:
 
     needs_ranking = False
     asks_grounder = False
-    """Whether a second model may find what the first describes."""
+    """True if a second model may find what the first describes."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class AgentGrounding:
 
 
 def _last_click(step: Step) -> tuple[float, float] | None:
-    """Where the step before was clicked; None where it was no click."""
+    """Returns the place that the step before clicked; None where it was no click."""
     boxes = step.earlier[-1].truth.boxes if step.earlier and step.earlier[-1].operation.op == "CLICK" else ()
     return (boxes[0].x + boxes[0].w / 2, boxes[0].y + boxes[0].h / 2) if boxes else None
 

@@ -62,11 +62,11 @@ class Question:
     reply_prefix: str = ""
     """Stands before a reply where the model is given it back, as the prompt pack says."""
     for_second: bool = False
-    """As `Request.for_second`."""
+    """See `Request.for_second`."""
     inserted: tuple[str, ...] | None = None
-    """As `Message.inserted`, of turn 1."""
+    """Turn 1's `Message.inserted`."""
     markup: int = 0
-    """As `Message.markup`, of turn 1."""
+    """Turn 1's `Message.markup`."""
     alone: Question | None = None
     """The same question with a turn 1 of its own; set where turn 1 is shared."""
 

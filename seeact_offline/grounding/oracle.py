@@ -70,7 +70,7 @@ ANSWER_FAILURES = (
     "unknown_element",  # its element is no candidate of the step
     "oracle_of_another_text",  # it was given for another turn-1 text
 )
-"""Why a step has no answer of a person. Like a call that failed, each leaves the step not run."""
+"""Reasons why a step has no answer of a person. Like a call that failed, each leaves the step not run."""
 NOTHING_ASKED = Question(0, (), "", (), ())
 """Stands for the question where a finished run's text is judged."""
 

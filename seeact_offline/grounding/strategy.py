@@ -97,7 +97,7 @@ class Strategy:
     grouping_options: tuple[GroupingOption, ...] = ()
     """Grouping options that it uses; the others are refused. A strategy that ranks uses `top_k` at least."""
     shares_prompts: bool = True
-    """Whether prompt files that serve every grounding serve it too."""
+    """True if prompt files that serve every grounding serve it too."""
     always_shuffled: bool = False
     """True if its candidates have a seeded order even where none is asked for."""
     is_grouped: bool = False

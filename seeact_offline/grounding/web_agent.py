@@ -99,7 +99,7 @@ class _Turn:
 
     index: int = 0
     top: int = 0
-    """Of the window, in pixels of the page."""
+    """Top of the window in page pixels."""
     said: tuple[Message, ...] = ()
     correction: str = ""
     last_action: str = ""

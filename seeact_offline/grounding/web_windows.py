@@ -22,15 +22,15 @@ class WebAgent:
     agent: Agent
     grammar: Grammar
     observations: Mapping[str, Observe]
-    """By name, the usual one first."""
+    """Observations by name, the usual one first."""
     clip: Callable[[Sequence[Message], bool], tuple[Message, ...]]
     """Clips a dialogue; True: as released, with its accidents."""
     head: str = ""
     """Stands above each observation of a dialogue; empty: no dialogue, every question stands alone."""
     correction: Literal["alone", "above", "last action"] = "last action"
-    """Where a correction stands: in a message of its own, above the next observation, or in place of the last action."""
+    """Place of a correction: in a message of its own, above the next observation, or in place of the last action."""
     names_elements: bool = False
-    """Whether a label is its element; False: the place that it points at decides."""
+    """True: a label is its element; False: the place that it points at decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Target:
     seen: SeenWindow
     label: str | None = None
     cause: str = ""
-    """Why no window shows it: `not_marked` or `target_cut_off`."""
+    """Reason why no window shows it: `not_marked` or `target_cut_off`."""
     reply: str = ""
     """The ideal reply once it is in view; where it is out of reach, one with the right operation."""
     hits: bool = False

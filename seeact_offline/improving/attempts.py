@@ -73,7 +73,7 @@ class Attempt:
     """One attempt at each of some tasks."""
 
     number: int
-    """From 1."""
+    """Number of the attempt from 1."""
     asked: AskedRun
     accepted: frozenset[str]
 

@@ -34,7 +34,7 @@ class ImproveConfig:
     """Another way of training than `finetune --baseline web-agent`."""
     dataset: Any = "sample"
     limit: int | None = None
-    """Only the first so many train tasks."""
+    """Number of train tasks, the first ones; None: all."""
     test_data: Any = None
     """Data whose test splits are asked after each cycle and never trained on; None: `dataset`."""
 
@@ -50,7 +50,7 @@ class ImproveConfig:
     max_turns: int = 5
     """Most questions a step."""
     guided: bool = False
-    """As many attempts more for the tasks of hard websites."""
+    """True: as many attempts more for the tasks of hard websites."""
     judge: Any = None
     """The model that accepts attempts, as `judge --judge strict --k 3` asks it; None: the scorer does, where all steps are right."""
     judge_base_url: str | None = None
@@ -63,7 +63,7 @@ class ImproveConfig:
     """Processes that prepare the training's data."""
     evaluate: tuple[str, ...] = TEST_SPLITS
     eval_limit: int | None = None
-    """Only the first so many tasks of each test split."""
+    """Number of tasks of each test split, the first ones; None: all."""
     command: str | None = None
     """The command line, for the manifest."""
 

@@ -1,4 +1,4 @@
-"""How far a judge's verdicts agree with labels: shares, kappas, flips between repeats, and the order of agents.
+"""Agreement of a judge's verdicts with labels: shares, kappas, flips between repeats, and the order of agents.
 
 All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict. Shares have the
 intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of resampled tasks. Repeats of a verdict
@@ -79,7 +79,7 @@ class JudgeAgreement:
     k: str
     n_repeats: int
     n_trajectories: int
-    """With a label and a verdict; all figures but `flips`, `repeats_kappa` and costs are of these."""
+    """Trajectories with a label and a verdict; all figures but `flips`, `repeats_kappa` and costs are of these."""
     n_tasks: int
     n_verdicts: int
     no_verdict: Mapping[str, int]
@@ -129,7 +129,7 @@ class Agreements:
     n_split: int
     """Trajectories left out because people are split evenly."""
     sources: tuple[str, ...]
-    """Where the labels come from."""
+    """Sources of the labels."""
     no_verdict: NoVerdict
 
 

@@ -62,9 +62,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     task: str = ""
     """Id of the task; trajectories of one task are alike, so intervals draw tasks. Empty: the trajectory is its own."""
     agent: str = ""
-    """Who made the trajectory."""
+    """The maker of the trajectory."""
     source: str = ""
-    """Where a label comes from, such as `people` or `constructed`; empty for a model's."""
+    """Source of a label, such as `people` or `constructed`; empty for a model's."""
     outcome: str = "verdict"
     """`verdict`; or why there was no call (`no_answer`), or no verdict (`no_verdict`, or the name of a failure)."""
     detail: str = ""
@@ -78,7 +78,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     completion_tokens: int = 0
     seconds: float = 0.0
     digest: str = ""
-    """Of the trajectory's texts, so that a changed one is judged again."""
+    """Digest of the trajectory's texts, so that a changed one is judged again."""
     ran: bool = True
     """False where the call failed; the same command asks again."""
 

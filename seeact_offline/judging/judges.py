@@ -32,7 +32,7 @@ _NO_ANSWER = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged."""
+    """A trajectory to judge, and the pictures to show of it."""
 
     trajectory: Trajectory
     k: int | None
@@ -60,7 +60,7 @@ class Ruling:
 
     verdict: bool | None
     outcome: str
-    """As in `Judgement`."""
+    """See `Judgement`."""
     reply: str = ""
     detail: str = ""
     n_pictures: int = 0
@@ -73,7 +73,7 @@ class Judge:
     templates: Mapping[str, Placeholders]
     """Files of the prompt pack, and what they may hold."""
     decide: Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]
-    """From a case, the texts of `templates` and the model."""
+    """Decides from a case, the texts of `templates` and the model."""
     k: str = "all"
     """Screenshots that are shown where nothing is asked for."""
     max_tokens: int = 1000

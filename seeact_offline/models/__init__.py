@@ -58,7 +58,7 @@ class ModelSource:
     name: str = ""
     """The part behind `PROVIDER/`."""
     code: Mapping[str, str] = field(default_factory=dict)
-    """For a provider outside the package, the digest of its code as a part of the identity."""
+    """Digest of the code of a provider outside the package, as a part of the identity."""
 
     @property
     def is_text_to_text(self) -> bool:

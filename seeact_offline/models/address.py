@@ -32,7 +32,7 @@ class Server:
     """The server that requests are sent to."""
 
     url: str
-    """For the SDK: with user and password where there are any, without query."""
+    """URL for the SDK: with user and password where there are any, without query."""
     query: tuple[tuple[str, str], ...]
     """Names and values that every request's URL ends with."""
     host: str

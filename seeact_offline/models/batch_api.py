@@ -25,7 +25,7 @@ from seeact_offline.models.retrying import FIRST_CONTACT_S, FIRST_PAUSE_S, LONGE
 from seeact_offline.records import ModelStopped
 
 POLL_S = 30.0
-"""Between two looks at a batch."""
+"""Seconds between two looks at a batch."""
 WINDOW = "24h"
 """The time in which a batch is to be carried out; OpenAI knows no other."""
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -67,7 +67,7 @@ class BatchApi:
 
     @property
     def address(self) -> str:
-        """Without secrets."""
+        """The server's address, without secrets."""
         return self._server.address
 
     def __enter__(self) -> BatchApi:

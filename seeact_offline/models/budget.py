@@ -28,7 +28,7 @@ TOKENS_A_WORD = 1.5
 BYTES_A_TOKEN = 4
 """A text counts as so many tokens a word, or one for so many bytes, whichever is more: tokenizers cut rare words into pieces."""
 CALLS_A_STEP = 8
-"""For which there has to be money before a further step is begun."""
+"""Calls for which there has to be money before a further step is begun."""
 UNKNOWN = (2048, 2048)
 """Pixels of a picture that does not say its size."""
 MILLION = 1_000_000
@@ -123,14 +123,14 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What decides the cost of a model's calls."""
+    """Everything that decides the cost of a model's calls."""
 
     price: Price | None = None
     """None where the model itself reports what a call cost."""
     max_tokens: int = 4096
     """Most that a reply may have."""
     picture_tokens: Callable[[Size], int] = visual_tokens
-    """What the model counts a picture as."""
+    """Counts the tokens of a picture as the model does."""
 
 
 class _Reservation(NamedTuple):
@@ -288,7 +288,7 @@ class SharedBudget:
         self._budget, self._terms = budget, terms
 
     async def spend(self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """As `Budget.spend`."""
+        """Spends as `Budget.spend` does."""
         return await self._budget.spend(messages, attempt, self._terms)
 
 

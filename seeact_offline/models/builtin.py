@@ -223,7 +223,7 @@ class Prompt:
     options: tuple[Option, ...]
     """The last is "none of them"; empty where nothing is to be chosen."""
     none_first: bool = False
-    """In the message, "none of them" was the first option."""
+    """True if "none of them" was the first option of the message."""
 
     @classmethod
     def read(cls, messages: Sequence[Message]) -> Prompt:

@@ -62,14 +62,14 @@ class ModelClient:
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        """As `complete`; `ideal` reaches a model that asks for it alone."""
+        """Completes as `complete` does; `ideal` reaches a model that asks for it alone."""
         if self._kept is None:
             return await self._ask(request, ideal)
         return await self._kept.complete(request, ideal, self._ask)
 
     @property
     def counted(self) -> set[str]:
-        """As `ReplyCache.counted`."""
+        """Returns `ReplyCache.counted`; empty where replies are not kept."""
         return set() if self._kept is None else self._kept.counted
 
     @property

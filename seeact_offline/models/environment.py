@@ -24,7 +24,7 @@ _LINE = re.compile(
 
 
 def variable(name: str) -> str:
-    """Without blanks around it; empty where it is set nowhere."""
+    """Returns the value without blanks around it; empty where it is set nowhere."""
     return os.environ.get(name, "").strip() or from_file(name)
 
 

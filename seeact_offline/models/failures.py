@@ -66,12 +66,12 @@ class Failure:
 
     @property
     def retries(self) -> float:
-        """As `RETRIES`."""
+        """Times that the call is asked again; see `RETRIES`."""
         return RETRIES.get(self.name, 0)
 
     @property
     def stops(self) -> bool:
-        """As `STOPPING`."""
+        """True if no other call gets through either; see `STOPPING`."""
         return self.name in STOPPING
 
     @property

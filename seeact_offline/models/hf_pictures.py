@@ -47,7 +47,7 @@ def _fixed_rule(name: str, n_tokens: int) -> ImageRule:
 
 
 def _qwen_rule(pictures: Mapping[str, Any], max_pixels: int | None) -> ImageRule | None:
-    """As `limit_pixels` gives the budget to the processor."""
+    """Builds the rule of a processor to which `limit_pixels` gives the budget."""
     size = pictures.get("size") or {}
     try:
         side = int(pictures.get("patch_size", 14)) * int(pictures.get("merge_size", 2))

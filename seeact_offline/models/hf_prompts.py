@@ -22,9 +22,9 @@ class Turn:
     text: str
     picture: Image.Image | None = None
     inserted: tuple[str, ...] | None = None
-    """As `Message.inserted`."""
+    """See `Message.inserted`."""
     markup: int = 0
-    """As `Message.markup`."""
+    """See `Message.markup`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class InputLimit:
 
     markup: int
     rest: int
-    """With the token that ends a text."""
+    """Tokens of the rest, with the one that ends a text."""
 
 
 class PromptEncoder:
@@ -97,7 +97,7 @@ class PromptEncoder:
         self._lock = threading.Lock()
 
     def encode(self, prompts: Sequence[Prompt]) -> list[EncodedPrompts]:
-        """In each part either all prompts show pictures or none does: not every processor takes both together.
+        """Encodes prompts with pictures apart from those without: not every processor takes both together.
 
         Raises ModelSpecError for pictures where the model sees none, and for messages that its template refuses.
         """

@@ -33,7 +33,7 @@ class ImageRule:
     """A rule by which a model counts pictures."""
 
     name: str
-    """In a few words, for people."""
+    """Name in a few words, for people."""
     count: Callable[[Size, ImageDetail], int]
     """Tokens of a picture of this width and height. `auto` counts as `high`: the most that it can be."""
 
@@ -122,4 +122,4 @@ _MODELS: dict[ImageRule, str] = {
         gemini-3-flash-preview gemini-3-pro-preview gemini-3.1-pro-preview gemini-3.5-flash""",
 }
 RULES = {name: rule for rule, names in _MODELS.items() for name in names.split()}
-"""By the model's name."""
+"""Rules by the model's name."""

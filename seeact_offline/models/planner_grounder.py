@@ -19,7 +19,7 @@ class PlannerAndGrounder:
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
-        """As `complete`; `ideal` reaches a model that asks for it."""
+        """Completes as `complete` does; `ideal` reaches a model that asks for it."""
         return await call_model(self._grounder if request.for_second else self._planner, request, ideal)
 
     @property

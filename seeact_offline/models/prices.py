@@ -69,7 +69,7 @@ def price_of(model: str, given: Price | PriceTable, date: str) -> Quote | None:
 
 
 def undated(name: str) -> str:
-    """Without the day at its end, if there is one."""
+    """Removes the day at the end of a model's name, if there is one."""
     return _DAY.sub("", name)
 
 

@@ -86,7 +86,7 @@ class ReplayModel:
 
 
 def read_recordings(path: Path) -> dict[StepKey, dict[int, Recording]]:
-    """By step and group; where a file says something twice, the last counts. Raises ModelSpecError."""
+    """Reads recordings by step and group; where a file says something twice, the last counts. Raises ModelSpecError."""
     steps: dict[StepKey, dict[int, Recording]] = {}
     for line in _read(path):
         key = StepKey(line.annotation_id, line.action_uid)

@@ -19,7 +19,7 @@ from seeact_offline.files.store import Store
 from seeact_offline.records import CallError, CallRecord, Completion, Request, Usage
 
 POLL_S = 0.1
-"""Between two looks for a reply that another program is waiting for."""
+"""Seconds between two looks for a reply that another program is waiting for."""
 ASKED_CHARS = 16
 Ask = Callable[[Request, str], Awaitable[Completion]]
 
@@ -44,7 +44,7 @@ class CachedReply:
 
     @classmethod
     def of(cls, answer: Completion | CallError) -> CachedReply:
-        """From a text, or from how the model declined."""
+        """Makes one from a text, or from how the model declined."""
         call = answer.call or CallRecord()
         if isinstance(answer, Completion):
             return cls(answer.text, answer.usage, call=call)
@@ -118,7 +118,7 @@ class ReplyCache:
         """`CallRecord.asked` of the replies whose usage is counted already."""
 
     def keys(self, request: Request, ideal: str = "") -> tuple[str, ...]:
-        """As `request_keys`."""
+        """Makes a request's keys; see `request_keys`."""
         identity = self._identity | ({"ideal": ideal} if self._with_ideal else {})
         return request_keys(identity, request, self._by_place)
 

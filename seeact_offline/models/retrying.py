@@ -22,7 +22,7 @@ from seeact_offline.records import CallError, CallRecord, Completion, Usage
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
-"""Unless the server asks for more."""
+"""Longest pause, unless the server asks for more."""
 PERSISTENT = 8
 """Times that a call is asked again after failures other than rate limits while others get through."""
 FIRST_CONTACT_S = 4.0
@@ -40,10 +40,10 @@ class _Progress:
     began: float = 0.0
     attempts: int = 0
     spent_s: float = 0.0
-    """In attempts and pauses; time spent before the limiter does not count."""
+    """Seconds in attempts and pauses; time spent before the limiter does not count."""
     usage: Usage = field(default_factory=Usage)
     failures: Counter[str] = field(default_factory=Counter)
-    """By name."""
+    """Counts by the failure's name."""
 
 
 class Retrier:

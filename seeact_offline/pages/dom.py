@@ -32,7 +32,7 @@ MAX_DEPTH = 5
 """Descendants are kept this many levels below the candidate's children."""
 MAX_DESCENDANTS = 50
 MAX_SIBLINGS = 3
-"""On either side."""
+"""Siblings that are kept on either side."""
 MAX_VALUE_WORDS = 5
 MAX_WORD_LENGTH = 15
 """Attribute words of this length or more are left out."""
@@ -100,7 +100,7 @@ class GroupText:
     html: str
     """The page pruned around the group."""
     choices: tuple[Choice, ...]
-    """In document order."""
+    """Choices in document order."""
 
 
 class Page:

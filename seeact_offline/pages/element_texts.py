@@ -25,7 +25,7 @@ TEXT_SOURCES = (
     "own", "inner", "spoken", "alt", "aria_label", "placeholder", "value", "title", "label", "labels", "options", "names",
 )  # fmt: skip
 BROWSER_WORDS = {"submit": "Submit", "reset": "Reset", "file": "Choose File"}
-"""On inputs of these types without a value."""
+"""Words that browsers write on inputs of these types without a value."""
 ASKED_FOR = {
     "search": "Search", "email": "Email", "password": "Password", "tel": "Phone", "url": "URL", "date": "Date", "time": "Time",
     "month": "Month", "week": "Week", "color": "Color",

@@ -42,7 +42,7 @@ NO_MARK = "NA"
 STYLE = 3
 """Goes up whenever the same marks are drawn in another way, so that no cached answer is taken for a new picture."""
 RED = (255, 64, 64)
-"""As released."""
+"""Colour of the release."""
 LINE = 2
 """Thickness of a box as supervision counts it: OpenCV's lines of 2 are 3 px wide, one on either side of the edge."""
 OUTLINE = "white"
@@ -70,9 +70,9 @@ class Marks:
     )
     turn1: bool = field(default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too"))
     text_size: int = field(default=16, metadata=_option("mark_text_size", "pixels of a label's font"))
-    """As released: capitals 11 pixels tall."""
+    """Size of the release: capitals 11 pixels tall."""
     padding: int = field(default=10, metadata=_option("mark_padding", "pixels around a label's text"))
-    """As released: a label of one letter is 26 to 36 pixels wide and 33 tall."""
+    """Padding of the release: a label of one letter is 26 to 36 pixels wide and 33 tall."""
     place: MarkPlace = field(
         default="corner",
         metadata=_option(

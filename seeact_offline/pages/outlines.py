@@ -27,7 +27,7 @@ class Outline:
     """Page pixels."""
     is_positive: bool
     rank: int | None = None
-    """From 0; None where it is not offered."""
+    """Rank from 0; None where it is not offered."""
 
     @property
     def colour(self) -> tuple[int, int, int]:

@@ -56,7 +56,7 @@ class SearchResult:
     """The elements that fit best."""
 
     ids: tuple[str, ...]
-    """In document order, nested ones reduced."""
+    """Ids in document order, nested ones reduced."""
     tier: Tier | None = None
     """None when nothing was found."""
     seen: bool = True
@@ -114,7 +114,7 @@ class PageSearch:
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """In document order."""
+        """The elements that can be seen, in document order."""
         texts = ElementTexts(self._nodes)
         seen = [n for n, node in enumerate(self._nodes) if node.backend_node_id in self._seen and node.tag != "text"]
         return tuple(

@@ -1,4 +1,4 @@
-"""From candidates to a ranked top k: the texts that a ranker reads, rankers by name, score files and recall."""
+"""Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files and recall."""
 
 from seeact_offline.ranking.rankers import (
     BACKENDS,

@@ -29,7 +29,7 @@ class Tokenizer:
     """Counts the tokens of a text, and cuts it after the first of them."""
 
     name: str
-    """As the user names it."""
+    """The user's name for it."""
     count: Callable[[str], int]
     cut: Callable[[str, int], str] = cut_words
     """A text and a number of tokens -> the text up to there."""

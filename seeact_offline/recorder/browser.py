@@ -370,9 +370,9 @@ class _Capture:
     """PNG of the whole page."""
     tree: Node
     checked: tuple[_Result, ...]
-    """Of each condition of the task's check."""
+    """Result of each condition of the task's check."""
     state: PageState
-    """With the whole address."""
+    """State with the whole address."""
     measured: list[dict[str, Any]]
     """Empty unless it is written, as is the following."""
     accessible: list[dict[str, Any]]

@@ -64,9 +64,9 @@ _EXPLAINS = re.compile(
     r"|unlike|although|though|even though|but)\b"
 )
 _EXPLAINS_I = re.compile(r"\s*(?:is|because|matches|fits|seems|appears|looks|over|rather than|instead of)\b")
-"""After `I`, which is a pronoun before the others."""
+"""Words that explain `I`, which is a pronoun before the others."""
 _EXPLAINS_LETTER = re.compile(rf"{_EXPLAINS.pattern}|\s*(?:(?:and )?not|best|better|most likely|while|given|due to)\b")
-"""After other letters than `A` and `I`."""
+"""Words that explain other letters than `A` and `I`."""
 _DENIED = re.compile(r"\s*(?:is|was|does|did|would|should|can)(?: not\b|n't|n\u2019t|not\b)")
 _LABELS = r"\W{1,3}(?:(?:the|option|choice|element|letter|mark|box|label|number) ){0,2}\W{0,2}(?:[A-Z]{1,2}|\d{1,4})\b"
 _REJECTED = re.compile(

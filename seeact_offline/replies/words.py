@@ -55,7 +55,7 @@ CLOSING_QUOTES = {
 STRAIGHT_QUOTES = str.maketrans(
     dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"') | dict.fromkeys("\u2018\u2019", "'")
 )
-"""For `str.translate`: curly quotes and guillemets become straight ones."""
+"""Table for `str.translate`: curly quotes and guillemets become straight ones."""
 
 # --- characters ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a task's locator finds on a stored page. JavaScript is read, never run.
+"""Applies a task's locator to a stored page. JavaScript is read, never run.
 
 Supported are an empty locator (the whole HTML), `func:get_query_text(__page__, 'css')` and its `_lowercase`, and chains that begin with
 `document`: `querySelector`, `querySelectorAll`, `getElementById`, `getElementsByClassName`, `getElementsByTagName`, `getElementsByName`,

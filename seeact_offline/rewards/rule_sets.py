@@ -102,11 +102,11 @@ class RuleSet:
         "exact_match", "required_values", "must_include", "must_exclude", "one_of", "fuzzy_match",
     )  # fmt: skip
     page_rules: tuple[str, ...] = ("exact_match", "must_include", "must_exclude", "required_values", "fuzzy_match")
-    """Of those that a target names, the first one counts."""
+    """Rules for pages; the first one that a target names counts."""
     unescapes_pages: bool = False
     """Entities of HTML in a page's content become characters."""
     has_slips: bool = True
-    """As released; False: without the slips of the table above."""
+    """True: as released; False: without the slips of the table above."""
 
     def __getitem__(self, name: str) -> Callable[..., float]:
         return getattr(self, name)  # type: ignore[no-any-return]

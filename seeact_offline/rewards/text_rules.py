@@ -124,7 +124,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda x, y: x < y + TOLERANCE,
     ">": lambda x, y: x > y - TOLERANCE,
 }
-"""In the order in which they are looked for."""
+"""Relations in the order in which they are looked for."""
 _STRICT_RELATIONS = {**_RELATIONS, "<": lambda x, y: x < y - TOLERANCE, ">": lambda x, y: x > y + TOLERANCE}
 
 

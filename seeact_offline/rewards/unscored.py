@@ -1,4 +1,4 @@
-"""What keeps a task from being scored: a name that is counted, never a 0."""
+"""Reasons that keep a task from being scored: names that are counted, never a 0."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Axis:
     """The settings in which the runs of an ablation differ."""
 
     name: str
-    """In the manifest, and in the name of a folder."""
+    """Its name in the manifest, and in the name of a folder."""
     settings: tuple[str, ...]
     """Entries of a manifest that differ from run to run."""
     runs: tuple[str, str]

@@ -107,7 +107,7 @@ class EvalConfig:
     """Options that the grounding alone has, by name; `changed` and `evaluate` take them like fields."""
 
     engine: str = "local"
-    """Where ranking and asking run: local or ray."""
+    """Engine of ranking and asking: local or ray."""
     address: str | None = None
     score_workers: int | None = None
     describe_workers: int | None = None

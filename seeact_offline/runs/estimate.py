@@ -80,7 +80,7 @@ def dry_run(
 def estimate(
     run: OpenRun, watch: Watch, assumed: Assumptions | None = None, tokenizer: Tokenizer | None = None
 ) -> Estimate:
-    """As `dry_run`, of a run that is opened."""
+    """Estimates an opened run as `dry_run` does."""
     form = run.grounding.form
     tokenizer = tokenizer or local_tokenizer(has_markup=not form.image)
     known = _known(run)

@@ -60,7 +60,7 @@ PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "d
 
 
 class Made(msgspec.Struct, frozen=True):
-    """When and by which command a run was begun, and how it asks."""
+    """The date and command with which a run was begun, and how it asks."""
 
     run: str = ""
     """Tells the run from all others; empty for one of an earlier version."""
@@ -80,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The run, as results name it."""
     made: Made | None = None
     replies: dict[str, Any] | None = None
-    """Where the replies come from, as `model_settings.replies_of` counts them."""
+    """Sources of the replies, as `model_settings.replies_of` counts them."""
 
     def changed(
         self, *, identity: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None

@@ -49,7 +49,7 @@ class OpenedStrategy:
     """A strategy, and what identifies it."""
 
     name: str
-    """As results name it."""
+    """Its name in results."""
     grounding: Grounding
     identity: dict[str, Any]
     """Everything that its questions depend on, for the manifest; omits options at their defaults."""

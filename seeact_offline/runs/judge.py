@@ -66,7 +66,7 @@ class JudgedFolder:
 
     path: Path
     judgements: tuple[Judgement, ...]
-    """In order of trajectory, k and repeat; those that were asked for, as far as the budget lasted."""
+    """Judgements in order of trajectory, k and repeat: those that were asked for, as far as the budget lasted."""
     labels: tuple[Judgement, ...]
     """Verdicts of others than models that the trajectories hold."""
     n_left: int

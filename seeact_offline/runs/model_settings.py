@@ -29,12 +29,12 @@ class ModelSettings:
     """A model before it is opened, with everything that decides how it is asked and paid."""
 
     spec: Any
-    """As `open_model` takes it."""
+    """A spec as `open_model` takes it."""
     name: str
-    """As results name it."""
+    """Its name in results."""
     source: ModelSource
     options: ModelOptions
-    """With the store of paid replies; without budget and run."""
+    """Options with the store of paid replies, without budget and run."""
     quote: Quote | None
     """None: the price is not known."""
     max_cost: float | None
@@ -182,7 +182,7 @@ def sent_usage(prediction: Prediction) -> Usage:
 
 
 def replies_of(predictions: Iterable[Prediction], spent_usd: float | None) -> dict[str, Any] | None:
-    """Where a run's replies come from, for the manifest; None for a model whose replies are not kept.
+    """Counts a run's replies by their source, for the manifest; None for a model whose replies are not kept.
 
     `spent_usd`: None where no price is known.
     """

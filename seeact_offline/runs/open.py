@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """Which steps are asked, how many at once, and where."""
+    """The steps to ask, how many at once, and where."""
 
     top_k: int
     """Candidates that a step is prepared with."""

@@ -67,7 +67,7 @@ class Assumptions:
     disagreement: float = 0.2
     """Share of steps that one of two runs gets right and the other wrong."""
     correlation: float = 0.1
-    """Between the differences at two steps of a task."""
+    """Correlation between the differences at two steps of a task."""
     measured_in: int = 0
     """Steps of this run that replies, thought and picks were measured in; 0: they are assumptions."""
 
@@ -187,7 +187,7 @@ class Estimate:
 
 
 def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
-    """What each variant of an ablation is expected to take, by name, and all of them together."""
+    """Tabulates what each variant of an ablation is expected to take, by name, and all of them together."""
     one = next(iter(estimates.values()))
     total = sum((estimate.expected for estimate in estimates.values()), Amount())
     amounts = {**{name: estimate.expected for name, estimate in estimates.items()}, "all": total}

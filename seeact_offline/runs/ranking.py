@@ -93,7 +93,7 @@ class Ranking:
     """The outcome of ranking a split."""
 
     results: dict[str, Any]
-    """For programs: recall@k, ties, failures, and the origin of the scores."""
+    """Results for programs: recall@k, ties, failures, and the origin of the scores."""
     ranks: Sequence[StepRank]
     """The rank of each step, in the split's order."""
 

@@ -165,7 +165,7 @@ def _rate(part: int, whole: int) -> str:
 
 @contextmanager
 def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
-    """From a task to the function that asks the model about it, for any thread: the model lives in a loop of its own."""
+    """Yields task -> the function that asks the model about it, for any thread: the model lives in a loop of its own."""
     if model is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Which of a run's steps are asked: those without an answer, those that failed to run, or some that are named."""
+"""Selects the steps of a run that are asked: those without an answer, those that failed to run, or some that are named."""
 
 from __future__ import annotations
 

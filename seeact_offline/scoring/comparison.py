@@ -48,11 +48,11 @@ class Variance:
     """The variance of one step's credit, split by its source."""
 
     tasks: float
-    """Between tasks."""
+    """Variance between tasks."""
     steps: float
-    """Between the steps of a task."""
+    """Variance between the steps of a task."""
     repeats: float
-    """Between repeats of a step."""
+    """Variance between repeats of a step."""
 
 
 @dataclass(frozen=True, slots=True)

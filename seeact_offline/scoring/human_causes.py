@@ -105,7 +105,7 @@ def cause_line(judged: AnswerId, said: HumanCause) -> str:
 
 
 def read_causes(path: Path) -> dict[AnswerId, HumanCause]:
-    """In the order of the file. Raises InputError with the number of the line that is at fault."""
+    """Reads causes in the order of the file. Raises InputError with the number of the line that is at fault."""
     found: dict[AnswerId, HumanCause] = {}
     for row, where in read_rows("causes", path, _Line):
         judged = AnswerId(StepKey(row.annotation_id, row.action_uid), row.answer_sha256)

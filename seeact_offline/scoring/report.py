@@ -21,7 +21,7 @@ SETTINGS = (
     "coordinates", "oracle_digest", "turn1_digest", "shuffled",
     "protocol", "seed", "dataset", "dataset_fingerprint",
 )  # fmt: skip
-"""In the report's order; any others come after them. A setting that is None does not apply to the run."""
+"""Settings in the report's order; any others come after them. A setting that is None does not apply to the run."""
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
 """Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and the
 last is a digest for the manifest."""

@@ -90,10 +90,10 @@ class Protocol:
     success: SuccessRule
     length: LengthRule
     groups: GroupRule
-    """For all figures but Operation F1."""
+    """Groups of all figures but Operation F1."""
     groups_of_f1: GroupRule
     headline: HeadlineRule
-    """For all figures but Operation F1."""
+    """Headline of all figures but Operation F1."""
     headline_of_f1: HeadlineRule
     unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
     """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
@@ -118,7 +118,7 @@ class Protocol:
         return Averaging(truths, self.groups_of_f1, self.length, self.n_entries)
 
     def n_entries(self, truth: Truth) -> int:
-        """How often a step enters the average of Operation F1."""
+        """Counts the entries of a step in the average of Operation F1."""
         return len(self.entries_of_f1(truth, NOTHING))
 
 

@@ -39,7 +39,7 @@ CAUSES: Mapping[str, str] = {
     "wrong_value": "right element and operation, wrong value",
     NO_ROW: "an action of the task of which the data have no row",
 }
-"""In the order in which they are looked for, each with its meaning."""
+"""Causes in the order in which they are looked for, each with its meaning."""
 BY_EYE: Mapping[str, str] = {
     "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
 }

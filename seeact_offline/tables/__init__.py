@@ -45,7 +45,7 @@ TABLES: dict[str, TableKind] = {
     "6": TableKind(methods.build, frozenset({"stderr"})),
     "observations": TableKind(ablation.build, frozenset({"stderr"})),
 }
-"""By number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
+"""Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
 
 
 def find_table(name: str) -> TableKind:

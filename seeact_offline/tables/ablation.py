@@ -101,7 +101,7 @@ LAYOUTS: Mapping[str, Layout] = {
         expected="runs of web agents, or a folder of ablate --over observation",
     ),
 }
-"""By the name of the table."""
+"""Layouts by the name of the table."""
 ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations"}
 """The table of each axis of `ablate`."""
 

@@ -172,7 +172,7 @@ class _Pairing(NamedTuple):
     """Places in two lists of what belongs together."""
 
     both: list[tuple[int, int]]
-    """In the order of the second."""
+    """Pairs of places, in the order of the second list."""
     missing: list[int]
     """Places in the second that nothing in the first belongs to."""
     unknown: list[int]

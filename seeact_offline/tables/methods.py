@@ -36,7 +36,7 @@ from seeact_offline.tables.document import (
 from seeact_offline.tables.table_input import BESIDE, NO_SUCCESS_RATES, SAMPLE, Figure, TableInput, TableRun, labels
 
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
-"""In the paper's order, with their titles."""
+"""Splits in the paper's order, with their titles."""
 POOLED = "pooled"
 OFFLINE = ("offline0", "offline1")
 FIGURES = {
@@ -157,7 +157,7 @@ class MethodTable:
         return [(title, figure.average) for title, figure in found if figure is not None]
 
     def paper_figure(self, row: Mapping[str, Any] | None, split: str, metric: str) -> float | None:
-        """In percent; None where the paper has none."""
+        """Returns the paper's figure in percent; None where the paper has none."""
         figures = (row or {}).get("figures", {}).get(split)
         paper = self.paper
         return None if figures is None or paper is None else figures[paper["columns"].index(metric)]

@@ -34,7 +34,7 @@ ROLES = {theirs: ours for ours, theirs in OF_ROLES.items()}
 GOLD = "gold"
 """The source of dialogues of recorded actions."""
 NONE = "none"
-"""In place of the name of a model that has written thoughts."""
+"""Stands for a model's name where none has written the thoughts."""
 
 
 @dataclass(frozen=True, slots=True)

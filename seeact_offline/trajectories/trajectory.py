@@ -16,7 +16,7 @@ class TrajectoryStep:
     """A page and the action on it. A last step without an action holds the page to which the last action led."""
 
     action: str = ""
-    """As the source writes it, such as `Click [3]` or `CLICK on [button] Search`."""
+    """Action as the source writes it, such as `Click [3]` or `CLICK on [button] Search`."""
     thought: str = ""
     address: str | None = None
     """URL of the page before the action; None where it is not known."""

@@ -16,7 +16,7 @@ class Mark:
     """None: a text that is listed only, and cannot be acted on."""
     element_id: str
     rects: tuple[Box, ...]
-    """In pixels of the window, like `center`."""
+    """Window pixels, like `center`."""
     center: Point
     """The place that an action on the mark points at."""
     entry: str

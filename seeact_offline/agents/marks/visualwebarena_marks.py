@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 LARGEST_SHARE = 0.8
-"""Of the window's area; larger elements are left out."""
+"""Share of the window's area; larger elements are left out."""
 SMALLEST_SIDE = 8
 """Pixels below which an element is neither drawn nor listed, and keeps its number."""
 LONGEST_TEXT = 200

@@ -68,7 +68,7 @@ class Importer:
 
     name: str
     what: str
-    """In words, as in "expected ..., got ..."."""
+    """Its name in words, as in "expected ..., got ..."."""
     protocol: str
     """The protocol that scores it unless another is named."""
     read: Callable[..., ImportedAnswers]

@@ -75,7 +75,7 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
 def _shown(
     values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
 ) -> tuple[Shown, tuple[tuple[str, int], ...]]:
-    """What the reply is about, and what is odd about it."""
+    """Returns the picture that the reply is about, and counts of what is odd about it."""
     page = page or (1000, 1000)
     sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
     given = {name for name in (*SIZES, *PARTS) if values.get(name) not in (None, "")}

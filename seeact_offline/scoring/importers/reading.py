@@ -75,7 +75,7 @@ class TextLine:
     number: int
     """The line's number, from 1."""
     text: str
-    """Without its end; bytes that are not UTF-8 are replaced."""
+    """Text without the line's end; bytes that are not UTF-8 are replaced."""
     is_torn: bool
     """True if it is the last one and has no end."""
     is_utf8: bool
