@@ -371,8 +371,8 @@ class BillingServer(FaultyServer):
 
     def __init__(self, share: float, seed: int) -> None:
         super().__init__(share, seed)
-        self.billed = 0.0
         # USD, at PRICE
+        self.billed = 0.0
 
     async def _reply(self, body: dict[str, Any]) -> Answer | str:
         found = await super()._reply(body)
