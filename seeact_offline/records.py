@@ -754,7 +754,7 @@ class Summary:
     failures: Mapping[str, int]
     """Steps by failure name."""
     reply_failures: Mapping[str, int]
-    """Single groups' replies by failure name, in steps that went on without them."""
+    """Single groups' replies by failure name, in steps that continued without them."""
     ceiling: Metric | None = None
     """Share of steps whose element this grounding lets a perfect model get right; None where no step says so."""
     notes: Mapping[str, int] = field(default_factory=dict)

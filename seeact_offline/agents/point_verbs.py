@@ -100,7 +100,7 @@ def read_screensuite(text: str) -> list[Act]:
 
 def read_screensuite_strictly(text: str) -> list[Act]:
     """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs. A click
-    whose numbers cannot be read is none."""
+    whose numbers cannot be read does not count."""
     text, acts = text.lower(), []
     if click := _CLICK.search(text):
         with suppress(ValueError):

@@ -105,7 +105,7 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("port", f"0 to {LAST_PORT}", str(args.port))
     for name, needed in NEEDS.items():
         if getattr(args, name) and all(getattr(args, one) is None for one in needed):
-            raise InputError(name, " or ".join(f"--{one}" for one in needed) + " beside it", "none")
+            raise InputError(name, " or ".join(f"--{one}" for one in needed) + " as well", "none")
     for name in ("bundle", "causes"):
         if args.annotate is not None and getattr(args, name) is not None:
             raise InputError(name, "runs to look at", "--annotate")

@@ -100,7 +100,7 @@ class AccessibleNode(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     value: str = ""
     properties: Mapping[str, str | bool | float] = {}
-    """Such as focusable, checked or expanded."""
+    """Properties such as focusable, checked or expanded."""
 
 
 class AccessibilityTree(msgspec.Struct, frozen=True):

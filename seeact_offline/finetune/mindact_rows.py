@@ -32,7 +32,7 @@ TOGETHER = 32
 
 LEARNS = "choose the next element among five and say what is done there (MindAct, [2306.06070](https://arxiv.org/abs/2306.06070))"
 CUT = "It was trained on questions whose page and rest were each cut at the limits above."
-"""Both for cards."""
+"""The card's sentences of purpose and of limits."""
 
 
 @dataclass(frozen=True, slots=True)

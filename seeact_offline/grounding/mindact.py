@@ -1,4 +1,4 @@
-"""Grounding by elimination, as MindAct does it: five candidates a question, the pick goes on, until one is left.
+"""Grounding by elimination, as MindAct does it: five candidates a question, the pick among the next ones, until one is left.
 
 The candidates ranked under k wait in an order that the seed and the step decide (`grounding.elimination`). A question is the page's
 markup pruned around its candidates, the task, the last 5 actions, and the candidates as options from B, with `A. None of the above`

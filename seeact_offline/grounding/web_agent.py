@@ -61,7 +61,7 @@ ANYWHERE = Shown.whole((1, 1))
 BAD_LABEL = "bad_label"
 CUT_BY_WORDS = "cut_by_words"
 CORRECTED = frozenset({MissingPart.name, Unreadable.name, BAD_LABEL})
-"""Failures after which a dialogue goes on."""
+"""Failures after which a dialogue continues."""
 MOST_EARLIER = 1_000
 """Earlier steps of a task that a dialogue may hold; none has as many."""
 MOST_KEPT = 40

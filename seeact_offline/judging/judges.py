@@ -26,7 +26,7 @@ RELEVANT = 3
 _SCORE = re.compile(
     r"score\s{0,3}(?:\([^()\n]{1,30}\))?\W{0,12}(?:(?:is|of)\b\W{1,6})?([1-5])(?:\.[0-9]+)?(?![0-9])", re.IGNORECASE
 )
-"""Such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 the whole number counts."""
+"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 the whole number counts."""
 _NO_ANSWER = "(none)"
 
 

@@ -21,7 +21,7 @@ from seeact_offline.models.provider import Provider
 from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, Usage
 
 UNKNOWN_CODE = "not known"
-"""The code of an object or a function of Python that may have changed without being seen to."""
+"""The code of an object or a function of Python that may have changed unnoticed."""
 
 
 class FunctionModel:
@@ -124,7 +124,7 @@ _Source = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class _NotKnown(Exception):
-    """Raised for a value that can change without being seen to."""
+    """Raised for a value that can change unnoticed."""
 
 
 def code_of(given: Any) -> str | None:

@@ -85,7 +85,7 @@ class PromptEncoder:
         self._limit, self._max_pixels = limit, max_pixels
         if max_pixels is not None and limit_pixels(processor, max_pixels):
             self._max_pixels = None
-        # tokens that stand for pieces of a picture: the processor counts them, whoever spells them
+        # tokens that stand for pieces of a picture: the processor counts them, also where a text spells them
         self._places = tuple(
             str(token) for kind in ("image", "video") if (token := getattr(processor, f"{kind}_token", None))
         )

@@ -219,7 +219,7 @@ def _key(line: Line, path: Path) -> StepKey:
     try:
         (annotation_id, action_uid), _, _ = json.loads(line.text)
     except (ValueError, TypeError):
-        got = f"line {line.number} of {path}, which is none; delete the file to begin anew"
+        got = f"line {line.number} of {path}, which is not one; delete the file to start over"
         raise InputError("out", "lines of ours", got) from None
     return StepKey(annotation_id, action_uid)
 
@@ -228,7 +228,7 @@ def _check_header(line: str, ours: Origin, path: Path) -> None:
     try:
         theirs = Origin(**json.loads(line))
     except (ValueError, TypeError):
-        raise InputError("out", "a journal of scores", f"{path}, which is none; name another file") from None
+        raise InputError("out", "a journal of scores", f"{path}, which is not one; name another file") from None
     differing = [
         field.name
         for field in fields(Origin)

@@ -43,9 +43,9 @@ class CurvePoint(NamedTuple):
 
     k: int
     recall: float
-    """Over all steps. No other step can succeed, so this is also the ceiling of Step SR (micro)."""
+    """Recall over all steps. No other step can succeed, so this is also the ceiling of Step SR (micro)."""
     recall_with_positive: float
-    """Over the steps that have a positive."""
+    """Recall over the steps that have a positive."""
     step_sr_ceiling_macro: float
     """Mean over tasks of each task's recall."""
 

@@ -197,7 +197,7 @@ def _row_problem(row: object, numbers: Numbers) -> Problem | None:
 
 
 def _other_than(types: set[type] | frozenset[type], values: Iterable[object]) -> str:
-    """The name of a type that is none of these; empty if there is none."""
+    """The name of a type that is not one of these; empty if there is none."""
     return min((other.__name__ for other in set(map(type, values)) - types), default="")
 
 

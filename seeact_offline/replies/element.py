@@ -56,7 +56,7 @@ _INTRO_WORDS = (
 )
 _INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
 _OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
-# a list that goes on after its second letter in capitals, which is then not a word of the text
+# a list that continues after its second letter in capitals, which is then not a word of the text
 _AND_SO_ON = r"[\s/]{0,3}(?:[,;(/]|or\b|and\b)"
 # what follows a letter or number that is the answer, and no word of the page's
 _EXPLAINS = re.compile(

@@ -42,7 +42,7 @@ _TRIED = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _NOT_READ = re.compile(r":(?:hover|active|focus|visited|target|scope|contains)\b|!=")
-"""What a stored page does not tell of its elements, and what no browser reads."""
+"""Selectors that a stored page cannot decide, and those that no browser reads."""
 _FAILED = object()
 """The value of a chain that raises in a browser, such as a property of null."""
 
@@ -67,7 +67,7 @@ class StoredPage:
         except (etree.ParserError, etree.XMLSyntaxError, ValueError):
             return None
         for element in tree.iter("pre", "textarea", "listing"):
-            # a line feed behind the tag is none of the text
+            # a line feed behind the tag is not part of the text
             element.text = element.text and element.text.removeprefix("\n")
         for table in tree.iter("table"):
             _add_bodies(table)

@@ -26,7 +26,7 @@ _BREAKS = re.compile(f" ?[{_BREAK}{_PARAGRAPH}][ {_BREAK}{_PARAGRAPH}]*")
 
 
 def collapsed(text: str | None) -> str:
-    """Writes each run of white space as one blank. A no-break space is none."""
+    """Writes each run of white space as one blank. A no-break space is not white space."""
     return re.sub(r"[ \t\n\r\f]+", " ", text or "")
 
 

@@ -198,7 +198,7 @@ def _next(batches: BatchFolder) -> int:
         return waves[-1].number + 1 if waves else 1
     last = waves[-1]
     if last.submitted.exists():
-        got = f"{last.path}, which is submitted; submit again to go on with it"
+        got = f"{last.path}, which is submitted; submit again to resume it"
         raise InputError("batch", "no wave under way", got)
     came = next((path for path in batches.results([last]) if path.parent == last.path), None)
     if came is not None:

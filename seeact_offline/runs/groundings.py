@@ -105,7 +105,7 @@ def _check(config: EvalConfig, strategy: Strategy) -> None:
     if unknown:
         raise InputError("grounding_options", "options of a grounding", min(unknown))
     if config.ungrounded and config.grounding != "choice":
-        raise InputError("ungrounded", "no grounding beside it", config.grounding)
+        raise InputError("ungrounded", "no other grounding", config.grounding)
     grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
     if config.no_image and strategy.needs_picture:
         others = [name for name in groundings() if not STRATEGIES[name].needs_picture]

@@ -98,7 +98,7 @@ class ModelSettings:
 
 def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
     """`folder`: where replies are kept that no other run may use. The price is today's: the one that is given, or the bundled table's
-    where the server is a provider's own. Raises ModelSpecError, also for a base URL that is none, and InputError."""
+    where the server is a provider's own. Raises ModelSpecError, also for a base URL that is not a URL, and InputError."""
     source, name = find_model(config.model), model_name(config.model)
     provider, price = source.provider, config.price
     # a configuration reads texts when it is made

@@ -228,7 +228,7 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
     if config.engine == "local":
         for name in ("address", "score_workers", "describe_workers", "gpus_per_worker"):
             if getattr(config, name) is not None:
-                raise InputError(name, "engine ray beside it", "local")
+                raise InputError(name, "engine ray", "local")
         yield LocalEngine(config.open_ranker())
         return
     from seeact_offline.engines.ray import Workers

@@ -115,7 +115,7 @@ class Agreement:
 def agreement(
     first: Mapping[StepKey, ElementLabel], second: Mapping[StepKey, ElementLabel], seed: int = 0
 ) -> Agreement:
-    """Over the steps that both hold."""
+    """Computes the agreement over the steps that both hold."""
     both = [key for key in first if key in second]
     kappa = partial(_kappa, [(key, first[key], second[key]) for key in both], seed=seed)
     return Agreement(

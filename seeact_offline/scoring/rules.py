@@ -143,7 +143,7 @@ RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "
 
 
 CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
-    # the predicted operation is none of OPERATIONS
+    # the predicted operation is not one of OPERATIONS
     "unknown_op": lambda said, truth: said.op not in OPERATIONS,
     # a TYPE or SELECT is predicted without value
     "missing_value": lambda said, truth: said.op in ("TYPE", "SELECT") and not said.value,

@@ -76,7 +76,7 @@ class MethodCell:
     n_tasks: int
     n_steps: int
     not_run: int
-    """Over all its runs."""
+    """Steps that were not run, over all its runs."""
     left_out: int
 
 

@@ -1,4 +1,4 @@
-"""A folder of trajectories, whoever wrote it: its format is told by its files."""
+"""Opens a folder of trajectories of any known format, which its files tell."""
 
 from __future__ import annotations
 

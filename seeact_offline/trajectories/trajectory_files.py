@@ -70,7 +70,7 @@ def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 
 
 def read_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder in order. Raises InputError for a line that is none, and for an id that comes twice."""
+    """Yields the trajectories of a folder in order. Raises InputError for a line that is not a trajectory, and for an id that comes twice."""
     seen: set[str] = set()
     try:
         file = open_regular(folder / LINES)

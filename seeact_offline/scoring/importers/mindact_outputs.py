@@ -82,7 +82,7 @@ def _is_output(entry: Any) -> bool:
 
 
 def _final(entry: Sequence[Any], truth: Truth) -> Prediction:
-    """An empty element is none, and its action is empty as well."""
+    """An empty element means no element, and its action is empty as well."""
     op, _, value = text(entry[2]).partition(" ")
     return Prediction(truth.key, (), text(entry[1]) or None, op, value)
 

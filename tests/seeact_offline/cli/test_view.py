@@ -74,9 +74,9 @@ def test_with_data_leaves_nothing_out(cli: Cli, run: Path, tmp_path: Path) -> No
     [
         ([], "runs: expected runs to look at, or --annotate RUN, got none"),
         (["RUN", "--annotate", "RUN"], "runs: expected runs to look at, or --annotate RUN, got both"),
-        (["RUN", "--with-data"], "--with-data: expected --bundle beside it, got none"),
-        (["RUN", "--out", "x"], "--out: expected --annotate beside it, got none"),
-        (["RUN", "--second", "x"], "--second: expected --annotate beside it, got none"),
+        (["RUN", "--with-data"], "--with-data: expected --bundle as well, got none"),
+        (["RUN", "--out", "x"], "--out: expected --annotate as well, got none"),
+        (["RUN", "--second", "x"], "--second: expected --annotate as well, got none"),
         (["--annotate", "RUN"], "--out: expected a file for the answers, got none"),
         (["--annotate", "RUN", "--out", "x", "--bundle", "y"], "--bundle: expected runs to look at, got --annotate"),
         (["nowhere"], "runs: expected a folder of a run with a manifest.json, got nowhere"),

@@ -472,7 +472,7 @@ def test_a_wave_under_way_is_not_written_anew(run: EvalConfig, server: BatchServ
     server.faults = {"GET /batches": [Answer("no", status=403)]}
     with pytest.raises(ModelStopped, match="forbidden: Error code: 403 - no"):
         submit(run)
-    with pytest.raises(InputError, match="submit again to go on"):
+    with pytest.raises(InputError, match="submit again to resume it"):
         export(run)
 
 
