@@ -19,7 +19,7 @@ Errors::
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Literal, NamedTuple, Protocol, TypeVar
@@ -205,6 +205,16 @@ class Box(NamedTuple):
     @property
     def right(self) -> float:
         return self.x + self.w
+
+    @property
+    def center(self) -> tuple[float, float]:
+        return self.x + self.w / 2, self.y + self.h / 2
+
+    @classmethod
+    def around(cls, boxes: Sequence[Box]) -> Box:
+        """The smallest rectangle around at least one other."""
+        left, top = min(box.x for box in boxes), min(box.y for box in boxes)
+        return cls(left, top, max(box.right for box in boxes) - left, max(box.bottom for box in boxes) - top)
 
     def contains(self, x: float, y: float) -> bool:
         return self.x <= x <= self.right and self.y <= y <= self.bottom

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from seeact_offline.agents import marks, trees
 from seeact_offline.agents.marks import Mark
 from seeact_offline.agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
-from seeact_offline.agents.screen_elements import center
 from seeact_offline.agents.screen_page import screen_of
 from seeact_offline.agents.screens import Point, Rectangle
 from seeact_offline.agents.trees import TreeNode, TreeText
@@ -212,6 +211,6 @@ def _labels_in(printed: TreeText, text: str) -> dict[str, Label]:
     labels = {}
     for name, node in printed.nodes.items():
         is_shown = printed.shows(name, text)
-        place = None if node.box is None else center(node.box)
+        place = None if node.box is None else node.box.center
         labels[name] = Label(node.id, place, printed.words(name), is_shown, not is_shown and printed.shows(name))
     return labels

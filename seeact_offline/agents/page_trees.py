@@ -114,18 +114,12 @@ def _filled(parents: Sequence[int], boxes: Sequence[Box | None]) -> list[Box | N
     for at in range(len(filled) - 1, 0, -1):
         box, above = filled[at], boxes[parents[at]]
         if box is not None and above is None:
-            filled[parents[at]] = _union(box, filled[parents[at]])
+            known = filled[parents[at]]
+            filled[parents[at]] = box if known is None else Box.around((box, known))
     for at, box in enumerate(filled):
         if box is None and parents[at] >= 0:
             filled[at] = filled[parents[at]]
     return filled
-
-
-def _union(box: Box, other: Box | None) -> Box:
-    if other is None:
-        return box
-    left, top = min(box.x, other.x), min(box.y, other.y)
-    return Box(left, top, max(box.right, other.right) - left, max(box.bottom, other.bottom) - top)
 
 
 def _assembled(entries: Sequence[_Entry], taken: Iterable[str]) -> TreeNode:

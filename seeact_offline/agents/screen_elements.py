@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seeact_offline.agents.screens import Point, Rectangle, Size
+from seeact_offline.agents.screens import Rectangle, Size
 from seeact_offline.records import Box
 
 _FOREIGN = frozenset({"svg", "math"})
@@ -44,7 +44,7 @@ class ScreenElement:
     def box(self) -> Box | None:
         """The smallest rectangle around all that have any extent; None where none has an area to be drawn."""
         rects = [rect for rect in self.rects if rect.w or rect.h]
-        return box_around(rects) if rects else None
+        return Box.around(rects) if rects else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +101,3 @@ class ElementTree:
             above.append(parent)
             parent = self.parents[parent]
         return above
-
-
-def box_around(boxes: Sequence[Box]) -> Box:
-    """The smallest rectangle around at least one other."""
-    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
-    return Box(left, top, max(box.right for box in boxes) - left, max(box.bottom for box in boxes) - top)
-
-
-def center(box: Box) -> Point:
-    return box.x + box.w / 2, box.y + box.h / 2

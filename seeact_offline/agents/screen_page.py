@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from seeact_offline.agents.screen_elements import Screen, ScreenElement, box_around, center
+from seeact_offline.agents.screen_elements import Screen, ScreenElement
 from seeact_offline.agents.screens import Rectangle
 from seeact_offline.dataset.recorded import AccessibilityTree, Layout, PageState
 from seeact_offline.pages.dom import TEXT, Page, PageNode
@@ -134,7 +134,7 @@ class _Measured:
                 continue
             owners[one.id] = last
             around = looks.get(last, _NOTHING).rects
-            if tags.get(last) == "svg" and box_around(around).contains(*center(box_around(looks[one.id].rects))):
+            if tags.get(last) == "svg" and Box.around(around).contains(*Box.around(looks[one.id].rects).center):
                 parts.setdefault(last, []).append(one.id)
         tops = {one.id: tuple(rect.on_top for rect in one.rects) for one in layout.elements}
         return cls(looks, tops=tops, owners=owners, icon_parts=parts)
@@ -192,7 +192,7 @@ def _boxes_around(nodes: Sequence[PageNode], boxes: Mapping[str, Box], hidden: s
         name = nodes[i].backend_node_id
         box = boxes.get(name)
         if box is None and i in inside:
-            box = found[name] = box_around(inside[i])
+            box = found[name] = Box.around(inside[i])
         if box is not None and name not in hidden:
             inside.setdefault(nodes[i].parent, []).append(box)
     return found

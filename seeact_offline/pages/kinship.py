@@ -40,7 +40,7 @@ def find_kin(
         found |= _touching(placed, [c.box for c in positives if c.box is not None])
     if size and positives and (first := positives[0].box):
         clicked = ClickedBox(first, size)
-        found["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*_middle(c.box)))
+        found["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*c.box.center))
     return {kinship: frozenset(c.backend_node_id for c in ones) for kinship, ones in found.items()}
 
 
@@ -109,7 +109,3 @@ def _touching(placed: Sequence[Candidate], boxes: Iterable[Box]) -> dict[Kinship
         )
         centred |= (box.x <= across) & (across <= box.right) & (box.y <= down) & (down <= box.bottom)
     return {"overlapping": compress(placed, overlap), "clicks_positive": compress(placed, centred)}
-
-
-def _middle(box: Box) -> tuple[float, float]:
-    return box.x + box.w / 2, box.y + box.h / 2

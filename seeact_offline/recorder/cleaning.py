@@ -157,12 +157,13 @@ def _clean(node: Node, page: Box, list_box: Box | None) -> list[Node]:
     inner = node.box if node.tag in LISTS else list_box
     children = [] if node.tag == "svg" else [kept for child in node.children for kept in _clean(child, page, inner)]
     title = _svg_title(node) if node.tag == "svg" else ""
+    inside = [child.box for child in children if child.box is not None]
     has_area = node.box is not None and node.box.w > 0 and node.box.h > 0
     copy = replace(
         node,
         attributes=node.attributes | ({"title": title} if title else {}),
         # an option of a closed list has the list's box; a container without an area has the box around its content
-        box=node.box if has_area else list_box or _box_around(children),
+        box=node.box if has_area else list_box or (Box.around(inside) if inside else None),
         children=children,
     )
     return children if _is_dropped(copy, node, page) else [copy]
@@ -185,14 +186,6 @@ def _is_dropped(copy: Node, node: Node, page: Box) -> bool:
 def _on_page(box: Box, page: Box) -> bool:
     """A box beside the picture counts, as in the data set: a carousel's next cards, a menu that slides in."""
     return box.bottom > page.y and box.y < page.bottom
-
-
-def _box_around(children: list[Node]) -> Box | None:
-    boxes = [child.box for child in children if child.box is not None]
-    if not boxes:
-        return None
-    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
-    return Box(left, top, max(box.right for box in boxes) - left, max(box.bottom for box in boxes) - top)
 
 
 def _svg_title(svg: Node) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from seeact_offline.agents.marks.mark import Mark, in_window
-from seeact_offline.agents.screen_elements import ElementTree, ScreenElement, center
+from seeact_offline.agents.screen_elements import ElementTree, ScreenElement
 from seeact_offline.agents.screens import Point, Rectangle, Size
 from seeact_offline.pages.marks import label_font
 from seeact_offline.records import Box
@@ -84,7 +84,8 @@ def visualwebarena(elements: Sequence[ScreenElement], window: Rectangle) -> list
         n += is_interactable
         is_drawn = is_interactable and box.w >= SMALLEST_SIDE and box.h >= SMALLEST_SIDE
         name = element.tag.upper() if tree.is_html[place] else element.tag
-        content = _content(element, name)
+        alt, text = _read_back(element.attributes.get("alt", "")), _read_back(element.text)
+        content = (alt if name == "IMG" else "") + text.strip().replace("\n", "").replace("\t", "")[:LONGEST_TEXT]
         entry = f"[{n}] [{name}] [{content}]" if is_drawn else ""
         if not is_interactable and content and content not in listed and not (content[0] == "." and "{" in content):
             entry = f"[] [StaticText] [{content}]"
@@ -93,7 +94,7 @@ def visualwebarena(elements: Sequence[ScreenElement], window: Rectangle) -> list
             marks = [replace(mark, entry="") if mark.entry.strip() == content else mark for mark in marks]
         if entry:
             listed.add(content)
-        marks.append(Mark(n if is_interactable else None, element.id, (box,), center(box), entry, is_drawn))
+        marks.append(Mark(n if is_interactable else None, element.id, (box,), box.center, entry, is_drawn))
     return marks
 
 
@@ -173,12 +174,6 @@ class _Rows:
     def _has_picture(self, place: int) -> bool:
         after = bisect_right(self._pictures, place)
         return after < len(self._pictures) and self._tree.contains(place, self._pictures[after])
-
-
-def _content(element: ScreenElement, name: str) -> str:
-    """The words listed of an element, as read back from the table."""
-    alt, text = _read_back(element.attributes.get("alt", "")), _read_back(element.text)
-    return (alt if name == "IMG" else "") + text.strip().replace("\n", "").replace("\t", "")[:LONGEST_TEXT]
 
 
 def _read_back(text: str) -> str:

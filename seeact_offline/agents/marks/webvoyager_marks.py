@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from seeact_offline.agents.marks.mark import Mark, in_window
-from seeact_offline.agents.screen_elements import ElementTree, ScreenElement, center
+from seeact_offline.agents.screen_elements import ElementTree, ScreenElement
 from seeact_offline.agents.screens import Rectangle
 from seeact_offline.pages.marks import label_font
 from seeact_offline.records import Box
@@ -57,13 +57,14 @@ def webvoyager(elements: Sequence[ScreenElement], window: Rectangle) -> list[Mar
     tree = ElementTree(elements)
     items: dict[int, tuple[Box, ...]] = {}
     for place, element in enumerate(elements):
-        if _is_marked(element, tree.is_html[place]):
+        has_tag = tree.is_html[place] and element.tag in _MARKED_TAGS
+        if has_tag or element.has_onclick or element.cursor == "pointer":
             rects = tuple(_seen_rects(place, element, window, tree))
             if sum(rect.w * rect.h for rect in rects) >= LEAST_AREA:
                 items[place] = rects
     kept = _thin(list(items), elements, tree)
     return [
-        Mark(label, elements[place].id, items[place], center(items[place][0]), _entry(label, elements[place]))
+        Mark(label, elements[place].id, items[place], items[place][0].center, _entry(label, elements[place]))
         for label, place in enumerate(kept)
     ]
 
@@ -91,10 +92,6 @@ def draw_webvoyager(picture: Image.Image, marks: Sequence[Mark]) -> Image.Image:
     return marked
 
 
-def _is_marked(element: ScreenElement, is_html: bool) -> bool:
-    return (is_html and element.tag in _MARKED_TAGS) or element.has_onclick or element.cursor == "pointer"
-
-
 def _seen_rects(place: int, element: ScreenElement, window: Rectangle, tree: ElementTree) -> Iterator[Box]:
     """The rectangles whose centre lies in the window and is met by a pointer, cut to the window.
 
@@ -103,7 +100,7 @@ def _seen_rects(place: int, element: ScreenElement, window: Rectangle, tree: Ele
     left, top, right, bottom = window
     is_seen = element.visibility == "visible"
     for rect, on_top in zip(element.rects, element.on_top or (None,) * len(element.rects), strict=True):
-        x, y = center(rect)
+        x, y = rect.center
         if element.on_top is not None:
             is_seen = on_top is not None and tree.contains(place, on_top)
         if is_seen and left - 0.5 < x < right - 0.5 and top - 0.5 < y < bottom - 0.5:

@@ -179,7 +179,7 @@ def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]
         given = values.get(name)
         if given not in (None, "", []):
             area = box(given) if name == "box" else None
-            middle = None if area is None else (area.x + area.w / 2, area.y + area.h / 2)
+            middle = None if area is None else area.center
             found = numbers(given) if name == "point" else middle
             if found is None or len(found) != 2 or not is_finite(found):
                 return None, True
