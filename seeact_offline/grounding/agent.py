@@ -254,7 +254,7 @@ class AgentGrounding:
 def _last_click(step: Step) -> tuple[float, float] | None:
     """Returns the place that the step before clicked; None where it was no click."""
     boxes = step.earlier[-1].truth.boxes if step.earlier and step.earlier[-1].operation.op == "CLICK" else ()
-    return (boxes[0].x + boxes[0].w / 2, boxes[0].y + boxes[0].h / 2) if boxes else None
+    return boxes[0].center if boxes else None
 
 
 def landed(step: Step, page: Page, answer: Answer) -> tuple[str | None, Answer]:
@@ -272,17 +272,13 @@ def list_of_entry(step: Step, page: Page, node: str | None, answer: Answer) -> t
         return node, answer
     boxes = dict(elements(step, page))
     start, end = page.span(node)
-    lists = [one for one in boxes if tags[one] == "select" and _holds(page.span(one), start)]
+    lists = [one for one in boxes if tags[one] == "select" and (span := page.span(one))[0] < start < span[1]]
     if not lists:
         return node, answer
     if answer.op == "CLICK" and boxes.get(node) != boxes[lists[-1]]:
         words = [one.text for one in islice(page.nodes(), start, end) if one.tag == TEXT]
         answer = replace(answer, op="SELECT", value=" ".join(" ".join(words).split()))
     return lists[-1], answer
-
-
-def _holds(span: tuple[int, int], position: int) -> bool:
-    return span[0] < position < span[1]
 
 
 def visible_centre_in(box: Box, shown: Shown) -> tuple[float, float] | None:

@@ -69,7 +69,12 @@ class ModelCaptioner:
     async def captions(self, prepared: PreparedStep, session: Session) -> Captions:
         pictures = await in_thread(pictures_of, prepared)
         distinct = {one.key: one for one in pictures.values()}
-        asked = [call_model(session.model, _request(one), "") for one in distinct.values()]
+        # the same wherever a picture stands: neither step nor place is a part of a request
+        requests = [
+            Request((Message("user", PROMPT, one),), StepKey(PICTURE, key), 0, 1, (), for_second=True)
+            for key, one in distinct.items()
+        ]
+        asked = [call_model(session.model, request, "") for request in requests]
         answers = dict(zip(distinct, await asyncio.gather(*asked, return_exceptions=True), strict=True))
         for number, answer in enumerate(answers.values(), len(session.calls) + 1):
             if isinstance(answer, Completion | CallError):
@@ -109,11 +114,6 @@ def pictures_of(prepared: PreparedStep) -> dict[str, PagePart]:
         if min(right - left, bottom - top) >= SMALLEST_SIDE:
             found[one.id] = PagePart(scene.picture.crop(CropBox(left, top, right, bottom)))
     return found
-
-
-def _request(picture: PagePart) -> Request:
-    """The same wherever the picture stands: neither step nor place is a part of it."""
-    return Request((Message("user", PROMPT, picture),), StepKey(PICTURE, picture.key), 0, 1, (), for_second=True)
 
 
 def captioning_model(given: Any) -> Any:

@@ -286,7 +286,12 @@ class WebAgentGrounding:
         earlier = list(zip(step.earlier, step.history[n_untold:], strict=False))
         told = [(one.key, self._told(one), text) for one, text in earlier]
         if not self._web.head:
-            lines = [text if one is None else self._action_line(one) for _, one, text in told]
+            # the action with what it names, as VisualWebArena remembers it
+            read = self._web.grammar.read
+            lines = [
+                text if one is None else remembered(read(one.reply)[0], one.seen.labels[one.label].words)
+                for _, one, text in told
+            ]
             return _Past(texts=tuple(lines or step.history[-1:]))
         untold = step.history[:n_untold] + tuple(text for _, one, text in told if one is None)
         messages: list[Message] = []
@@ -330,11 +335,6 @@ class WebAgentGrounding:
         element = next(one for one in windows.scene.elements if one.id == node)
         kind = text_field_kind(element)
         return "" if kind in TEXT_FIELDS else NO_TEXT_FIELD.format(tag=element.tag, kind=kind or "none")
-
-    def _action_line(self, told: _Told) -> str:
-        """The action with what it names, as VisualWebArena remembers it."""
-        words = told.seen.labels[told.label].words
-        return remembered(self._web.grammar.read(told.reply)[0], words)
 
     # --- what is answered ---
 
