@@ -142,7 +142,9 @@ def _evaluate(page: StoredPage, code: str) -> Any:
         return _FAILED
     if spread["sep"] is None:
         return values
-    return _unescaped(spread["sep"]).join("" if value is None else _as_text(value) for value in values)
+    # as JavaScript writes them
+    texts = ["" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+    return _unescaped(spread["sep"]).join(texts)
 
 
 def _chain(page: StoredPage, value: Any, code: str, whole: str) -> Any:
@@ -192,16 +194,8 @@ def _step(page: StoredPage, value: Any, found: re.Match[str], whole: str) -> Any
 
 
 def _by_class(page: StoredPage, below: Any, names: str) -> list[Any]:
-    words = names.split()
-    return (
-        page.select("".join(f".{re.sub(r'([^A-Za-z0-9_-])', _escaped, word)}" for word in words), below)
-        if words
-        else []
-    )
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\{found[1]}"
+    selector = "".join("." + re.sub(r"([^A-Za-z0-9_-])", r"\\\1", word) for word in names.split())
+    return page.select(selector, below) if selector else []
 
 
 def _by_attribute(name: str) -> Callable[[StoredPage, Any, str], list[Any]]:
@@ -293,11 +287,6 @@ def _as_python(value: Any) -> str:
     if isinstance(value, list):
         return str([one if one is None or isinstance(one, str | int) else "ref: <Node>" for one in value])
     return str(value) if value is None or isinstance(value, str | int) else "ref: <Node>"
-
-
-def _as_text(value: Any) -> str:
-    """A value as JavaScript writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _unescaped(written: str) -> str:

@@ -23,7 +23,7 @@ from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, Message, RowError
 from seeact_offline.rewards.address_rules import url_match, url_match_by_parts
-from seeact_offline.rewards.locators import EXPRESSIONS, StoredPage, locate
+from seeact_offline.rewards.locators import EXPRESSIONS, locate
 from seeact_offline.rewards.model_rules import Ask, fuzzy_match, fuzzy_match_unless_empty, ua_match
 from seeact_offline.rewards.picture_rules import THRESHOLD, answers_question, is_similar
 from seeact_offline.rewards.task_states import TaskState
@@ -166,17 +166,15 @@ class RuleSet:
             return 0.0
         content, value = html.unescape(found) if self.unescapes_pages else found, required[rule]
         if rule == "fuzzy_match":
-            return self._any_or_all(content, checked_text(value).split(OR), ask)
+            references = checked_text(value).split(OR)
+            verdicts = [self.fuzzy_match(content, reference, "NOT USED", ask) for reference in references]
+            return float(all(verdicts) if self.has_slips else any(verdicts))
         if rule == "must_include":
             return self.page_includes(content, value)
         if rule == "required_values" and self.clean(content) != content.lower():
             # quotes of an answer are removed, those of a page are not, and a quoted text is no number
             return 0.0
         return self[rule](content, checked_text(value) if rule == "exact_match" else value)
-
-    def _any_or_all(self, content: str, references: Sequence[str], ask: Ask) -> float:
-        verdicts = [self.fuzzy_match(content, reference, "NOT USED", ask) for reference in references]
-        return float(all(verdicts) if self.has_slips else any(verdicts))
 
     def page_image_query(self, state: TaskState, queries: Sequence[Mapping[str, Any]], ask: Ask) -> float:
         """Scores queries about the pictures of stored pages. A page without a picture fails. Raises Unscored, and what `ask` raises."""
@@ -210,15 +208,10 @@ def _pictures(state: TaskState, query: PictureQuery) -> list[bytes]:
     page, locator = state.page(query.eval_image_url), query.eval_image_class
     if locator.strip() and not locator.startswith("."):
         raise Unscored("unsupported_locator", f"{locator!r:.80}")
-    sources = [one.get("src") for one in _images(page, locator)]
+    found = page.select(locator if locator.strip() else "img")
+    images = [image for one in found for image in ([one] if one.tag == "img" else page.select("img", one))]
+    sources = [image.get("src") for image in images]
     return [state.picture(source, page) for source in sources if source is not None]
-
-
-def _images(page: StoredPage, locator: str) -> list[Any]:
-    if not locator.strip():
-        return page.select("img")
-    found = page.select(locator)
-    return [image for one in found for image in ([one] if one.tag == "img" else page.select("img", one))]
 
 
 def _picture_query(state: TaskState, query: PictureQuery, pictures: Sequence[bytes], ask: Ask) -> float:
