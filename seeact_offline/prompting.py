@@ -241,7 +241,7 @@ class _Source:
             raise PromptError("prompts", f"a file {own} (or {turn}.txt) in the pack {self.pack!r}", "neither")
         where = f"{name} of the pack {self.pack!r}"
         text = _read(self.folder.joinpath(name), where)
-        if turn == "turn1" and not self.image and not _has(text, "html"):
+        if turn == "turn1" and not self.image and all(found[1] != "html" for found in _PLACEHOLDER.finditer(text)):
             raise PromptError(
                 "prompts", f"a file {names[0]} with {{{{html}}}}, as no picture is shown", f"{where}, which has none"
             )
@@ -273,10 +273,6 @@ class _Source:
         if self.turn1_only and self.shared:
             prefixes += [f"{other}." for other in self.lenders]
         return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
-
-
-def _has(text: str, name: str) -> bool:
-    return any(found[1] == name for found in _PLACEHOLDER.finditer(text))
 
 
 def _read(file: Traversable, where: str) -> str:

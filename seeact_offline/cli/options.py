@@ -99,7 +99,10 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
         name = canonical_split(split)
         return TEST_SPLITS if name == ALL and not Path(dataset).is_file() else (name,)
     if Path(dataset).is_file():
-        return (_split_of_file(Path(dataset)),)
+        try:
+            return (canonical_split(Path(dataset).stem.split("-")[0]),)
+        except DatasetError:
+            return (ALL,)
     found, missing = [], None
     for name in SPLITS:
         try:
@@ -112,14 +115,6 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
     if not found and missing is not None:
         raise missing
     return tuple(found)
-
-
-def _split_of_file(path: Path) -> str:
-    """Returns the split that a file is named after, else `all`."""
-    try:
-        return canonical_split(path.stem.split("-")[0])
-    except DatasetError:
-        return ALL
 
 
 def add_tasks_argument(parser: argparse.ArgumentParser) -> None:

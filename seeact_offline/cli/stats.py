@@ -65,7 +65,9 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.profile:
         profiles = {name: dataset_profile(map(step_figures, rows)) for name, rows in steps.items()}
-        say(_profile_json(profiles) if args.json else profile_table(profiles))
+        splits = {name: dataclasses.asdict(profile) for name, profile in profiles.items()}
+        ranges = {name: [real.low, real.high] for name, real in REAL.items()}
+        say(json.dumps({"splits": splits, "real": ranges}, indent=2) if args.json else profile_table(profiles))
         return 0
     found = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     say(_as_json(found, tokenizer) if args.json else _as_text(found, tokenizer))
@@ -83,12 +85,6 @@ def profile_table(profiles: Mapping[str, DatasetProfile]) -> str:
         shown = [_average(v) if v is None or not real.is_share else f"{markdown.percent(v)} %" for v in values]
         rows.append([real.title, *shown, "-".join(ends) + unit + remark])
     return markdown.table(("figure", *map(markdown.cell, profiles), "real (paper, published rows)"), rows)
-
-
-def _profile_json(profiles: Mapping[str, DatasetProfile]) -> str:
-    splits = {name: dataclasses.asdict(profile) for name, profile in profiles.items()}
-    ranges = {name: [real.low, real.high] for name, real in REAL.items()}
-    return json.dumps({"splits": splits, "real": ranges}, indent=2)
 
 
 def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:

@@ -48,11 +48,6 @@ def _webvoyager(text: str) -> bool | None:
     return True if "SUCCESS" in text else None
 
 
-def _openwebvoyager(text: str) -> bool:
-    # a reply without a verdict counts as a failure
-    return _webvoyager(text) is True
-
-
 def _strict(text: str) -> bool | None:
     """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
     parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", _behind_thoughts(text)))
@@ -94,7 +89,8 @@ def _behind_thoughts(text: str) -> str:
 
 READERS: dict[str, Callable[[str], bool | None]] = {
     "webvoyager": _webvoyager,
-    "openwebvoyager": _openwebvoyager,
+    # a reply without a verdict counts as a failure
+    "openwebvoyager": lambda text: _webvoyager(text) is True,
     "strict": _strict,
     "webjudge": _webjudge,
 }

@@ -42,7 +42,11 @@ def open_tokenizer(spec: str) -> Tokenizer:
     if spec == WORDS:
         return Tokenizer(spec, count_words)
     if spec == "characters":
-        return Tokenizer(spec, _quarter, lambda text, limit: text[: CHARACTERS_A_TOKEN * limit])
+        return Tokenizer(
+            spec,
+            lambda text: -(-len(text) // CHARACTERS_A_TOKEN),
+            lambda text, limit: text[: CHARACTERS_A_TOKEN * limit],
+        )
     if name and kind in _OPENERS:
         return _OPENERS[kind](spec, name)
     raise InputError("tokenizer", "words, characters, tiktoken:NAME or hf:DIR_OR_ID", repr(spec))
@@ -85,10 +89,6 @@ def _usable(spec: str) -> str:
     except InputError:
         return WORDS
     return spec
-
-
-def _quarter(text: str) -> int:
-    return -(-len(text) // CHARACTERS_A_TOKEN)
 
 
 def _tiktoken(spec: str, name: str) -> Tokenizer:
