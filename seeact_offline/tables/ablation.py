@@ -71,10 +71,6 @@ class Layout:
     """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
 
 
-def _marking(row: Mapping[str, Any]) -> Marking:
-    return Marking(row["kind"], row["position"], row["turn1"] == "marked")
-
-
 def _place_of_marking(results: Results) -> dict[str, str] | None:
     if results.marks is None:
         return None
@@ -89,7 +85,7 @@ LAYOUTS: Mapping[str, Layout] = {
         place_of=_place_of_marking,
         words="{kind}, {position}, {turn1} turn 1",
         expected="runs by annotation, or a folder of ablate-markup",
-        paper=lambda row: paper_markings().get(_marking(row)),
+        paper=lambda row: paper_markings().get(Marking(row["kind"], row["position"], row["turn1"] == "marked")),
     ),
     "observations": Layout(
         title="Observations of a web agent",

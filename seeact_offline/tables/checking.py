@@ -285,13 +285,9 @@ def _joined(rows: Grid) -> Grid:
     return rows
 
 
-def _csv_grids(text: str) -> list[Grid]:
-    return [list(csv.reader(io.StringIO(text, newline="")))]
-
-
 _GRIDS: dict[Form, Callable[[str], list[Grid]]] = {
     "markdown": _markdown_grids,
     "latex": _latex_grids,
     "html": _html_grids,
-    "csv": _csv_grids,
+    "csv": lambda text: [list(csv.reader(io.StringIO(text, newline="")))],
 }

@@ -457,7 +457,10 @@ def _for_a_screen(table: MethodTable) -> Table:
     """Metrics and methods down, splits across; below ours the paper's figures of the same method."""
     rows: list[tuple[str, ...]] = []
     for name in table.metrics:
-        found = {row.method: [_cell_figure(row.cells.get(split), name) for split in table.splits] for row in table.rows}
+        found = {
+            row.method: [row.cells[split].figures[name] if split in row.cells else None for split in table.splits]
+            for row in table.rows
+        }
         for row in table.rows:
             texts = []
             for i, figure in enumerate(found[row.method]):
@@ -471,10 +474,6 @@ def _for_a_screen(table: MethodTable) -> Table:
     header = ("metric", "method", *(SPLIT_TITLES.get(split, split) for split in table.splits))
     notes = [*_notes(table, "its rows are of its own models and data"), *map(_sizes_in_words, table.rows)]
     return Table(header=header, rows=rows, notes=notes, n_labels=2)
-
-
-def _cell_figure(found: MethodCell | None, metric: str) -> Figure | None:
-    return None if found is None else found.figures[metric]
 
 
 def _place_among(figure: Figure | None, beside: Sequence[Figure | None]) -> str:

@@ -40,7 +40,9 @@ Values = Mapping[str, Any]
 def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     """Every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`, `unreadable_output`, `bad_point` (not
     finite), `bad_scale`: such an element counts as wrong. The released evaluator stops at all but the first."""
-    samples, problems = _samples(sources["samples"])
+    samples, problems = json_rows(sources["samples"]).first_of_each()
+    if not any("operation" in row.values for row in samples.values()):
+        raise WrongFormat(sources["samples"], "samples of UGround, with annotation_id, action_uid and operation")
     plans, about_plans = _plans(sources["plan"], samples)
     answers = _Answers({}, {}) if "answers" not in sources else _answers(sources["answers"])
     is_grounded = "answers" in sources
@@ -59,13 +61,6 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
         truths=[step.truth(lengths[text(step.sample["annotation_id"])]) for step in steps.values()],
         is_grounded=is_grounded,
     )
-
-
-def _samples(source: Source) -> tuple[dict[str, SourceRow], list[Problem]]:
-    samples, problems = json_rows(source).first_of_each()
-    if not any("operation" in row.values for row in samples.values()):
-        raise WrongFormat(source, "samples of UGround, with annotation_id, action_uid and operation")
-    return samples, problems
 
 
 def _plans(source: Source, samples: Mapping[str, SourceRow]) -> tuple[dict[str, Values], list[Problem]]:
