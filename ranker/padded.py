@@ -41,18 +41,14 @@ class PaddedModel:
         """Shape (rows, labels), in float32. The first row is the longest; `types`: of each token."""
         import torch
 
-        arrays = self._inputs(rows, types)
+        # rows side by side, each padded on the right
+        width = min(_round_up(len(rows[0])), self._longest)
+        arrays = {"input_ids": _filled(rows, width, self._pad_id)}
+        arrays["attention_mask"] = _filled([[1] * len(row) for row in rows], width, 0)
+        if types is not None:
+            arrays["token_type_ids"] = _filled(types, width, 0)
         inputs = {name: torch.from_numpy(array).to(self._model.device) for name, array in arrays.items()}
         return self._model(**inputs).logits.float()
-
-    def _inputs(
-        self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
-    ) -> dict[str, np.ndarray]:
-        """Rows side by side, each padded on the right."""
-        width = min(_round_up(len(rows[0])), self._longest)
-        inputs = {"input_ids": _filled(rows, width, self._pad_id)}
-        inputs["attention_mask"] = _filled([[1] * len(row) for row in rows], width, 0)
-        return inputs if types is None else inputs | {"token_type_ids": _filled(types, width, 0)}
 
 
 def _filled(rows: Sequence[Sequence[int]], width: int, value: int) -> np.ndarray:

@@ -31,8 +31,9 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)
     seen, compared = _seen(train), []
-    # a file or a table has any split's name
-    is_single = _is_single(train.dataset)
+    # a file or a table, which is taken as the split asked for, has any split's name
+    is_path = isinstance(train.dataset, (str, os.PathLike))
+    is_single = Path(train.dataset).is_file() if is_path else not isinstance(train.dataset, Mapping)
     for name in () if tests is None and is_single else TEST_SPLITS:
         try:
             test = open_split(train.dataset if tests is None else tests, name)
@@ -45,13 +46,6 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     if tests is not None and not compared:
         raise InputError("test_data", f"a data set with a split of {', '.join(TEST_SPLITS)}", str(tests))
     return tuple(compared)
-
-
-def _is_single(dataset: Any) -> bool:
-    """True for a file or a table, which is taken as the split asked for; False for data with splits."""
-    if isinstance(dataset, (str, os.PathLike)):
-        return Path(dataset).is_file()
-    return not isinstance(dataset, Mapping)
 
 
 def _named_test(dataset: Any) -> str | None:
