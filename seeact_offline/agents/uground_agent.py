@@ -23,8 +23,8 @@ ACTIONS: Mapping[str, Kind] = {
 _STRICT = tuple(
     re.compile(pattern, re.DOTALL) for pattern in (r"ACTION:(.*?)ELEMENT:", r"ELEMENT:(.*?)VALUE:", r"VALUE:(.*)")
 )
-_NAME = r"[\s>#*-]*\**(?:action|element|value)\**\s*:"
-_FIELD = re.compile(rf"(?im)^{_NAME.replace('?:a', 'a')}(?!\s*\n{_NAME})\s*\**[ \t]*(.*?)\**\s*$")
+_NAME = r"[ \t>#*-]*(?:action|element|value)\**[ \t]*:"
+_FIELD = re.compile(rf"(?im)^{_NAME.replace('?:a', 'a')}(?!\s*\n{_NAME})\s*\**[ \t]*(.*?)\**[ \t]*$")
 _POINT = re.compile(r"[(\[]\s*([^()\[\]]*?)\s*[)\]]")
 
 

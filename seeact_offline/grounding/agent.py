@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable
-from seeact_offline.agents.screens import Shown, blocks
+from seeact_offline.agents.screens import BLOCK_HEIGHT, Shown, blocks
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.merging import decision
@@ -224,7 +224,10 @@ class AgentGrounding:
         """The reply of one who knows the truth: the first that leads to a positive, in the first view that shows it."""
         operation, positives = prepared.step.truth.operation, prepared.step.truth.positives
         last = self._last_view(prepared, views)
+        asked = _blocks_with_target(prepared, views) if self._agent.view.stops_at_truth else range(len(views))
         for index, shown in enumerate(views[: last + 1]):
+            if index not in asked:
+                continue
             for node, box in elements(prepared.step, prepared.page):
                 centre = visible_centre_in(box, shown) if node in positives else None
                 if centre is None:
@@ -318,7 +321,7 @@ def _size(part: tuple[int, int, int, int]) -> tuple[int, int]:
 
 
 def _blocks_with_target(prepared: PreparedStep, views: Sequence[Shown]) -> frozenset[int]:
-    """The views in which a positive's box lies wholly."""
+    """The blocks in which a positive's box lies wholly; the last one counts as high as the others, however little of it is left."""
     positives = prepared.step.truth.positives
     boxes = [box for node, box in elements(prepared.step, prepared.page) if node in positives]
     return frozenset(
@@ -328,7 +331,7 @@ def _blocks_with_target(prepared: PreparedStep, views: Sequence[Shown]) -> froze
         if shown.part[0] <= box.x
         and box.right <= shown.part[2]
         and shown.part[1] <= box.y
-        and box.bottom <= shown.part[3]
+        and box.bottom <= shown.part[1] + BLOCK_HEIGHT
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,12 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.agents import AGENTS, GUI_MODELS
-from seeact_offline.records import Completion, InputError, ShownPicture
+from seeact_offline.grounding import PreparedStep
+from seeact_offline.grounding.agent import AgentGrounding
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.records import Box, Completion, InputError, ShownPicture
 from seeact_offline.runs.watch import Watch
 from tests.tiny_models import save_llava
 
@@ -315,3 +321,24 @@ def test_the_oracle_solves_the_real_step(name: str, shared_step: Path, tmp_path:
     assert (prediction.element_id == "8635") == bool(prediction.reachable)
     assert run.results["step_success_rate"]["micro"] == float(bool(prediction.reachable))
     assert prediction.reachable or AGENTS[name].frame.decimals == 2
+
+
+@pytest.mark.parametrize(("beyond", "is_block"), [(("h", 45.0), True), (("w", 0.6), False)])
+def test_a_target_over_the_page_s_edge_is_in_the_last_block_only_from_below(
+    beyond: tuple[str, float], is_block: bool
+) -> None:
+    step = next(iter(so.load_steps("sample", "cross_website")))
+    assert step.screenshot is not None
+    picture = PagePicture(step.screenshot)
+    width, height = picture.size
+    over = {"w": 0.0, "h": 0.0, beyond[0]: beyond[1]}
+    box = Box(width - 20, height - 20, 20 + over["w"], 20 + over["h"])
+    candidates = tuple(
+        replace(one, box=box if one.backend_node_id in step.truth.positives else None) for one in step.candidates
+    )
+    prepared = PreparedStep(replace(step, candidates=candidates), Page(step.cleaned_html), picture, ())
+    agent = GUI_MODELS["uground"]
+    grounding = AgentGrounding(
+        agent, open_pack("seeact", agent.name), grounder_pack=open_pack("seeact", "uground-grounder")
+    )
+    assert grounding.reaches(prepared) == is_block
