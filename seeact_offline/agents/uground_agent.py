@@ -23,8 +23,11 @@ ACTIONS: Mapping[str, Kind] = {
 _STRICT = tuple(
     re.compile(pattern, re.DOTALL) for pattern in (r"ACTION:(.*?)ELEMENT:", r"ELEMENT:(.*?)VALUE:", r"VALUE:(.*)")
 )
-_NAME = r"[ \t>#*-]*(?:action|element|value)\**[ \t]*:"
-_FIELD = re.compile(rf"(?im)^{_NAME.replace('?:a', 'a')}(?!\s*\n{_NAME})\s*\**[ \t]*(.*?)\**[ \t]*$")
+_BEFORE, _NAMES, _COLON = r"[ \t>#*-]*", "action|element|value", r"\**[ \t]*:"
+_FIELD = re.compile(
+    rf"(?im)^{_BEFORE}({_NAMES}){_COLON}(?!\s*\n{_BEFORE}(?:{_NAMES}){_COLON})\s*\**[ \t]*(.*?)\**[ \t]*$"
+)
+"""A line's name and what it says, which may stand on the next line unless that has a name too."""
 _POINT = re.compile(r"[(\[]\s*([^()\[\]]*?)\s*[)\]]")
 
 
