@@ -97,7 +97,7 @@ class _Words:
 
 
 def _touching(placed: Sequence[Candidate], boxes: Iterable[Box]) -> dict[Kinship, Iterable[Candidate]]:
-    """Those that share an area with one of the boxes, and those whose middle lies in one."""
+    """Finds candidates that share an area with one of the boxes, and those whose middle lies in one."""
     import numpy as np
 
     x, y, w, h = np.array([c.box for c in placed]).T
