@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-_NAME = re.compile(r"[A-Za-z_][\w.]*\s*\(")
+_NAME = re.compile(r"(?<![\w.])(?:(?![A-Za-z_])[\w.])*+(?P<name>[A-Za-z_][\w.]*+)\s*+\(")
+"""A name and the bracket that opens a call. It is looked for once in a run of letters, not from each of them."""
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
@@ -53,7 +54,7 @@ def calls_in(text: str) -> list[Call]:
     found, at = [], 0
     while (match := _NAME.search(text, at)) is not None:
         positional, named, at = _arguments(text, match.end())
-        found.append(Call(match.group().rstrip("( \t\n"), tuple(positional), named, match.start()))
+        found.append(Call(match["name"], tuple(positional), named, match.start("name")))
     return found
 
 
@@ -120,6 +121,12 @@ def escape(text: str, quote: str = "'") -> str:
     """The reverse of `unescape` for a text in these quotes."""
     text = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     return text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+
+
+def closed(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The first match that has its last group. Such a pattern takes the rest of the line where nothing closes what it has opened, for then
+    nothing closes what is opened further on: to look from each opening again would take time quadratic in the text."""
+    return next((match for match in pattern.finditer(text) if match[pattern.groups] is not None), None)
 
 
 def number(text: str | None) -> float | None:

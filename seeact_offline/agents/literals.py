@@ -25,9 +25,12 @@ ACTIONS: Mapping[str, Kind] = {
 }  # fmt: skip
 STRICT_ACTIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 """The actions of ShowUI on Mind2Web; another one keeps its place."""
-_SHOWUI = re.compile(
-    r"'action':\s*'(.*?)',\s*'value':\s*(None|'(.*?)'),\s*'position':\s*(None|\[([0-9.]+),\s*([0-9.]+)\])"
-)
+_BEGIN = re.compile(r"'action':\s*'")
+_MIDDLE = re.compile(r"',\s*'value':\s*(?P<none>None)?")
+_END = r",\s*'position':\s*(?P<place>None|\[([0-9.]+),\s*([0-9.]+)\])"
+_NO_VALUE = re.compile(_END)
+_VALUE = re.compile(rf"'(?:(?P<value>.*?)'{_END}|.*)")
+"""A value up to the first quote that a position follows, else the rest of the line."""
 
 
 def read_seeclick(text: str) -> list[Act]:
@@ -81,16 +84,48 @@ def read_showui(text: str) -> list[Act]:
 
 def read_showui_strictly(text: str) -> list[Act]:
     """The first place where action, value and position follow each other in this order."""
-    match = _SHOWUI.search(text.replace('"', "'"))
-    if match is None:
-        raise Unreadable("expected {'action': ..., 'value': ..., 'position': [x, y]}")
-    action, _, value, _, x, y = match.groups()
+    action, match = _showui_parts(text.replace('"', "'"))
     kind: Kind = ACTIONS[action] if action in STRICT_ACTIONS else "other"
+    *_, x, y = match.groups()
     try:
         place = None if x is None else (float(x), float(y))
     except ValueError:
         raise Unreadable(f"expected two numbers, got {x}, {y}") from None
-    return [Act(kind, place, None if kind == "click" else value)]
+    return [Act(kind, place, None if kind == "click" else match.groupdict().get("value"))]
+
+
+def _showui_parts(text: str) -> tuple[str, re.Match[str]]:
+    """The name of the action, and what holds value and position: the first of each kind that the next follows, neither broken by the end of
+    a line. Each is looked for once on a line, as one pattern for all three takes time cubic in the text."""
+    middles, n_middle = list(_MIDDLE.finditer(text)), 0
+    line_end = value_end = -1
+    at = 0
+    while begun := _BEGIN.search(text, at):
+        # the quote that ends one may begin the next
+        at = begun.end() - 1
+        if begun.end() <= line_end:
+            continue
+        line_end = _line_end(text, begun.end())
+        while n_middle < len(middles) and middles[n_middle].start() < line_end:
+            middle = middles[n_middle]
+            n_middle += 1
+            if middle.start() < begun.end():
+                continue
+            if middle["none"]:
+                match = _NO_VALUE.match(text, middle.end())
+            elif middle.end() < value_end:
+                continue
+            else:
+                match = _VALUE.match(text, middle.end())
+                value_end = match.end() if match else value_end
+            if match and match["place"]:
+                return text[begun.end() : middle.start()], match
+    raise Unreadable("expected {'action': ..., 'value': ..., 'position': [x, y]}")
+
+
+def _line_end(text: str, at: int) -> int:
+    found = text.find("\n", at)
+    return found if found >= 0 else len(text)
 
 
 def _first_with(text: str, key: str) -> dict[str, Any]:

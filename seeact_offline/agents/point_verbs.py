@@ -13,7 +13,7 @@ from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import calls_in, escape, json_in, place_in, place_of
+from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of
 from seeact_offline.agents.qwen import VERBS as TOOL_VERBS
 from seeact_offline.agents.screens import Frame, Point, Resize
 from seeact_offline.replies.points import read_point as find_point
@@ -24,18 +24,20 @@ OSATLAS_VERBS: Mapping[str, Kind] = {
     "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
-    rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*(.*?)[\s*]*$"
+    rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*+((?:[\s*]*+[^\s*]++)*+)"
 )
 _OSATLAS_ANY_CASE = re.compile(_OSATLAS.pattern, re.IGNORECASE)
 _TAGGED_POINT = re.compile(r"^<point>.*?</point>")
-_CLICK = re.compile(r"click\((.*?)\)")
-_TYPE = re.compile(r"type\(([^)]+)\)")
+_BRACKETS = re.compile(r"\[(?:(.*?)\]|.*)")
+_CLICK = re.compile(r"click\((?:(.*?)\)|.*)")
+_TYPE = re.compile(r"type\((?:([^)]++)\)|[^)]++\Z)")
 _QUOTED = re.compile(r"['\"](.+?)['\"]")
 _TWO_NUMBERS = tuple(
-    re.compile(pattern.replace("N", r"(\d+(?:\.\d+)?)"), flags)
+    re.compile(pattern.replace("N", r"(\d++(?:\.\d++)?+)").replace("M", r"(\d+(?:\.\d+)?)"), flags)
     for pattern, flags in (
-        (r"Click\(N,\s*N\)", 0), (r"(?<!\d)N(?!\d).*?(?<!\d)N(?!\d)", 0), (r"\(N,\s*N\)", 0),
-        (r"x:\s*N.*?y:\s*N", re.IGNORECASE), (r"N\s*,\s*N", 0),
+        (r"Click\(N,\s*N\)", 0), (r"(?<!\d)M(?!\d).*?(?<!\d)M(?!\d)", 0), (r"\(N,\s*N\)", 0),
+        # where no y follows on the line, the next x that counts has its number on another one
+        (r"x:\s*N(?:.*?y:\s*N|.*?(?=x:[^\S\n]*+\n|$))", re.IGNORECASE | re.MULTILINE), (r"(?<!\d)N\s*,\s*N", 0),
     )
 )  # fmt: skip
 """Places in a localizer's reply, in the order in which they are looked for."""
@@ -70,7 +72,7 @@ def read_osatlas_strictly(text: str) -> list[Act]:
     if not found or kind is None:
         raise Unreadable("expected actions: and an action on the next line")
     numbers = [float(number) for number in re.findall(r"\d+", said)] if kind in CLICKS else []
-    value = re.search(r"\[(.*?)\]", said) if kind in ("type", "select") else None
+    value = closed(_BRACKETS, said) if kind in ("type", "select") else None
     place = (numbers[0], numbers[1]) if len(numbers) > 1 else None
     return [Act(kind, place, value.group(1) if value else None)]
 
@@ -102,11 +104,11 @@ def read_screensuite_strictly(text: str) -> list[Act]:
     """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs. A click
     whose numbers cannot be read does not count."""
     text, acts = text.lower(), []
-    if click := _CLICK.search(text):
+    if click := closed(_CLICK, text):
         with suppress(ValueError):
             x, y = map(float, re.findall(r"[\d.]+", click.group(1))[:2])
             acts.append(Act("click", (x, y)))
-    if typed := _TYPE.search(text):
+    if typed := closed(_TYPE, text):
         quoted = _QUOTED.search(typed.group(1))
         acts.append(Act("type", None, (quoted or typed).group(1).strip()))
     if not acts:
@@ -146,7 +148,7 @@ def read_holo_strictly(text: str) -> list[Act]:
         if isinstance(action, dict) and (act := _holo_act(value)) is not None:
             element = action.get("element")
             return [Act(act.kind, element if isinstance(element, str) else None, act.text)]
-    found = next((match for pattern in _TWO_NUMBERS if (match := pattern.search(text))), None)
+    found = next(filter(None, (closed(pattern, text) for pattern in _TWO_NUMBERS)), None)
     if found:
         return [Act("click", (float(found.group(1)), float(found.group(2))))]
     return [act for act in read_holo(text) if act.kind != "click" or isinstance(act.place, str)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from seeact_offline.agents.acts import Act, Fold, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, escape, place_in, place_of
+from seeact_offline.agents.calls import Call, calls_in, closed, escape, place_in, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -25,10 +25,11 @@ _FENCE = re.compile(r"```(?:python|code)?\s*\n(.*?)(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"x=([\d.]+),\s*y=([\d.]+)")
 _LOOSE_POINT = re.compile(r"x\s*=\s*([\d.]+)\s*,\s*y\s*=\s*([\d.]+)")
 _MESSAGE = re.compile(r"message=['\"](.+?)['\"]")
-_WRITTEN = re.compile(r"pyautogui\.write\((['\"])(.*?)\1\)")
+_WRITTEN = tuple(re.compile(rf"pyautogui\.write\({quote}(?:(.*?){quote}\)|.*)") for quote in "'\"")
 _STATUS = re.compile(r"status=['\"](\w+)['\"]")
-_KEYS = re.compile(r"keys=\[(.*?)\]")
-_PRESSED = re.compile(r"pyautogui\.(?:hotkey|press)\((.*['\"][^'\"]+['\"].*)\)")
+_KEYS = re.compile(r"keys=\[(?:(.*?)\]|.*)")
+_PRESSED = re.compile(r"pyautogui\.(?:hotkey|press)\((?:(.*)\)|.*)")
+_QUOTED = re.compile(r"['\"][^'\"]+['\"]")
 _PAGES = re.compile(r"scroll\(page=([-\d.]+)\)")
 _CLICKS = re.compile(r"pyautogui\.scroll\(([-\d]+)\)")
 MIDDLE = (0.5, 0.5)
@@ -73,7 +74,7 @@ def read_first_line(text: str) -> list[Act]:
         acts += [Act("hover", MIDDLE), Act("scroll")]
     if message := _MESSAGE.search(line):
         acts.append(Act("type", None, message.group(1)))
-    if keys := _KEYS.search(line):
+    if keys := closed(_KEYS, line):
         acts.append(Act("press", None, keys.group(1)))
     return acts
 
@@ -98,10 +99,12 @@ def _acts_of_line(line: str) -> list[Act]:
     seen = line.replace("click", "") if "doubleClick" in line or "rightClick" in line else line
     verbs: Mapping[str, Kind] = {"click": "click", "moveTo": "hover", "doubleClick": "double", "rightClick": "right", "dragTo": "drag"}  # fmt: skip
     acts = _pointed(seen, _POINT, verbs)
-    message = _MESSAGE.search(line)
-    if message or (message := _WRITTEN.search(line)):
-        acts.append(Act("type", None, message.group(message.re.groups)))
-    if keys := (_KEYS if "keys=" in line else _PRESSED).search(line):
+    written = filter(None, (closed(pattern, line) for pattern in _WRITTEN))
+    message = _MESSAGE.search(line) or min(written, key=lambda match: match.start(), default=None)
+    if message:
+        acts.append(Act("type", None, message.group(1)))
+    keys = closed(_KEYS if "keys=" in line else _PRESSED, line)
+    if keys and ("keys=" in line or _QUOTED.search(keys.group(1))):
         acts.append(Act("press", None, keys.group(1)))
     if clicks := _CLICKS.search(line):
         _floats(clicks)

@@ -20,20 +20,15 @@ ACTIONS: Mapping[str, Kind] = {
     "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
     "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop", "PRESS ENTER": "press",
 }  # fmt: skip
-_STRICT = tuple(
-    re.compile(pattern, re.DOTALL) for pattern in (r"ACTION:(.*?)ELEMENT:", r"ELEMENT:(.*?)VALUE:", r"VALUE:(.*)")
-)
 _BEFORE, _NAMES, _COLON = r"[ \t>#*-]*", "action|element|value", r"\**[ \t]*:"
-_FIELD = re.compile(
-    rf"(?im)^{_BEFORE}({_NAMES}){_COLON}(?!\s*\n{_BEFORE}(?:{_NAMES}){_COLON})\s*\**[ \t]*(.*?)\**[ \t]*$"
-)
+_FIELD = re.compile(rf"(?im)^{_BEFORE}({_NAMES}){_COLON}(?!\s*\n{_BEFORE}(?:{_NAMES}){_COLON})\s*\**[ \t]*(.*)$")
 """A line's name and what it says, which may stand on the next line unless that has a name too."""
-_POINT = re.compile(r"[(\[]\s*([^()\[\]]*?)\s*[)\]]")
+_POINT = re.compile(r"[(\[]([^()\[\]]*+)[)\]]")
 
 
 def read_plan(text: str) -> list[Act]:
     """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
-    fields = {name.lower(): said.strip() for name, said in _FIELD.findall(text)}
+    fields = {name.lower(): said.rstrip(" \t").rstrip("*").strip() for name, said in _FIELD.findall(text)}
     try:
         if "action" not in fields:
             raise Unreadable("expected a line ACTION: ...")
@@ -49,8 +44,8 @@ def read_plan(text: str) -> list[Act]:
 def read_plan_strictly(text: str) -> list[Act]:
     """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them. An action of another name
     keeps its element."""
-    matches = [pattern.search(text) for pattern in _STRICT]
-    action, element, value = (match.group(1).strip() if match else "" for match in matches)
+    action, element = _between(text, "ACTION:", "ELEMENT:"), _between(text, "ELEMENT:", "VALUE:")
+    value = text.partition("VALUE:")[2].strip()
     # the scorer ignores the case, and the loop that scrolls does not
     if action.upper() != "SCROLL DOWN":
         action = action.upper()
@@ -59,6 +54,11 @@ def read_plan_strictly(text: str) -> list[Act]:
     kind = ACTIONS.get(action, "other")
     said = value if kind in ("type", "select") and value.lower() != "none" else None
     return [Act(kind, None if element in ("", "None") else element, said or None)]
+
+
+def _between(text: str, begin: str, end: str) -> str:
+    said, closed, _ = text.partition(begin)[2].partition(end)
+    return said.strip() if closed else ""
 
 
 def _plan(action: str, element: str, value: str) -> Act:

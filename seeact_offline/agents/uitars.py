@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from seeact_offline.agents.acts import Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, escape, parse, place_in
+from seeact_offline.agents.calls import Call, calls_in, closed, escape, parse, place_in
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -21,7 +21,7 @@ VERBS: Mapping[str, Kind] = {
 }  # fmt: skip
 _BOX_TOKENS = re.compile(r"<\|box_(?:start|end)\|>")
 _POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
-_TYPE = re.compile(r"type\(content='(.*?)'\)")
+_TYPE = re.compile(r"type\(content='(?:(.*?)'\)|.*)")
 _ONLY_CALLS = re.compile(r"(?s)\s*\w+\(.*\)\s*")
 SMART = Resize("smart", 28, 78_400, 12_845_056)
 CLIENT = Resize("linear", 0, 3_136, 2_116_800)
@@ -29,14 +29,14 @@ CLIENT = Resize("linear", 0, 3_136, 2_116_800)
 
 def read_uitars(text: str) -> list[Act]:
     """The calls after the last `Action:` that has one, arguments in any order, with those of the `Action:` lines right before it."""
-    acts: list[Act] = []
-    for part in reversed(re.split(r"Action:", _BOX_TOKENS.sub("", text))):
-        if not acts or _ONLY_CALLS.fullmatch(part):
-            acts = [act for call in calls_in(part) if (act := _act(call)) is not None] + acts
-        elif acts:
+    parts: list[list[Act]] = []
+    for part in reversed(_BOX_TOKENS.sub("", text).split("Action:")):
+        if parts and not _ONLY_CALLS.fullmatch(part):
             break
-    if acts:
-        return acts
+        if acts := [act for call in calls_in(part) if (act := _act(call)) is not None]:
+            parts.append(acts)
+    if parts:
+        return [act for acts in reversed(parts) for act in acts]
     raise Unreadable("expected Action: and a call such as click(start_box='(x,y)')")
 
 
@@ -69,9 +69,9 @@ def read_strictly(text: str) -> list[Act]:
 def _strict_act(part: str) -> Act:
     if "type(content" in part:
         part = _closed(part)
-        if not _TYPE.search(part):
+        if closed(_TYPE, part) is None:
             raise Unreadable("expected type(content='...')")
-        content = re.sub(r"(?<!\\)'", r"\\'", _TYPE.sub(lambda match: match.group(1), part))
+        content = re.sub(r"(?<!\\)'", r"\\'", _TYPE.sub(lambda match: match[0] if match[1] is None else match[1], part))
         part = f"type(content='{content}')"
     part = _closed(part)
     try:

@@ -13,12 +13,14 @@ web-arena-x/visualwebarena 89f5af2: browser_env/actions.py, agent/prompts/prompt
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, MissingPart, Unreadable
+from seeact_offline.agents.calls import closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ _CONTENT = r"\[?(?P<text>.[^\]]*)"
 _STRICT_MARKS = re.compile("(?:Thought|Action|Observation):")
 _ACTION_MARK = re.compile(r"action[*_]*\s*:[*_]*", re.IGNORECASE)
 _THOUGHT_MARK = re.compile(r"thought[*_]*\s*:[*_]*", re.IGNORECASE)
-_LINE_MARK = re.compile(r"^[\s*#_]*(?:thought|action|observation)\b[*_]*\s*:", re.IGNORECASE | re.MULTILINE)
+_AT_MARK = re.compile(r"[\s*#_]*+(?:thought|action|observation)\b[*_]*+\s*+:", re.IGNORECASE)
+_LINE_MARK = re.compile(rf"(?<![\s*#_])(?=(?P<before>[\s*#_]*+)){_AT_MARK.pattern}", re.IGNORECASE)
+"""A mark with all blanks and signs before it, which hold a line feed where the mark begins a line."""
 _LONGEST_NUMBER = 4_000
 """Digits of a label; Python refuses to read much longer ones."""
 
@@ -77,11 +81,11 @@ class _Dialect:
     @property
     def tolerant(self) -> Sequence[tuple[Kind, str]]:
         """Patterns of which one begins the text."""
-        label = r"[\s:;,]*\[?\s*(?P<label>\d+)\s*\]?"
+        label = r"[\s:;,]*+\[?+\s*+(?P<label>\d+)\s*\]?"
         return (
             ("click", rf"click(?:\s+on)?{label}"),
             ("type", rf"type(?:\s+in(?:to)?)?{label}[\s:;,]*(?P<content>.*)"),
-            ("scroll", r"scroll[\s:]*\[?\s*(?P<label>\d+|window)?\s*\]?[\s:;,]*\[?\s*(?P<text>up|down)"),
+            ("scroll", r"scroll[\s:]*+\[?+\s*+(?P<label>\d++|window)?+\s*+\]?+[\s:;,]*+\[?+\s*+(?P<text>up|down)"),
             ("wait", r"wait\b"),
             ("back", r"go[\s_]*back\b"),
             ("goto", rf"{self.home}\b"),
@@ -115,10 +119,13 @@ def _read_strictly(dialect: _Dialect, text: str) -> list[Act]:
 def _read(dialect: _Dialect, text: str) -> list[Act]:
     """Returns the text after the first `Action:` that an action follows, in any case, up to a mark at the beginning of a line."""
     marks = list(_ACTION_MARK.finditer(text))
+    ends = [
+        mark.start() + mark["before"].find("\n") + 1 for mark in _LINE_MARK.finditer(text) if "\n" in mark["before"]
+    ]
     for mark in marks:
-        behind = text[mark.end() :]
-        end = _LINE_MARK.search(behind)
-        if act := _begun(dialect, behind[: end.start()] if end else behind):
+        at = mark.end()
+        end = at if _AT_MARK.match(text, at) else next(iter(ends[bisect_left(ends, at) :][:1]), len(text))
+        if act := _begun(dialect, text, at, end):
             return [act]
     if not marks:
         raise MissingPart("expected Action:")
@@ -135,10 +142,11 @@ def thought_of(reply: str) -> str:
     return before[mark.end() if mark else 0 :].strip(" \t\r\n*#_")
 
 
-def _begun(dialect: _Dialect, text: str) -> Act | None:
-    """The action that the text begins with."""
+def _begun(dialect: _Dialect, text: str, start: int, end: int) -> Act | None:
+    """The action that this part of the text begins with."""
     for kind, pattern in dialect.tolerant:
-        match = re.match(rf"[\s*_`#>\[(\"'-]*{pattern}", text, re.IGNORECASE | re.DOTALL)
+        begins = re.compile(rf"[\s*_`#>\[(\"'-]*{pattern}", re.IGNORECASE | re.DOTALL)
+        match = begins.match(text, start, end)
         if match is None:
             continue
         found = match.groupdict()
@@ -200,21 +208,21 @@ _KEYS = {
 """The names that the released code knows; it has no ArrowLeft."""
 _FENCED = re.compile("```(.*?)```", re.DOTALL)
 _UNTYPABLE = re.compile("[^\n\x20-\x7f\x81-\U0001fbcf]")
-_ALONE = dict.fromkeys(("new_tab", "close_tab", "go_back", "go_forward"), "")
+_ALONE = dict.fromkeys(("new_tab", "close_tab", "go_back", "go_forward"), "()")
 _STRICT_ARGUMENTS: Mapping[str, str] = {
     **{verb: rf"{verb} ?\[(?P<label>\d+)\]" for verb in ("click", "hover", "clear")},
-    "type": r"type ?\[(?P<label>\d+)\] ?\[(?P<text>.+)\] ?\[(?P<enter>\d+)\]",
-    "press": r"press ?\[(?P<text>.+)\]",
+    "type": r"type ?\[(?P<label>\d+)\] ?\[(?:(?P<text>.+)\] ?\[(?P<enter>\d+)\]|.*)",
+    "press": r"press ?\[(?:(?P<text>.+)\]|.*)",
     "scroll": r"scroll ?\[?(?P<text>up|down)",
-    "goto": r"goto ?\[(?P<text>.+)\]",
+    "goto": r"goto ?\[(?:(?P<text>.+)\]|.*)",
     "tab_focus": r"tab_focus ?\[(?P<text>\d+)\]",
-    "stop": r"stop ?\[(?P<text>.+)\]",
+    "stop": r"stop ?\[(?:(?P<text>.+)\]|.*)",
     **_ALONE,
 }
-"""Verb -> what is looked for anywhere in the action."""
+"""Verb -> what is looked for anywhere in the action, as `closed` does."""
 _TOLERANT_ARGUMENTS: Mapping[str, str] = {
     **dict.fromkeys(("click", "hover", "clear"), r"\[?\s*(?P<label>\d+)"),
-    "type": r"\[?\s*(?P<label>\d+)\s*\]?[\s,;]*(?P<text>.*?)\s*(?:\[\s*(?:press_enter_after\s*=\s*)?(?P<enter>\d+)\s*\])?\s*$",
+    "type": r"\[?\s*(?P<label>\d+)\s*\]?[\s,;]*(?P<text>.*)",
     "press": r"(?P<text>.+)",
     "scroll": r".*?(?P<text>up|down)\b",
     "goto": r"(?P<text>.+)",
@@ -223,9 +231,11 @@ _TOLERANT_ARGUMENTS: Mapping[str, str] = {
     **_ALONE,
 }
 """Verb -> what follows it."""
+_ENTER = re.compile(r"\[\s*(?:press_enter_after\s*=\s*)?(?P<enter>\d+)\s*\]\s*", re.IGNORECASE)
+"""The flag behind a typed text, which may be missing."""
 _VERB = rf"({'|'.join(_TOLERANT_ARGUMENTS).replace('_', '[_ ]')})\b"
 _BEGINS = re.compile(rf"[^\w\[]*(?:[a-z]+\n\s*)?{_VERB}[\s:(]*", re.IGNORECASE)
-_WHOLE_LINE = re.compile(rf"[^\w\[]*{_VERB}\s*(?:\[.*\]\W*)?$", re.IGNORECASE)
+_WHOLE_LINE = re.compile(rf"[^\w\[]*{_VERB}\s*(?:\[(?>.*\w)?+[^\w\]]*+\]\W*)?$", re.IGNORECASE)
 
 
 def _read_arena_strictly(text: str) -> list[Act]:
@@ -237,7 +247,7 @@ def _read_arena_strictly(text: str) -> list[Act]:
     verb = (action.split("[")[0] if "[" in action else (action.split() or [""])[0]).strip()
     if verb == "type" and not action.endswith(("[0]", "[1]")):
         action += " [1]"
-    match = re.search(_STRICT_ARGUMENTS[verb], action) if verb in _STRICT_ARGUMENTS else None
+    match = closed(re.compile(_STRICT_ARGUMENTS[verb]), action) if verb in _STRICT_ARGUMENTS else None
     if match is None and verb != "stop":
         raise Unreadable(f"expected an action such as click [3], got {action[:80]!r}")
     found = match.groupdict() if match else {}
@@ -260,12 +270,15 @@ def _read_arena(text: str) -> list[Act]:
         found = match.groupdict()
         label, said = found.get("label"), (found.get("text") or "").strip()
         if verb == "type":
-            enter = found["enter"]
+            last = said.rfind("[")
+            flag = _ENTER.fullmatch(said, last) if last >= 0 else None
+            said, enter = (said[:last].rstrip(), flag["enter"]) if flag else (said, None)
             if not said and enter is None:
                 continue
+            typed = said
             # where the flag would be all that is typed, it is the text
             said = said[1:-1] if said[:1] == "[" and said[-1:] == "]" else _unwrapped(said) if said else enter
-            said += "\n" * (enter != "0" or not found["text"])
+            said += "\n" * (enter != "0" or not typed)
         elif verb in ("press", "goto", "stop"):
             said = _unwrapped(said)
         return [_arena_act(verb, label and _number(label), said.lower() if verb == "scroll" else said)]

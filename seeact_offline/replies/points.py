@@ -68,10 +68,11 @@ _DRESS = re.compile(r"(?:[\W\d_]|final|answer|the|my|is|target){0,40}", re.IGNOR
 
 def _answers(plain: str) -> Iterator[tuple[str, str]]:
     """Yields the text after each ELEMENT or POINT label: the rest of its line, and all up to the next label or empty line."""
+    line_start = 0
     for label in _LABEL.finditer(plain):
-        line_start = plain.rfind("\n", 0, label.start()) + 1
+        line_start = max(line_start, plain.rfind("\n", line_start, label.start()) + 1)
         key = plain[label.start() - 1 : label.start()] in ('"', "'") and label["name"].upper() == "ELEMENT"
-        if not (key or label["name"].isupper() or _DRESS.fullmatch(plain[line_start : label.start()])):
+        if not (key or label["name"].isupper() or _DRESS.fullmatch(plain, line_start, label.start())):
             continue
         rest = plain[label.end() : label.end() + 400]
         begin = len(rest) - len(rest.lstrip())
@@ -85,7 +86,7 @@ _NONE = re.compile(
     r"(?![a-z0-9])",
     re.IGNORECASE,
 )
-_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?![\d.]*%)"
+_NUMBER = r"[-+]?(?:\d++(?:\.\d++)?+|\.\d++)(?![\d.]{0,40}%)"
 _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}})[\s\"'*_`.]*")
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seeact_offline.rewards.page_text import collapsed, inner_markup, markup, shown_text
 from seeact_offline.rewards.unscored import Unscored
@@ -29,17 +29,20 @@ LONGEST_SELECTOR = 2000
 EXPRESSIONS = ("document.", "[...document.")
 """Beginnings of a locator that is an expression of JavaScript."""
 _CALL = re.compile(
-    r"""\??\.(?P<name>\w+)(?P<call>\(\s*(?:(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?\s*\))?|(?:\?\.)?\[(?P<index>\d{1,6})\]"""
+    r"""\??\.(?P<name>\w+)(?P<call>\(\s*+(?:(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\\n])*+)(?P=quote)\s*+)?+\))?|(?:\?\.)?\[(?P<index>\d{1,6})\]"""
 )
 _QUERY = re.compile(
     r"""func:get_query_text(?P<lower>_lowercase)?\(__page__,\s*(?P<quote>["'])(?P<css>.*)(?P=quote)\)\s*""", re.DOTALL
 )
-_SPREAD = re.compile(r"""\[\.\.\.(?P<chain>document.*?)\](?:\.map\(\s*\(?(?P<x>\w+)\)?\s*=>\s*(?P=x)(?P<each>.*?)\))?(?:\.join\(\s*(?P<quote>["'`])(?P<sep>.*?)(?P=quote)\s*\))?;?\s*""", re.DOTALL)  # fmt: skip
-_LAMBDA = re.compile(r"\(\)\s*=>\s*(?:\{\s*return\s+(?P<body>[^{}]*?);?\s*\}|(?P<plain>[^{}]*?))\s*;?\s*", re.DOTALL)
+_EACH = re.compile(
+    r"\s*+(?:\((?P<in_brackets>\w++)\)|(?P<x>\w++))\s*+=>\s*+(?:(?P=in_brackets)|(?P=x))(?P<each>.*)", re.DOTALL
+)
+_QUOTED = re.compile(r"""\s*+(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)\s*+""", re.DOTALL)
+_LAMBDA = re.compile(r"\(\)\s*+=>\s*+(?:\{\s*+return\s++(?P<body>[^{}]*+)\}|(?P<plain>[^{}]*+))(?:\s*+;)?+\s*+")
 _TRIED = re.compile(
-    r"""\(\(\)\s*=>\s*\{\s*try\s*\{\s*return\s+(?P<body>[^{}]*?);?\s*\}\s*catch\s*(?:\(\w*\)\s*)?
-    \{\s*return\s*(?:''|""|null|false)?;?\s*\}\s*;?\s*\}\s*\)\s*\(\)\s*;?\s*""",
-    re.DOTALL | re.VERBOSE,
+    r"""\(\(\)\s*+=>\s*+\{\s*+try\s*+\{\s*+return\s++(?P<body>[^{}]*+)\}\s*+catch\s*+(?:\(\w*+\)\s*+)?+
+    \{\s*+return\s*+(?:''|""|null|false)?+;?+\s*+\}\s*+;?+\s*+\}\s*+\)\s*+\(\)\s*+;?+\s*+""",
+    re.VERBOSE,
 )
 _NOT_READ = re.compile(r":(?:hover|active|focus|visited|target|scope|contains)\b|!=")
 """Selectors that a stored page cannot decide, and those that no browser reads."""
@@ -130,21 +133,63 @@ def locate(page: StoredPage, locator: str) -> str | None:
 
 def _evaluate(page: StoredPage, code: str) -> Any:
     """The value of an expression: text, number, truth, None, element, list, or _FAILED. Raises Unscored."""
-    spread = _SPREAD.fullmatch(code)
-    if spread is None:
-        return _chain(page, page, code.strip().rstrip(";").removeprefix("document"), code)
-    values = _chain(page, page, spread["chain"].removeprefix("document"), code)
+    code = code.strip().removesuffix(";").rstrip()
+    if not code.startswith("[...document"):
+        return _chain(page, page, code.rstrip(";").removeprefix("document"), code)
+    spread = _spread(code)
+    values = _chain(page, page, spread.chain.removeprefix("document"), code)
     if not isinstance(values, list):
         return _FAILED
-    if spread["each"] is not None:
-        values = [_chain(page, value, spread["each"].strip(), code) for value in values]
+    if spread.each is not None:
+        values = [_chain(page, value, spread.each.strip(), code) for value in values]
     if _FAILED in values:
         return _FAILED
-    if spread["sep"] is None:
+    if spread.separator is None:
         return values
     # as JavaScript writes them
     texts = ["" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-    return _unescaped(spread["sep"]).join(texts)
+    return _unescaped(spread.separator).join(texts)
+
+
+class _Spread(NamedTuple):
+    """The parts of `[...CHAIN].map(x => xEACH).join('SEPARATOR')`, the last two None where they are missing."""
+
+    chain: str
+    each: str | None
+    separator: str | None
+
+
+def _spread(code: str) -> _Spread:
+    """Raises Unscored for another expression."""
+    end = _bracket_end(code, 0)
+    chain, each, separator = code[len("[...") : end - 1], None, None
+    if code.startswith(".map(", end):
+        start, end = end + len(".map("), _bracket_end(code, end + len(".map"))
+        if (found := _EACH.fullmatch(code, start, end - 1)) is None:
+            raise _unsupported(code)
+        each = found["each"]
+    if code.startswith(".join(", end):
+        start, end = end + len(".join("), _bracket_end(code, end + len(".join"))
+        if (found := _QUOTED.fullmatch(code, start, end - 1)) is None:
+            raise _unsupported(code)
+        separator = found["text"]
+    if end < len(code):
+        raise _unsupported(code)
+    return _Spread(chain, each, separator)
+
+
+def _bracket_end(code: str, start: int) -> int:
+    """The place behind the bracket that closes the one at `start`. Raises Unscored where none does."""
+    depth, place = 0, start
+    while place < len(code):
+        if quoted := _QUOTED.match(code, place):
+            place = quoted.end()
+            continue
+        depth += (code[place] in "[(") - (code[place] in "])")
+        place += 1
+        if depth == 0:
+            return place
+    raise _unsupported(code)
 
 
 def _chain(page: StoredPage, value: Any, code: str, whole: str) -> Any:

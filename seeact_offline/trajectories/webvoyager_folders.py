@@ -15,7 +15,7 @@ from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep
 
 MESSAGES = "interact_messages.json"
 _TASK = re.compile(r"Now given a task:(?P<task>.*?)(?:Please interact with\s*(?P<address>\S+)|\Z)", re.DOTALL)
-_OPEN_TASK = re.compile(r"\A(?P<task>.*?)(?:\n\s*)?OBSERVATION:", re.DOTALL)
+_OPEN_TASK = re.compile(r"\A(?P<task>.*?)OBSERVATION:", re.DOTALL)
 """OpenWebVoyager's first turn: the task, then the observation."""
 _PARTS = re.compile(r"Thought:|Action:|Observation:")
 _ANSWER = re.compile(r"Action:\s*ANSWER[:; ]+\[?(?P<answer>.[^\]]*)\]?\s*", re.DOTALL)
