@@ -25,6 +25,8 @@ MOST_NUMBER = 1e9
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""
+MOST_UNCLOSED = 20
+"""Those of them that nothing closes: each is looked at up to the end of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +166,19 @@ def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, f
 
 def json_in(text: str) -> Iterator[Any]:
     """The objects and lists that a text holds, outermost ones only. JSON5's quotes and commas are read, and missing brackets added."""
-    at = 0
+    at = n_unclosed = 0
     for _ in range(MOST_VALUES):
         places = [place for place in (text.find(one, at) for one in "{[") if place >= 0]
         if not places:
             return
         start = min(places)
         end, missing = _closing(text, start)
+        n_unclosed += bool(missing)
+        if n_unclosed > MOST_UNCLOSED:
+            return
         written = text[start:end] + missing
         # models break lines inside texts
-        value = loads(written) or loads(written.replace("\n", " "))
+        value = loads(written) or ("\n" in written and loads(written.replace("\n", " ")))
         if isinstance(value, dict | list | tuple):
             yield value
             at = end

@@ -37,7 +37,7 @@ _QUERY = re.compile(
 _EACH = re.compile(
     r"\s*+(?:\((?P<in_brackets>\w++)\)|(?P<x>\w++))\s*+=>\s*+(?:(?P=in_brackets)|(?P=x))(?P<each>.*)", re.DOTALL
 )
-_QUOTED = re.compile(r"""\s*+(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)\s*+""", re.DOTALL)
+_QUOTED = re.compile(r"""(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)""", re.DOTALL)
 _LAMBDA = re.compile(r"\(\)\s*+=>\s*+(?:\{\s*+return\s++(?P<body>[^{}]*+)\}|(?P<plain>[^{}]*+))(?:\s*+;)?+\s*+")
 _TRIED = re.compile(
     r"""\(\(\)\s*+=>\s*+\{\s*+try\s*+\{\s*+return\s++(?P<body>[^{}]*+)\}\s*+catch\s*+(?:\(\w*+\)\s*+)?+
@@ -170,7 +170,7 @@ def _spread(code: str) -> _Spread:
         each = found["each"]
     if code.startswith(".join(", end):
         start, end = end + len(".join("), _bracket_end(code, end + len(".join"))
-        if (found := _QUOTED.fullmatch(code, start, end - 1)) is None:
+        if (found := _QUOTED.fullmatch(code[start : end - 1].strip())) is None:
             raise _unsupported(code)
         separator = found["text"]
     if end < len(code):
