@@ -60,7 +60,7 @@ _LINE_START = rf"[^\w\n]{{0,12}}(?:{NUMBERING})?"
 _ACTION_LINE = re.compile(
     rf"^{_LINE_START}"
     r"""(?:(?:the|my|next|final|corresponding|required|chosen|recommended)[ ]){0,3}
-    (?:action|operation)(?:[ ](?:type|to[ ](?:take|perform|be[ ](?:taken|performed))))?["']?[ \t]*(?:\([^()\n]{0,40}\))?[ \t]*[:=-]
+    (?:action|operation)(?:[ ](?:type|to[ ](?:take|perform|be[ ](?:taken|performed))))?["']?[ \t]*+(?:\([^()\n]{0,40}\)[ \t]*+)?+[:=-]
     \s{0,4}(?P<rest>[^\n]{0,400})""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )

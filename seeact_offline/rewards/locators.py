@@ -56,6 +56,8 @@ class StoredPage:
 
     address: str
     html: str = field(repr=False)
+    _selected: dict[str, dict[Any, None]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Selector -> what it matches on the whole page: a chain looks for it below each of many elements."""
 
     @cached_property
     def tree(self) -> lxml_html.HtmlElement | None:
@@ -89,12 +91,13 @@ class StoredPage:
         # as in browsers, the end of the selector closes an open bracket
         closed = css + "]" * (css.count("[") - css.count("]"))
         try:
-            path = HTMLTranslator().css_to_xpath(closed, prefix="descendant-or-self::")
-            found = [] if self.tree is None else list(self.tree.xpath(path))
+            if closed not in self._selected:
+                path = HTMLTranslator().css_to_xpath(closed, prefix="descendant-or-self::")
+                self._selected[closed] = dict.fromkeys(() if self.tree is None else self.tree.xpath(path))
         except (SelectorError, etree.XPathError):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
-        inside = found if below is None else set(below.iterdescendants())
-        return [one for one in found if one in inside]
+        found = self._selected[closed]
+        return list(found) if below is None else [one for one in below.iterdescendants() if one in found]
 
 
 def _add_bodies(table: Any) -> None:

@@ -1,0 +1,67 @@
+"""No reader of others' texts takes more than linear time, whatever is repeated in them; see `growth`."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from seeact_offline.trajectories import opening
+from tests.growth import FILES, MOST, growth, readers, seconds, texts
+
+READERS = readers()
+DRAWN = 30
+"""Texts a reader, of some hundreds or thousands; others for each reader."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_text_of_twice_the_size_takes_twice_the_time(name: str) -> None:
+    slow = grown(name, DRAWN, 1 << 14)
+    assert slow == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", READERS)
+def test_a_text_of_twice_the_size_takes_twice_the_time_up_to_a_megabyte(name: str) -> None:
+    slow = grown(name, DRAWN // 3, 1 << 20)
+    assert slow == {}
+
+
+def grown(name: str, n_texts: int, largest: int) -> dict[object, float]:
+    """The texts over which a reader takes too long, and how much the time grows."""
+    of_reader = texts(READERS[name])
+    drawn = random.Random(f"{name} {largest}").sample(of_reader, min(n_texts, len(of_reader)))
+    ratios = {text: growth(READERS[name].read, text, largest) for text in drawn}
+    return {text: ratio for text, ratio in ratios.items() if ratio > MOST}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("locator", "lambda:() =>" + " " * 500 + "!"),
+        ("locator", "document.querySelector('" + "\\" * 40),
+        ("locator", "[...document" + "].map(x => x)" * 300),
+        ("folder of interact_messages.json", "\n" * 50_000),
+        ("opencua strictly", "pyautogui.hotkey(a'" * 1_000),
+        ("uitars", "a" * 20_000),
+        ("holo1", "click" * 4_000),
+        ("holo1 strictly", "1" * 20_000),
+        ("holo1 strictly", "x:1" * 7_000),
+        ("showui strictly", "'action': 'a', 'value': '" * 800),
+        ("showui", "{'action': '" * 1_600),
+        ("screensuite strictly", "click(" * 4_000),
+        ("uground strictly", "ACTION:" * 3_000),
+        ("uground-grounder", "(" + " " * 20_000),
+        ("webvoyager", "ACTION:" * 2_500),
+        ("webvoyager", "Action:" + "\n" * 20_000),
+        ("visualwebarena strictly", "```" + "press [" * 3_000 + "```"),
+        ("visualwebarena", "click [" + "]" * 20_000 + "x"),
+    ],
+)
+def test_a_text_that_was_slow_is_read_at_once(name: str, text: str) -> None:
+    assert min(seconds(READERS[name].read, text) for _ in range(3)) < 0.25
+
+
+def test_each_format_of_trajectories_has_a_file_here() -> None:
+    assert FILES.keys() == opening.READERS.keys()
