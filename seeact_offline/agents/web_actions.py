@@ -272,8 +272,8 @@ def _read_arena(text: str) -> list[Act]:
         if verb == "type":
             last = said.rfind("[")
             flag = _ENTER.fullmatch(said, last) if last >= 0 else None
-            said, enter = (said[:last].rstrip(), flag["enter"]) if flag else (said, None)
-            if not said and enter is None:
+            said, enter = (said[:last].rstrip(), flag["enter"]) if flag else (said, "")
+            if not said and not enter:
                 continue
             typed = said
             # where the flag would be all that is typed, it is the text
