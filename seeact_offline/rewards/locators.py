@@ -88,7 +88,7 @@ class StoredPage:
         try:
             path = HTMLTranslator().css_to_xpath(closed, prefix="descendant-or-self::")
             found = [] if self.tree is None else list(self.tree.xpath(path))
-        except (SelectorError, etree.XPathError):
+        except (SelectorError, etree.XPathError, RecursionError):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
         inside = found if below is None else set(below.iterdescendants())
         return [one for one in found if one in inside]
