@@ -7,6 +7,7 @@ digest does not cover.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
 
 def open_base(base: str | Path) -> tuple[Any, Any]:
     """A model with one label to train from, in float32, and its tokenizer. Raises RankerError if there is none."""
-    folder = Path(base).expanduser()
+    folder = Path(os.path.expanduser(base))
     folder = folder if folder.is_dir() else _snapshot(str(base))
     _, content = read_settings(folder, base)
     # The head is new if the base has none, or one for other labels.
@@ -139,7 +140,7 @@ def open_tokenizer(name: str) -> Any:
 
 def find_folder(model: str | Path) -> Path:
     """The given folder, or the local snapshot of a hub id: downloaded at first use, found offline afterwards."""
-    folder = Path(model).expanduser()
+    folder = Path(os.path.expanduser(model))
     if folder.is_dir():
         return folder
     if isinstance(model, Path) or model.startswith((".", "/", "~")) or model.count("/") != 1:

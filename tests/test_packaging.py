@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 REPO = Path(__file__).resolve().parents[1]
 PACKAGES = ("seeact_offline", "ranker")
@@ -252,3 +254,18 @@ def test_third_party_imports_are_declared() -> None:
     declared = {re.split(r"[<>=\[; ]", line)[0] for line in [*project["dependencies"], *extras]}
     roots = {found.module.split(".")[0] for found in all_imports()} - set(PACKAGES) - sys.stdlib_module_names
     assert {DISTRIBUTIONS.get(root, root) for root in roots} <= declared
+
+
+def test_pins_hold_for_the_lowest_python() -> None:
+    # a pin of another version than the installed one is left to .ci/pins, which asks the index
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    lowest = f"{project['requires-python'].removeprefix('>=')}.0"
+    pins = dict(line.split("==") for line in (REPO / "constraints.txt").read_text().split())
+    metadata = {distribution.name: distribution.metadata for distribution in importlib.metadata.distributions()}
+    needs = {
+        name: metadata[name]["Requires-Python"] or ""
+        for name, version in pins.items()
+        if name in metadata and metadata[name]["Version"] == version
+    }
+    assert len(needs) > 50
+    assert {name: wanted for name, wanted in needs.items() if lowest not in SpecifierSet(wanted)} == {}

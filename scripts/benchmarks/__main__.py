@@ -6,6 +6,7 @@ python scripts/benchmarks help | describe | marks | sample | lint | stream | ste
 from __future__ import annotations
 
 import argparse
+import compileall
 import importlib
 import os
 import platform
@@ -28,6 +29,8 @@ def main() -> int:
     options = _parse()
     load = f"load {os.getloadavg()[0]:.1f} before"
     print(f"{platform.platform()}, {os.cpu_count()} cores, {load}, Python {platform.python_version()}")
+    # as pip does for an installed package: a checkout has no bytecode yet, or never where the environment forbids to write it
+    compileall.compile_dir(Path(__file__).resolve().parents[2] / "seeact_offline", quiet=1)
     names = GROUPS.get(options.claim, (options.claim,))
     modules = [importlib.import_module(f"benchmarks.{name.replace('-', '_')}") for name in names]
     lines = [line for module in modules for line in module.measure(options)]

@@ -155,7 +155,8 @@ def _repeat_rows() -> Iterator[dict[str, Any]]:
 
     hub = ROOT / "seeact_offline" / "sample" / "hub" / "data"
     tables = [pq.read_table(path) for split in SPLITS for path in sorted(hub.glob(f"{split}-*.parquet"))]
-    rows = [row for table in tables for row in table.to_pylist()]
+    # choice grounding cannot ask about a row without a screenshot
+    rows = [row for table in tables for row in table.to_pylist() if row["screenshot"] is not None]
     for number, row in enumerate(cycle(rows)):
         round_ = number // len(rows)
         # bytes after a picture's end are ignored, but make it another picture

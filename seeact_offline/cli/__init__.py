@@ -10,10 +10,14 @@ import argparse
 import importlib
 import logging
 import shlex
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from seeact_offline import __version__
 from seeact_offline.cli.output import fail, lasting_output, note, say
@@ -63,8 +67,27 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
-    with lasting_output():
+    with lasting_output(), _terminable():
         return _run_verb(list(sys.argv[1:] if argv is None else argv))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM, by which schedulers and containers end a program, do what Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        # asyncio has a handler of its own while a loop runs
+        handler = signal.getsignal(signal.SIGINT)
+        (handler if callable(handler) else signal.default_int_handler)(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run_verb(words: Sequence[str]) -> int:

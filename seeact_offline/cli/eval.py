@@ -356,7 +356,7 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
             if run.n_left
             else "some repeats are unfinished"
         )
-        note(f"stopped at --max-cost {max_cost}: {what}" if max_cost is not None else what)
+        note(f"stopped at --max-cost {max_cost}: {what}" if run.is_stopped else what)
     if failed:
         note(f"\n{failed_steps(run).markdown()}\n")
         note(

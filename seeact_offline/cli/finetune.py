@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,8 +166,6 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.finetune.tuning import fine_tune
 
     asked = fine_tuning_of(args)
-    # as Ctrl-C: what is saved is said
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # only the first of several processes reports
         tuned = fine_tune(asked, TerminalWatch() if is_main_process() else Watch())

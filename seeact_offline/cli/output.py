@@ -30,6 +30,9 @@ class LastingStream:
         if self.error is None:
             try:
                 self._stream.write(text)
+            except UnicodeEncodeError as error:
+                # an encoding that lacks some of a page's characters, such as cp1252
+                self.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
             except OSError as error:
                 self._give_up(error)
         return len(text)

@@ -89,7 +89,8 @@ class StoredScreenshot:
             if not full.is_relative_to(self.folder.resolve()):
                 raise RowError("bad_screenshot", f"path {self.path!r} leads out of the data set's folder")
             return read_regular(full, MAX_PICTURE_BYTES)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
+            # RuntimeError: links in a circle
             raise RowError("bad_screenshot", f"path {self.path!r} cannot be read: {error}") from error
 
 

@@ -6,6 +6,7 @@ Loading one runs its code with the rights of the run, as importing a package doe
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ def load_named(spec: str, group: str, argument: str) -> Extension | None:
     Raises InputError about `argument` where the file or the name in it is missing, or its code does not load.
     """
     if found := _FILE_AND_NAME.fullmatch(spec):
-        path, name = Path(found["file"]).expanduser(), found["name"]
+        path, name = Path(os.path.expanduser(found["file"])), found["name"]
         module, digest = _load_file(path, argument)
         if not hasattr(module, name):
             raise InputError(argument, f"the name of an object in {path}", name)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from seeact_offline.files.named import open_regular
+from seeact_offline.files.whole import naming
 
 
 class Line(NamedTuple):
@@ -49,7 +50,8 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with naming(self.path):
+                self._file.close()
             self._file = None
 
     def append(self, text: str) -> int:
@@ -58,9 +60,10 @@ class Journal:
             raise RuntimeError(f"expected a journal open for appending, got {self.path} closed")
         if "\n" in text:
             raise ValueError(f"text: expected one line, got {text!r:.80}")
-        offset = self._file.seek(0, os.SEEK_END)
-        self._file.write(text.encode("utf-8") + b"\n")
-        self._file.flush()
+        with naming(self.path):
+            offset = self._file.seek(0, os.SEEK_END)
+            self._file.write(text.encode("utf-8") + b"\n")
+            self._file.flush()
         return offset
 
     def lines(self) -> Iterator[Line]:

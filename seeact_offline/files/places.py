@@ -11,4 +11,7 @@ def cache_folder() -> Path:
     named = os.environ.get("SEEACT_CACHE")
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seeact-offline"
+    # a user without a home folder keeps nothing: nothing can be written below the null device, nor be put there by others
+    home = os.path.expanduser("~")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path(os.devnull if home == "~" else home, ".cache")
+    return Path(cache) / "seeact-offline"

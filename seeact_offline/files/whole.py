@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Gives an OSError of a file that is open already, such as that of a full disk, the path that it lacks."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_whole(path: Path, write: Callable[[Path], T]) -> T:
@@ -17,10 +29,11 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> T:
     """
     draft = path.with_name(path.name + ".tmp")
     try:
-        written = write(draft)
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        with naming(path):
+            written = write(draft)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(draft, path)
     except BaseException:
         # any error is passed on, but the draft must not stay
         draft.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ are pooled: each is compared with the label.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -172,10 +173,11 @@ def agreements(
     )
 
 
-def _order(judge: tuple[str, str, str]) -> tuple[str, str, int, str]:
+def _order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
     """Orders k as numbers, `all` last."""
     rules, model, k = judge
-    return rules, model, int(k) if k.isdecimal() else 10**9, k
+    # a number of any length
+    return rules, model, float(k) if k.isdecimal() else math.inf, k
 
 
 def _tasks(rows: Iterable[Judgement]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -43,7 +42,9 @@ _NUMBERS = {
     **dict.fromkeys(("repeat", "n_pictures", "calls", "prompt_tokens", "completion_tokens"), int),
     **dict.fromkeys(("cost_usd", "seconds"), float),
 }
-"""Fields that a CSV holds as text."""
+"""Fields that are numbers, which a CSV holds as text."""
+MOST = 10**15
+"""Largest number of a judgement: sums of a file's numbers stay exact."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,8 +86,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if not self.trajectory:
             raise FormatError("trajectory to be the id of a trajectory", "an empty text")
-        if self.cost_usd is not None and not (math.isfinite(self.cost_usd) and self.cost_usd >= 0):
-            raise FormatError("cost_usd to be 0 or more", str(self.cost_usd))
+        for name in _NUMBERS:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= MOST:
+                raise FormatError(f"{name} to be a number from 0 to {MOST:.0e}", f"{value!s:.40}")
 
     @property
     def line(self) -> str:

@@ -7,11 +7,16 @@ and the pages, to another host.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+from seeact_offline.files.redaction import redact_reported
+from seeact_offline.records import ModelSpecError
+
 MAX_REPLY_BYTES = 8_000_000
 CONNECT_S = 10.0
+_PROXIES = ("all_proxy", "https_proxy", "http_proxy")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PACKED = ("content-encoding", "content-length", "transfer-encoding")
 """Headers of a body as it was sent, which no longer hold once it is read and unpacked."""
@@ -49,6 +54,32 @@ def library() -> Any:
 def environment_settings(host: str) -> dict[str, Any]:
     """Settings of a client: a proxy set for the outside world does not reach this machine's own servers."""
     return {"trust_env": False} if host in _LOOPBACK else {}
+
+
+def check_environment(host: str) -> None:
+    """Opens a client once. Raises ModelSpecError naming the variable of proxies or certificates with which none can be opened."""
+    if environment_settings(host):
+        return
+    try:
+        bounded_client()
+    except ImportError:
+        got = f"a SOCKS proxy, which needs the package socksio: run {sys.executable} -m pip install socksio"
+        raise ModelSpecError(_proxies("socks"), "a proxy that can be used", got) from None
+    except OSError as error:
+        names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if name in os.environ]
+        names = [name for name in names if not os.path.exists(os.environ[name])] or names
+        got = ", ".join(os.environ[name] for name in names)
+        raise ModelSpecError(
+            " or ".join(names) or "certificates", "certificates", f"{got}: {error.strerror or error}"
+        ) from None
+    except ValueError as error:
+        raise ModelSpecError(_proxies(""), "the URL of an HTTP or SOCKS proxy", redact_reported(str(error))) from None
+
+
+def _proxies(scheme: str) -> str:
+    """The variables that name a proxy whose URL begins so."""
+    named = {name: url for name, url in os.environ.items() if name.lower() in _PROXIES}
+    return " or ".join(name for name, url in named.items() if url.lower().startswith(scheme)) or "a proxy"
 
 
 async def _read(response: Any) -> bytes:

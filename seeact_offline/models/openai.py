@@ -20,7 +20,14 @@ from seeact_offline.models.apis import ApiReply, find_api
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, bounded_client, environment_settings, library
+from seeact_offline.models.http_client import (
+    CONNECT_S,
+    ReplyTooLarge,
+    bounded_client,
+    check_environment,
+    environment_settings,
+    library,
+)
 from seeact_offline.models.image_tokens import rule_named
 from seeact_offline.models.parameters import DETAIL, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
@@ -49,6 +56,7 @@ class OpenAIModel:
         self._options = options
         self._server = find_server(options.base_url)
         self._key = _api_key(self._server)
+        check_environment(self._server.host)
         self.api = find_api(options, self._server.is_openai)
         self.parameters = Parameters(options, self.api)
         self._asked_with = dict(self.parameters.sent)

@@ -94,7 +94,7 @@ class StoredPage:
             if closed not in self._selected:
                 path = HTMLTranslator().css_to_xpath(closed, prefix="descendant-or-self::")
                 self._selected[closed] = dict.fromkeys(() if self.tree is None else self.tree.xpath(path))
-        except (SelectorError, etree.XPathError):
+        except (SelectorError, etree.XPathError, RecursionError):
             raise Unscored("unsupported_locator", f"selector {css!r:.80}") from None
         found = self._selected[closed]
         return list(found) if below is None else [one for one in below.iterdescendants() if one in found]

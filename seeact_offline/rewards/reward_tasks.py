@@ -11,11 +11,14 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
-from seeact_offline.records import CallError, InputError
+from seeact_offline.records import CallError, InputError, SeeActError
 from seeact_offline.rewards.model_rules import Ask
 from seeact_offline.rewards.rule_sets import RuleSet
 from seeact_offline.rewards.task_states import TaskState
 from seeact_offline.rewards.unscored import Unscored
+
+LONGEST_DETAIL = 300
+"""Characters."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -78,7 +81,7 @@ def reward(
     """Scores one finished task.
 
     `answer`: the final response, empty for an agent that stopped without one; None where it is not known. `state`: the state after the
-    last action. `ask`: a model, for parts that need one. Raises nothing but what `ask` raises beyond CallError.
+    last action. `ask`: a model, for parts that need one. Raises only what must stop the run, such as a spent budget.
     """
     ask, wanted = ask or _no_model, task.eval
 
@@ -136,6 +139,11 @@ def _part(name: str, evaluator: Callable[[], float] | None) -> Part:
         return Part(name, None, error.name, error.detail)
     except CallError as error:
         return Part(name, None, "call_failed", str(error))
+    except SeeActError:
+        raise
+    except Exception as error:
+        # a text that we never met must not end a run that others have paid for
+        return Part(name, None, "program_failed", f"{type(error).__name__}: {error}"[:LONGEST_DETAIL])
 
 
 def _no_model(messages: Sequence[Any]) -> str:

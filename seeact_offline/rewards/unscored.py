@@ -18,6 +18,7 @@ REASONS: Mapping[str, str] = {
     "no_model": "a model has to judge it, and none is given",
     "no_verdict": "the model's reply holds none of the words that are looked for",
     "call_failed": "the model gave no answer",
+    "program_failed": "the task's program cannot be applied to this answer or page",
     "bad_task": "the task does not say what to look for",
 }
 """Name -> meaning."""

@@ -37,6 +37,7 @@ LEAST = {
     "repeats": 0, "temperature": 0, "timeout": 0, "max_cost": 0, "max_wait": 0, "fail_on_error": 0, "rpm": 0, "tpm": 0,
 }  # fmt: skip
 """Fields that are numbers, and how small each may be."""
+MOST_REPEATS = 1000
 REFUSABLE = frozenset({"temperature", "max_tokens", "image_detail", "seed"})
 """Fields that servers may refuse."""
 
@@ -205,6 +206,8 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
+        if self.repeats > MOST_REPEATS:
+            raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{self.repeats:,}")
         if self.fail_on_error is not None and self.fail_on_error > 1:
             raise InputError("fail_on_error", "a share from 0 to 1", repr(self.fail_on_error))
         image_format = ImageFormat.read(str(self.image_format))

@@ -99,7 +99,7 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
         watch.note(replies_in_words(replies))
     reached = finish(run, state, complete and state.is_complete(run))
     failed = sum(not prediction.ran for prediction in repeated)
-    return Run(run.folder.path, failed_repeats=failed, n_left=len(run.split.keys) - reached)
+    return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - reached)
 
 
 def corner_remark(state: RunState) -> str | None:

@@ -234,7 +234,8 @@ class RunFolder:
         for line in self._journal.lines():
             with worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
                 prediction = read_prediction(line.text)
-            done[prediction.key] = replace(prediction, calls=tuple(calls.get(prediction.key, ())))
+            of_step = calls.get(prediction.key)
+            done[prediction.key] = replace(prediction, calls=tuple(of_step)) if of_step else prediction
         return done
 
     def load_targets(self) -> dict[StepKey, Truth]:

@@ -35,7 +35,7 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.ask import ask_each, run_coroutine
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.open import safe_name
@@ -97,6 +97,8 @@ def judge(
     config, watch = config or EvalConfig(), watch or Watch()
     if judge not in JUDGES:
         raise InputError("judge", f"one of {', '.join(JUDGES)}", repr(judge))
+    if repeats > MOST_REPEATS:
+        raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{repeats:,}")
     kind, ks = JUDGES[judge], _checked(k or (JUDGES[judge].k,))
     config = replace(
         config,
@@ -131,7 +133,7 @@ def _is_given(config: EvalConfig, name: str) -> bool:
 def _checked(k: Sequence[str]) -> tuple[str, ...]:
     """Raises InputError for what is neither a number from 1 nor `all`."""
     for one in k:
-        if one != ALL and not (one.isascii() and one.isdecimal() and int(one) >= 1):
+        if one != ALL and not (one.isascii() and one.isdecimal() and len(one) < 10 and int(one) >= 1):
             raise InputError("k", f"numbers from 1, or {ALL}", repr(one))
     return tuple(dict.fromkeys(one if one == ALL else str(int(one)) for one in k))
 

@@ -21,6 +21,7 @@ from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, Message, Model, Request, StepKey
 from seeact_offline.rewards import REASONS, RULES, RewardTask, TaskReward, TaskState, read_state, read_tasks, reward
 from seeact_offline.rewards.model_rules import Ask
+from seeact_offline.rewards.reward_tasks import LONGEST_DETAIL
 
 T = TypeVar("T")
 WORKERS = 8
@@ -145,9 +146,9 @@ def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, refe
         if Path(name).name == name != "..":
             try:
                 state = read_state(states / name, references)
-            except (InputError, OSError, ValueError) as error:
+            except Exception as error:
                 # one task's files must not end a run that others have paid for
-                return TaskState(fault=str(error))
+                return TaskState(fault=str(error)[:LONGEST_DETAIL])
     if state is not None and state.address is not None:
         return state
     address = None if line is None else line.address

@@ -30,10 +30,12 @@ class Run:
     """A run's figures, scores and conversations. Its files are read when they are asked for."""
 
     path: Path
+    is_stopped: bool = False
+    """True where the cost limit left steps over."""
     failed_repeats: int = 0
     """Steps that failed to run in another order of groups."""
     n_left: int = 0
-    """Steps that were not begun, where a cost limit stopped the run."""
+    """Steps that were not begun: a cost limit stopped the run, or only others were asked for."""
 
     def __fspath__(self) -> str:
         """Its folder: a run can be given wherever a path is asked for."""

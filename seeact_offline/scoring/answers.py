@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from seeact_offline.scoring.rules import (
     CASES,
     Credit,
     Protocol,
+    one_entry,
     scored_as_answered,
 )
 
@@ -33,6 +34,15 @@ class StepCredits:
     """True if the step succeeds; False for all if no element was asked for."""
     counted: np.ndarray
     """True if the protocol does not leave the step out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The predicted and the right operation of all steps."""
+
+    distinct: Sequence[tuple[Operation, Operation]]
+    numbers: Sequence[int | None]
+    """Each step's place in `distinct`; None where the step did not run."""
 
 
 class Answers:
@@ -78,11 +88,16 @@ class Answers:
                 earned = case(Credit(element[i], f1[i])) if counted[i] else None
                 counted[i] = earned is not None
                 element[i], f1[i] = (False, 0.0) if earned is None else (earned.element, earned.operation_f1)
-        for i, is_kept in enumerate(self._once(protocol.episode, lambda: protocol.episode(self.truths))):
-            counted[i] = counted[i] and is_kept
-            element[i] = counted[i] and element[i]
-            entries = protocol.entries_of_f1(self.truths[i], Credit(element[i], f1[i]))
-            f1[i] = sum(entries) / len(entries) if counted[i] else 0.0
+        kept = self._once(protocol.episode, lambda: protocol.episode(self.truths))
+        counted = [counts and is_kept for counts, is_kept in zip(counted, kept, strict=True)]
+        element = [counts and right for counts, right in zip(counted, element, strict=True)]
+        # a step's one entry is its Operation F1
+        if protocol.entries_of_f1 is not one_entry:
+            f1 = [
+                sum(entries := protocol.entries_of_f1(truth, Credit(right, f))) / len(entries)
+                for truth, right, f in zip(self.truths, element, f1, strict=True)
+            ]
+        f1 = [f if counts else 0.0 for counts, f in zip(counted, f1, strict=True)]
         success = [
             right and protocol.success(prediction, truth, f)
             for (prediction, truth), right, f in zip(self._steps, element, f1, strict=True)
@@ -97,15 +112,25 @@ class Answers:
     def _f1(self, protocol: Protocol) -> list[float]:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
-        @cache
         def of(said: Operation, wanted: Operation) -> float:
             said, wanted = (protocol.value_of_click(one) for one in (protocol.value_as_said(said), wanted))
             return protocol.f1(said, wanted, protocol.text)
 
         def all_steps() -> list[float]:
-            return [of(p.operation, protocol.right_operation(t)) if p.ran else 0.0 for p, t in self._steps]
+            right = protocol.right_operation
+            pairs = self._once(("pairs", right), lambda: self._pairs(right))
+            earned = [of(*pair) for pair in pairs.distinct]
+            return [0.0 if number is None else earned[number] for number in pairs.numbers]
 
         return self._once(_of_operation(protocol), all_steps)
+
+    def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
+        distinct: dict[tuple[Operation, Operation], int] = {}
+        numbers = [
+            distinct.setdefault((p.operation, right_operation(t)), len(distinct)) if p.ran else None
+            for p, t in self._steps
+        ]
+        return _Pairs(list(distinct), numbers)
 
     def _places(self, applies: Callable[[Prediction, Truth], bool]) -> list[int]:
         return [i for i, step in enumerate(self._steps) if applies(*step)]

@@ -274,8 +274,10 @@ def as_mindact_writes_it(truth: Truth) -> Operation:
 
 def by_recorded_name(truth: Truth) -> Operation:
     """Takes the recorder's name of the right operation, where HOVER and ENTER are a CLICK."""
-    name = truth.operation.original_op or truth.operation.op
-    return replace(truth.operation, op="CLICK" if name in ("HOVER", "ENTER") else name)
+    operation = truth.operation
+    name = operation.original_op or operation.op
+    op = "CLICK" if name in ("HOVER", "ENTER") else name
+    return operation if operation.op == op else replace(operation, op=op)
 
 
 def element_for_select(truth: Truth) -> Operation:

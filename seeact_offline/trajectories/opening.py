@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seeact_offline.records import InputError
 from seeact_offline.trajectories.agent_reward_bench import agent_reward_bench_trajectories
-from seeact_offline.trajectories.foreign_files import find
+from seeact_offline.trajectories.foreign_files import BadTrajectory, find
 from seeact_offline.trajectories.online_mind2web import RESULT, online_mind2web_trajectories
 from seeact_offline.trajectories.trajectory import Trajectory
 from seeact_offline.trajectories.trajectory_files import LINES, read_trajectories
@@ -35,7 +35,20 @@ def open_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Traj
         raise InputError("trajectories", wanted, f"none of them in {folder}")
     reader = read_trajectories if is_ours or name is None else READERS[name]
     if labels is None:
-        return reader(folder)
+        return _with_named(reader(folder))
     if reader is not agent_reward_bench_trajectories:
         raise InputError("labels", "none, as only AgentRewardBench's trajectories have a CSV", str(labels))
-    return agent_reward_bench_trajectories(folder, labels)
+    return _with_named(agent_reward_bench_trajectories(folder, labels))
+
+
+def _with_named(trajectories: Iterator[Trajectory]) -> Iterator[Trajectory]:
+    """Yields the trajectories; one whose id no file, server or database can hold has the fault `bad_trajectory` instead of its content."""
+    for trajectory in trajectories:
+        ids = trajectory.id, trajectory.task_id
+        name, task_id = (one.encode(errors="backslashreplace").decode() for one in ids)
+        if name.strip() and (name, task_id) == ids:
+            yield trajectory
+        else:
+            yield BadTrajectory(f"expected an id in UTF-8, got {name!r}").as_trajectory(
+                name.strip() or "unnamed", task_id
+            )

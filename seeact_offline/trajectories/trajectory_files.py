@@ -89,6 +89,8 @@ def _read(folder: Path, line: str, where: str, seen: set[str]) -> Trajectory:
         row = decoded(line, _Line)
     except FormatError as error:
         raise InputError("trajectories", error.expected, f"{error.got} in {where}") from None
+    if not row.id.strip():
+        raise InputError("trajectories", "an id", f"an empty one in {where}")
     if row.id in seen:
         raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
     seen.add(row.id)

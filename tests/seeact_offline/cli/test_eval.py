@@ -413,8 +413,20 @@ def test_beyond_the_cost_limit_no_step_is_begun(cli: Cli, tall_sample: Sample, t
     results = read_json(tmp_path / "run" / "results.json")
     assert outcome.status == 1
     assert 0 < results["n_steps"] < 4
-    assert f"{4 - results['n_steps']} of 4 steps were not started" in outcome.err
+    assert f"stopped at --max-cost 18.0: {4 - results['n_steps']} of 4 steps were not started" in outcome.err
     assert not results["complete"]
+
+
+def test_a_step_by_name_within_the_cost_limit_stops_nothing(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
+    with ChatServer(answer) as server:
+        words = ("--price", "1,1", "--max-tokens", 10, "--max-cost", 18)
+        ask(cli, tall_sample, server, tmp_path / "all", *words)
+        step = read_lines(tmp_path / "all" / "predictions.jsonl")[1]
+        outcome = ask(
+            cli, tall_sample, server, tmp_path / "run", *words, "--step", f"{step['annotation_id']}_{step['action_uid']}"
+        )
+    assert "3 of 4 steps were not started" in outcome.err
+    assert "stopped" not in outcome.err
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])

@@ -1,11 +1,13 @@
 """`reward`: a task file, answers and stored pages become a table of rule sets and a file of scores."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seeact_offline.rewards import RULES
 from tests.seeact_offline.cli.conftest import Cli
 
 TASKS: list[dict[str, Any]] = [
@@ -17,6 +19,14 @@ TASKS: list[dict[str, Any]] = [
         {"url": "last", "locator": "func:shopping_get_x()", "required_contents": {"exact_match": "Cart"}}]},
     {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["forty"]}},
 ]  # fmt: skip
+
+FAILING = "an answer on which a rule fails"
+
+
+def clean_or_fail(answer: str) -> str:
+    if answer == FAILING:
+        raise TimeoutError("too long" * 1000)
+    return answer.lower()
 
 
 @pytest.fixture
@@ -101,3 +111,30 @@ def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str],
 def test_wrong_usage_is_refused(cli: Cli, files: list[Path | str], words: list[str], message: str) -> None:
     done = cli("reward", *files, *words)
     assert (done.status, message in done.error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "answer", "reason"),
+    [
+        (
+            {"eval_types": ["program_html"], "program_html": [
+                {"url": "last", "locator": f"document.querySelector('{'a ' * 900}').id", "required_contents": {"exact_match": "x"}}]},
+            "red", "unsupported_locator",
+        ),
+        ({"eval_types": ["string_match"], "reference_answers": {"must_include": ["red"]}}, FAILING, "program_failed"),
+    ],
+)  # fmt: skip
+def test_a_program_that_fails_is_a_reason_of_its_task(
+    cli: Cli, files: list[Path | str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: dict[str, Any], answer: str, reason: str
+) -> None:  # fmt: skip
+    monkeypatch.setitem(RULES, "visualwebarena", replace(RULES["visualwebarena"], clean=clean_or_fail))
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    (tmp_path / "tasks.json").write_text(json.dumps([tasks[0], {**tasks[2], "eval": program}]))
+    (tmp_path / "answers.jsonl").write_text(
+        f'{{"task_id": 0, "answer": "red"}}\n{{"task_id": 2, "answer": "{answer}"}}\n'
+    )
+    assert cli("reward", *files, "--out", tmp_path / "out").status == 0
+    rows = [json.loads(line) for line in (tmp_path / "out/rewards.jsonl").read_text().splitlines()]
+    first, second = (row for row in rows if row["rules"] == "visualwebarena")
+    assert (first["score"], second["score"], second["parts"][0]["unscored"]) == (1.0, None, reason)
+    assert len(second["parts"][0]["detail"]) <= 300

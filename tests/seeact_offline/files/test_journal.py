@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,3 +118,24 @@ def test_what_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
         pass
     with pytest.raises(IsADirectoryError):
         list(Journal(tmp_path).lines())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from seeact_offline.files.journal import Journal\nwith Journal(path) as journal: journal.append('x' * 5000)",
+        "from seeact_offline.files.whole import replace_text\nreplace_text(path, 'x' * 5000)",
+    ],
+)
+def test_a_disk_without_room_names_the_file(path: Path, code: str) -> None:
+    # a limit on files fails as a full disk does: in the writing of an open file, whose error has no path
+    path.parent.mkdir()
+    program = f"from pathlib import Path\npath = Path({str(path)!r})\ntry:\n exec({code!r})\nexcept OSError as error:\n print(error.filename)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+    )
+    assert done.stdout.strip() == str(path)

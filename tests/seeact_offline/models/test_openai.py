@@ -355,3 +355,22 @@ def test_many_requests_at_once_each_get_their_own_reply() -> None:
     with ChatServer(lambda body: body["messages"][0]["content"]) as server:
         found = ask_many(opened(server), [request(i, (Message("user", text),)) for i, text in enumerate(texts)])
     assert [one.text for one in found if isinstance(one, Completion)] == texts
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "wanted"),
+    [
+        ("ALL_PROXY", "socks5://user:pass-word@127.0.0.1:1", "ALL_PROXY: .*SOCKS proxy, which needs the package socksio"),
+        ("https_proxy", "foo://user:pass-word@127.0.0.1:1", "https_proxy: expected the URL of an HTTP or SOCKS proxy"),
+        ("SSL_CERT_FILE", "/missing", "SSL_CERT_FILE: expected certificates, got /missing: No such file"),
+    ],
+)  # fmt: skip
+def test_a_client_that_cannot_be_opened_is_refused_at_once(
+    variable: str, value: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ModelSpecError, match=wanted) as refused:
+        open_model("openai/x", ModelOptions(base_url="https://example.invalid/v1"))
+    assert "pass-word" not in str(refused.value)
+    # a server on this machine is reached without either
+    open_model("openai/x", ModelOptions(base_url="http://127.0.0.1:9/v1"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.judging.judges import JUDGES, Case
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.judge import JudgedFolder, judge
 from seeact_offline.runs.run_trajectories import run_trajectories
-from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, write_trajectories
+from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
 from tests.chat_server import Answer, ChatServer, Script
 
 
@@ -379,3 +380,42 @@ def test_every_judge_has_its_wording_in_the_shipped_pack() -> None:
 
     for one in JUDGES.values():
         assert all(load_template("seeact", file, rule) for file, rule in one.templates.items())
+
+
+def test_an_empty_id_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    write_trajectories(tmp_path / "in", [DONE])
+    lines = tmp_path / "in" / "trajectories.jsonl"
+    lines.write_text(lines.read_text() + json.dumps({"id": "", "task_id": "t", "task": "Buy"}) + "\n")
+    with pytest.raises(InputError, match="expected an id, got an empty one in line 2"):
+        judge(
+            tmp_path / "in", config=EvalConfig(model="openai/judge", base_url="http://127.0.0.1:9", out=tmp_path / "o")
+        )
+
+
+def test_ids_that_no_file_can_hold_are_named(tmp_path: Path) -> None:
+    found, bodies = judged(tmp_path, lambda body: "Status: success", DONE, replace(SILENT, id="b\ud800"))
+    first, second = found.judgements
+    assert (first.calls, len(bodies)) == (1, 1)
+    assert (second.trajectory, second.outcome) == ("b\\ud800", "bad_trajectory")
+    assert "in UTF-8" in second.detail
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/task\xff--1"))
+    folder.mkdir(parents=True)
+    (folder / "interact_messages.json").write_text('[{"role": "user", "content": "Now given a task: Buy tea"}]')
+    (one,) = open_trajectories(tmp_path / "in")
+    assert (one.id, one.faults[0].name) == ("task\\udcff--1", "bad_trajectory")
+
+
+def test_links_in_a_circle_are_a_bad_screenshot(tmp_path: Path) -> None:
+    (tmp_path / "a.png").symlink_to("a.png")
+    with pytest.raises(RowError, match="cannot be read"):
+        StoredScreenshot(None, "a.png", tmp_path).read()
+
+
+def test_more_repeats_than_anyone_needs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="repeats: expected at most 1,000, got 1,000,000,000"):
+        judge(tmp_path, repeats=10**9)
+    with pytest.raises(InputError, match="repeats: expected at most 1,000"):
+        EvalConfig(repeats=10**9)
