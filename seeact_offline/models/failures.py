@@ -143,7 +143,11 @@ def of_status(status: int, headers: Mapping[str, str], content: bytes, came_as_s
 
 def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
     """An error that comes as a success; None for a body that names none."""
-    error = body.get("error") or body.get("base_resp") if isinstance(body, dict) else None
+    if not isinstance(body, dict):
+        return None
+    # some gateways have no object around code and message
+    bare = body if "code" in body and ("msg" in body or "message" in body) else None
+    error = body.get("error") or body.get("base_resp") or bare
     if not error:
         return None
     codes = error_codes(body)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 _LONGEST = 600
 """Characters of each text that are read."""
+_LONGEST_ALL = 6_000
+"""Characters of all texts together."""
 _QUOTED = frozenset({"input", "flagged_input"})
 """Fields in which a server quotes the request."""
 
@@ -29,7 +31,7 @@ _ENDINGS: Mapping[str, re.Pattern[str]] = {
         "filter|sensitiv|safety|block|prohibit|recitation|spii|refus|moderat|guardrail|policy|inspection|flag"
     ),
     "server_error": _any(
-        "error|abort|cancel|fail|network|insufficient|resource|time_?out|deadline|interrupt|malformed|unavailable|overload|disconnect",
+        "error|abort|cancel|fail|network|insufficient|resource|time_?out|deadline|interrupt|malformed|unavailable|overload|disconnect|unexpected|rate_limit",
         "in_progress|queued|incomplete|pending",
     ),
     "truncated": _any("length|tokens?_?limit|context", r"max_?(\w+_)?tokens"),
@@ -71,16 +73,14 @@ _MONEY = _any(
     r"free (tier|quota|allocation|trial) (of (\w+ ){1,4})?((has|have|is) )?(been )?(exhausted|used up|exceeded|expired|ended|only)",
     "欠费|余额|额度不足|额度已|充值|资源包|套餐",
 )
-_DAILY = _any(
-    r"per (day|week|month)\b|\bdaily\b|\b[rt]pd\b|requests? a day|\btoday\b|今日|每日", r"\blimit:? 0\b(?!\.)"
-)
+_DAILY = _any(r"per (day|week|month)\b|\bdaily\b|\b[rt]pd\b|requests? a day|今日|每日", r"\blimit:? 0\b(?!\.)")
 _SOON = _any(
     r"per (min|sec)|\b[rt]p[ms]\b|(retry|try again|wait) (in|after|for) [\d.]|retry info|rate limit (reached|exceeded)"
 )
 """A limit that passes in a moment, whatever else the server says of plans and billing."""
 _NO_KEY = _any(
-    r"api ?key\b[^.]{0,30}(not valid|invalid|incorrect|expired|revoked|disabled|not found|missing|wrong|leaked)",
-    r"(invalid|incorrect|wrong|expired|missing|malformed|no) (\w+ ){0,2}api ?key\b|valid api ?key|invalid authentication",
+    r"api ?key\b[^.]{0,30}(not valid|invalid|expired|revoked|disabled|not found|missing|wrong|leaked)",
+    r"(invalid|expired|missing|malformed|no) (\w+ ){0,2}api ?key\b|(valid|obtain an) api ?key|invalid authentication",
     "authentication (fail|error)|令牌|身份验证",
 )
 _MODERATED = _any(
@@ -93,15 +93,15 @@ _BUSY = _any(
     r"(model|server|service|engine|system|upstream|provider)\b[^.]{0,40}(is busy|is loading|(currently|still|being) load|warming|not ready)",
 )
 _NO_PATH = _any(r"unexpected endpoint|(unknown|no such) (endpoint|route|path)|(endpoint|route|path) not found")
-_NO_MODEL = _any(r"(model|deployment)\b[^.]{0,60}not (found|exist|available)|模型不存在")
+_NO_MODEL = _any(r"(model|deployment)\b[^.]{0,60}not (found|exist|available)|invalid model\b|模型不存在")
 _NO_SYSTEM = _any(
     r"\b(system|developer)\b[^.]{0,60}(not (supported|enabled|allowed|permitted)|unsupported|invalid|unknown|unexpected)",
     r"(not support|unsupported|only|unknown|unexpected|invalid|not allow)[^.]{0,80}\b(system|developer)\b",
     r"roles must alternate|input should be 'user' or 'assistant'",
 )
 _STREAMS = _any(
-    r"stream\b[^.]{0,30}(must|should|has to|needs to) be (set to )?true|(only|must|please)\b[^.]{0,40}\bstream(ing)?\b",
-    r"non streaming\b|(not|n't) be support\w* when\W+stream|stream\W*=\W*false|streaming (is )?required|非流式",
+    r"\bstream\b[^.]{0,30}(must|should|has to|needs to) be (set to )?true|(only|must|please)\b[^.]{0,40}\bstream(ing)?\b",
+    r"non streaming\b|(not|n't) be support\w* when\W+stream|stream ?= ?\W?(false|true)|streaming (is )?required|非流式",
 )
 _ROLES = re.compile(r"\broles?\b|message|prompt|instruction")
 
@@ -161,7 +161,7 @@ _REMEDIES = (
             r"unknown variant\W{1,3}image|missing data required for image|mmproj|not a (multimodal|vision)|untagged enum chat completion request content",
             r"(image|vision|multimodal|visual)\b[^.]{0,60}(not (currently )?support|unsupported|not (allowed|enabled|available|accepted))",
             r"(not|n't|no endpoints found that) support\w*\b[^.]{0,40}(image|vision|multimodal|visual)|text only|only (supports? )?text",
-            r"content\b.{0,60}(must|should) be a (valid )?string|does not accept images|不支持(图片|图像|视觉)",
+            r"content\b[\s\S]{0,60}(must|should) be a (valid )?string|content\b[^.]{0,20}expected a string|image url is only supported|does not accept images|不支持(图片|图像|视觉)",
         ),
         True,
         "the model takes no pictures: add --no-image, or name one that does",
@@ -181,7 +181,7 @@ def said_by(error: object) -> str:
     """
     texts = [re.sub(r"https?://\S+", " ", text[:_LONGEST]) for text in _texts(error)]
     split = (re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_-]", " ", text) for text in texts[:40])
-    return "\n".join(split).lower()
+    return "\n".join(split).lower()[:_LONGEST_ALL]
 
 
 def _texts(error: object) -> Iterator[str]:
@@ -248,4 +248,4 @@ def remedy(status: int, error: object) -> str:
     """Names the option of ours that helps against a refused request; empty for none."""
     said = said_by(error)
     fitting = (entry.hint for entry in _REMEDIES if entry.says.search(said))
-    return next(fitting, _LARGE_PICTURE.hint if status == 413 and _SIZE.search(said) else "")
+    return next(fitting, _LARGE_PICTURE.hint if status == 413 and (_SIZE.search(said) or not said) else "")

@@ -189,7 +189,9 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         notes=nonzero_notes(
             **dict(grounded.notes),
             reply_reused=sum(call.record.reused for call in grounded.calls),
-            unknown_finish_reason=sum(call.record.finish_reason is not None for call in grounded.calls),
+            unknown_finish_reason=sum(
+                call.record.finish_reason is not None and not call.record.reused for call in grounded.calls
+            ),
         ),
         calls=grounded.calls,
         captions=grounded.captions,

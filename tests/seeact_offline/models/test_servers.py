@@ -183,16 +183,18 @@ NO_QUOTA = [
         "one-api": openai_error(403, "user quota is not enough", "insufficient_user_quota"),
         "Fireworks": error(412, {"error": {"message": "Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.", "code": "PRECONDITION_FAILED"}}),
         "Cloudflare": error(429, {"errors": [{"message": "you have used up your daily free allocation of 10,000 neurons", "code": 4006}]}),
+        "Groq a day, continue#10920": openai_error(429, "Rate limit reached for model `x` on tokens per day (TPD): Limit 100000, Used 97050, Requested 3619. Please try again in 9m38s.", "rate_limit_exceeded"),
         "DeepSeek": openai_error(402, "Insufficient Balance", "invalid_request_error"),
         "OpenAI": openai_error(429, "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", "insufficient_quota"),
     }.items()
 ]  # fmt: skip
 NO_KEY = [
-    Behaviour(f"no key: {source}", answer, "auth_failed", stops=True)
+    Behaviour(f"no key: {source}", answer, "auth_failed", reserved=int(answer.status == 200), stops=True)
     for source, answer in {
         "Google": error(400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]),
         "Google, leaked": error(403, [{"error": {"code": 403, "message": "Your API key was reported as leaked. Please use another API key.", "status": "PERMISSION_DENIED"}}]),
         "xAI": error(400, {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: xa***. You can obtain an API key from https://console.x.ai."}),
+        "Zhipu, under 200": error(200, {"code": 401, "msg": "令牌已过期或验证不正确", "success": False}),
         "OpenAI": openai_error(401, "Incorrect API key provided", "invalid_api_key"),
         "Moonshot": openai_error(401, "Invalid Authentication", kind="invalid_authentication_error"),
     }.items()
@@ -205,6 +207,8 @@ PASSING = [
     Behaviour("LM Studio", error(400, {"error": "The model is currently loading, try again in a moment"}), "Hi.", 1),
     Behaviour("Zhipu 1305", error(429, {"error": {"code": "1305", "message": "该模型当前访问量过大，请您稍后再试"}}), "Hi.", 1),
     Behaviour("OpenAI a minute", openai_error(429, "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 6ms. You can increase your rate limit by adding a payment method to your account at https://platform.openai.com/account/billing.", "rate_limit_exceeded", "tokens"), "Hi.", 1),
+    Behaviour("Groq a minute, openinterpreter#408", openai_error(429, "Rate limit reached for model `x` in organization `org_1` on tokens per minute (TPM): Limit 6000, Used 3513, Requested 3166. Please try again in 6.78s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing", "rate_limit_exceeded", "tokens"), "Hi.", 1),
+    Behaviour("Anthropic a minute", openai_error(429, "This request would exceed your organization's rate limit of 30,000 input tokens per minute. Please reduce the prompt length or the maximum tokens requested, or try again later.", kind="rate_limit_error"), "Hi.", 1),
     Behaviour("Azure a minute", error(429, {"error": {"code": "429", "message": "Requests to the ChatCompletions_Create Operation under Azure OpenAI API version 2024-10-21 have exceeded call rate limit of your current OpenAI S0 pricing tier. Please retry after 9 seconds. Please go here: https://aka.ms/oai/quotaincrease if you would like to further increase the default rate limit."}}), "Hi.", 1),
     Behaviour("Gemini a minute", error(429, [{"error": {"code": 429, "message": "You exceeded your current quota, please check your plan and billing details.", "status": "RESOURCE_EXHAUSTED", "details": [{"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}]}]}}]), "Hi.", 1),
     Behaviour("Gemini with a pause", error(429, [{"error": {"code": 429, "message": "You exceeded your current quota, please check your plan and billing details. Please retry in 0.4s."}}]), "Hi.", 1),
@@ -223,6 +227,8 @@ PERMANENT = [
     Behaviour("vLLM, a text model", error(400, {"object": "error", "message": "google/gemma-2b is not a multimodal model None", "code": 400}), "bad_request", says=NO_IMAGE),
     Behaviour("OpenRouter, nexu#875", error(404, {"error": {"message": "No endpoints found that support image input", "code": 404}}), "bad_request", stops=True, says=NO_IMAGE),
     Behaviour("Groq, a text model", openai_error(400, "'messages.1' : for 'role:user' the following must be satisfied[('messages.1.content' : value must be a string)]"), "bad_request", says=NO_IMAGE),
+    Behaviour("OpenAI, a text model", error(400, {"error": {"message": "Invalid content type. image_url is only supported by certain models.", "type": "invalid_request_error", "param": "messages.[1].content.[1].type"}}), "bad_request", says=NO_IMAGE),
+    Behaviour("FastAPI, which quotes the page", error(422, {"detail": [{"loc": ["body", "messages", 1, "content", "str"], "msg": "Input should be a valid string", "input": [{"text": "insufficient balance"}]}]}), "bad_request", says=NO_IMAGE),
     Behaviour("OpenAI, the context", openai_error(400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.", "context_length_exceeded"), "bad_request", says=CONTEXT),
     Behaviour("vLLM, the context, vllm#20409", error(400, {"object": "error", "message": "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the messages, 10000 in the completion).", "code": 400}), "bad_request", says=CONTEXT),
     Behaviour("vLLM, with pictures, vllm#12165", error(400, {"object": "error", "message": "The prompt (total length 25938) is too long to fit into the model (context length 4096).", "code": 400}), "bad_request", says=CONTEXT),
