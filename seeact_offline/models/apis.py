@@ -99,7 +99,7 @@ def find_api(options: ModelOptions, is_openai: bool) -> Api:
 def _read_chat(body: Any) -> ApiReply | None:
     choices = _of(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message, error = _of(choice, "message"), _of(choice, "error") or (choice and _of(body, "error"))
+    message, error = _of(choice, "message"), _fault(choice) or (choice and _fault(body))
     if not isinstance(message, dict) and not error:
         return None
     tokens = _tokens(_of(body, "usage"), ("prompt_tokens", "completion_tokens", "prompt_tokens_details"))
@@ -207,7 +207,7 @@ def _read_response(body: Any) -> ApiReply | None:
         refusal=_text(refusals[0]) if refusals else None,
         stopped_by=reason or _of(body, "status"),
         tokens=tokens,
-        error=_of(body, "error"),
+        error=_fault(body),
         thoughts=any(_of(entry, "type") == "reasoning" for entry in output),
     )
 
@@ -257,6 +257,12 @@ def _is_count(value: object) -> bool:
 
 def _of(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _fault(value: Any) -> Any:
+    """The `error` of a body or a choice; None for one that says nothing."""
+    error = _of(value, "error")
+    return None if not error or (isinstance(error, dict) and not any(error.values())) else error
 
 
 def _text(value: Any) -> str | None:

@@ -137,10 +137,13 @@ class OpenAIModel:
         except APIStatusError as error:
             self._has_spoken = True
             failure = failures.of_status(error.status_code, error.response.headers, error.response.content)
-            is_missing = failure.hopeless and failure.name == "bad_request" and not azure
-            if is_missing and (advice := self._path_advice()):
-                return replace(failure, detail=failures.advised(failure.detail, advice))
-            return replace(failure, detail=failure.detail + await self._other_models()) if is_missing else failure
+            if not (failure.hopeless and failure.name == "bad_request") or azure:
+                return failure
+            if models := await self._other_models():
+                return replace(failure, detail=failure.detail + models)
+            # no models at this address either
+            advice = self._path_advice()
+            return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
             failure = failures.of_exception(error)

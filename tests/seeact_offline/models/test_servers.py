@@ -109,6 +109,7 @@ TORN = [
     Behaviour("DeepSeek, genkit#6259", reply("I would cli", "insufficient_system_resource"), "Hi.", 2),
     Behaviour("Gemini", reply("I would cli", "MALFORMED_FUNCTION_CALL"), "Hi.", 2),
     Behaviour("OpenRouter: a limit in the middle", reply("I", "error", error={"code": 429, "message": "slow"}), "Hi.", 2),
+    Behaviour("a gateway: an error that says nothing", reply("Click.", "stop", {"error": {"code": None, "message": ""}}, error=None), "Click.", 1, kept=True),
     *(
         Behaviour(f"Responses API, litellm#8448: {status}", response(status), "Hi.", 2, options=RESPONSES)
         for status in ("failed", "cancelled", "in_progress", "queued", "incomplete")
@@ -566,9 +567,9 @@ def test_the_advice_is_not_what_is_cut() -> None:
 # --- batches ---
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if not row.options], ids=lambda row: row.source)
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.source)
 def test_a_batch_names_it_alike(row: Behaviour) -> None:
-    options = ModelOptions(base_url="http://localhost:1/v1", price=PRICE)
+    options = ModelOptions(base_url="http://localhost:1/v1", price=PRICE, **row.options)
     body = row.answer.body or b""
     try:
         parsed = json.loads(body)
