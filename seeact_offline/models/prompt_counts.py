@@ -31,13 +31,13 @@ class PromptCounts:
     def add(self, messages: Sequence[Message], tokens: int) -> None:
         """Notes the server's count, 0 where it gives none. Pictures only add to it."""
         words = sum(count_words(message.text) for message in messages)
-        if not tokens or words < ENOUGH:
+        if not tokens:
             return
         self._alike = [*self._alike[-EQUAL:], words] if tokens == self._count else [words]
         self._count = tokens
         lengths = sorted(set(self._alike))
         are_equal = tokens >= ENOUGH and len(lengths) >= EQUAL and lengths[-1] >= DIFFERENT * lengths[0]
-        if tokens < FAR_BELOW * words or are_equal:
+        if (words >= ENOUGH and tokens < FAR_BELOW * words) or are_equal:
             self._cut = self._cut if self._n_cut else (words, tokens)
             self._n_cut += 1
 
@@ -47,8 +47,9 @@ class PromptCounts:
         if not self._n_cut:
             return ()
         words, tokens = self._cut
+        which = f"a prompt of {words:,} words" if tokens < words else "each of several prompts of different lengths"
         return (
-            f"the server seems to cut prompts in silence ({self._n_cut} so far): it counts {tokens:,} tokens of one of {words:,} words."
+            f"the server seems to cut prompts in silence ({self._n_cut} so far): it counts {tokens:,} tokens of {which}."
             " Give it a longer context (Ollama: OLLAMA_CONTEXT_LENGTH=32768, or num_ctx in the Modelfile), or send less: --top-k,"
             " --group-size",
         )

@@ -482,13 +482,14 @@ def counted(prompts: list[tuple[int, int]]) -> tuple[str, ...]:
         ([(8000, 4096)], True),
         ([(8000, 2050)], True),
         ([(3500, 3000), (3300, 3000), (3100, 3000)], True),
+        ([(300, 2050), (350, 2050), (400, 2050)], True),
         ([(3000, 3300), (3100, 3400), (3300, 3600)], False),
         ([(3000, 3300), (3000, 3300), (3000, 3300)], False),
         ([(3500, 3000), (3300, 3000)], False),
         ([(100, 20)] * 3, False),
         ([(8000, 0)], False),
     ],
-    ids=["Ollama's num_ctx", "half of it", "one count of three", "its own counts", "equal prompts", "two alike", "short", "none"],
+    ids=["Ollama's num_ctx", "half of it", "one count of three", "one count of three with pictures", "its own counts", "equal prompts", "two alike", "short", "none"],
 )  # fmt: skip
 def test_a_prompt_that_is_cut_in_silence_is_remarked(prompts: list[tuple[int, int]], is_cut: bool) -> None:
     remarks = counted(prompts)
