@@ -548,6 +548,8 @@ class CallRecord:
     """The UTC day on which another run paid for the answer, empty for a day that is not known; None: this run paid."""
     usage: Usage | None = None
     """The cost of the answer, at whichever place it is counted; None where that is not known."""
+    finish_reason: str | None = None
+    """The server's reason for the end of the reply, where it is one that nobody knows; None for any other."""
 
 
 @dataclass(frozen=True, slots=True)

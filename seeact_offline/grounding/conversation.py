@@ -33,6 +33,7 @@ from seeact_offline.records import (
 NOTES = {
     "picture_resized": "a picture was made smaller to be sent; places on it are mapped back",
     "reply_reused": "a reply to the same question, paid for by another group or by another row of the table",
+    "unknown_finish_reason": "a reply that the server ended for a reason that is not known; it was taken as it is",
 }
 """Counts about any strategy's questions, with the meaning of each."""
 

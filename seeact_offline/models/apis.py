@@ -7,7 +7,7 @@ released code (`src/demo_utils/inference_engine.py`); several in a row are parts
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -35,9 +35,13 @@ class ApiReply:
     """A text; a server that breaks the rules may send anything else."""
     refusal: str | None
     stopped_by: object
-    """The reason for its end; `content_filter` and `length` as chat completions call them."""
+    """The reason for its end, in the server's words."""
     tokens: Tokens | None
     """None where the server does not say."""
+    error: object = None
+    """The error that stands beside the text, in the choice or in the body; None for none."""
+    thoughts: bool = False
+    """True where the model's thoughts came apart from the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,14 @@ class Api:
     read: Callable[[Any], ApiReply | None]
     """None for a body that is no reply."""
 
-    def messages(self, messages: Sequence[Message], url: str, look: Mapping[str, str]) -> list[dict[str, Any]]:
-        """The conversation, with this URL for each picture. What one role says in a row is one message of several parts."""
+    def messages(
+        self, messages: Sequence[Message], url: str, look: Mapping[str, str], with_system: bool = True
+    ) -> list[dict[str, Any]]:
+        """The conversation, with this URL for each picture. What one role says in a row is one message of several parts.
+
+        Without `with_system`, the system's text stands in front of the first other message's, as `hf/` has it.
+        """
+        messages = messages if with_system else _system_folded(messages)
         return [self._message(role, list(said), url, look) for role, said in groupby(messages, lambda one: one.role)]
 
     def _message(self, role: str, said: Sequence[Message], url: str, look: Mapping[str, str]) -> dict[str, Any]:
@@ -89,15 +99,67 @@ def find_api(options: ModelOptions, is_openai: bool) -> Api:
 def _read_chat(body: Any) -> ApiReply | None:
     choices = _of(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = _of(choice, "message")
-    if not isinstance(message, dict):
+    message, error = _of(choice, "message"), _fault(choice) or (choice and _fault(body))
+    if not isinstance(message, dict) and not error:
         return None
     tokens = _tokens(_of(body, "usage"), ("prompt_tokens", "completion_tokens", "prompt_tokens_details"))
-    text, calls = message.get("content"), message.get("tool_calls")
+    text, calls = _joined(_of(message, "content")), _of(message, "tool_calls")
     if isinstance(calls, list) and calls and isinstance(text, str | None):
         functions = [_of(call, "function") for call in calls]
         text = _with_calls(text, [{"name": _of(one, "name"), "arguments": _of(one, "arguments")} for one in functions])
-    return ApiReply(text, _text(message.get("refusal")), _of(choice, "finish_reason"), tokens)
+    reason = _of(choice, "finish_reason")
+    if isinstance(reason, dict):
+        # SGLang's own form, with a message for what went wrong
+        error, reason = error or (reason if reason.get("message") else None), reason.get("type")
+    thoughts = bool(_of(message, "reasoning_content") or _of(message, "reasoning"))
+    return ApiReply(text, _text(_of(message, "refusal")), reason, tokens, error, thoughts)
+
+
+def _joined(content: Any) -> Any:
+    """The text of a content in parts, thoughts left out; any other content as it is."""
+    if not isinstance(content, list):
+        return content
+    texts = [part if isinstance(part, str) else _of(part, "text") for part in content]
+    kinds = [_of(part, "type") for part in content]
+    return "".join(
+        text for text, kind in zip(texts, kinds, strict=True) if isinstance(text, str) and kind not in _THOUGHTS
+    )
+
+
+def read_events(content: bytes) -> Any:
+    """The body that the pieces of a stream make up, in the layout of a whole reply; None for what is no stream."""
+    lines = [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
+    events = [json.loads(line) for line in lines if line and line != b"[DONE]"]
+    if not events:
+        return None
+    whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
+    if whole:
+        return whole[-1]
+    body: dict[str, Any] = {name: event[name] for event in events for name in ("usage", "error") if _of(event, name)}
+    pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
+    deltas = [_of(piece, "delta") or _of(piece, "message") for piece in pieces]
+    message = {
+        name: "".join(filter(None, (_text(_joined(_of(delta, name))) for delta in deltas)))
+        for name in ("content", "reasoning_content", "refusal")
+    }
+    calls = _merged_calls(call for delta in deltas for call in _of(delta, "tool_calls") or [])
+    reasons = [reason for piece in pieces if (reason := _of(piece, "finish_reason"))]
+    errors = [error for piece in pieces if (error := _of(piece, "error"))]
+    if pieces:
+        # a stream that ends without a reason was cut off
+        choice = {"message": {**message, "tool_calls": calls}, "finish_reason": reasons[-1] if reasons else "aborted"}
+        body["choices"] = [choice | ({"error": errors[-1]} if errors else {})]
+    return body
+
+
+def _merged_calls(pieces: Iterable[Any]) -> list[Any]:
+    """The calls of tools whose arguments came in pieces."""
+    calls: dict[Any, dict[str, Any]] = {}
+    for piece in pieces:
+        function = calls.setdefault(_of(piece, "index"), {"function": {"name": "", "arguments": ""}})["function"]
+        for name in function:
+            function[name] += _text(_of(_of(piece, "function"), name)) or ""
+    return list(calls.values())
 
 
 def _with_calls(text: str | None, calls: Sequence[Any]) -> str:
@@ -143,8 +205,10 @@ def _read_response(body: Any) -> ApiReply | None:
     return ApiReply(
         text=_with_calls(text, calls) if calls else text,
         refusal=_text(refusals[0]) if refusals else None,
-        stopped_by="length" if reason == "max_output_tokens" else reason or _of(body, "status"),
+        stopped_by=reason or _of(body, "status"),
         tokens=tokens,
+        error=_fault(body),
+        thoughts=any(_of(entry, "type") == "reasoning" for entry in output),
     )
 
 
@@ -161,6 +225,17 @@ RESPONSES = Api(
 
 
 # --- both ---
+
+_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
+"""Types of content parts that are no answer."""
+
+
+def _system_folded(messages: Sequence[Message]) -> list[Message]:
+    told = "\n\n".join(message.text for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    if not told or not rest:
+        return rest or [replace(message, role="user") for message in messages]
+    return [replace(rest[0], text=f"{told}\n\n{rest[0].text}"), *rest[1:]]
 
 
 def sendable(text: str) -> str:
@@ -182,6 +257,12 @@ def _is_count(value: object) -> bool:
 
 def _of(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _fault(value: Any) -> Any:
+    """The `error` of a body or a choice; None for one that says nothing."""
+    error = _of(value, "error")
+    return None if not error or (isinstance(error, dict) and not any(error.values())) else error
 
 
 def _text(value: Any) -> str | None:

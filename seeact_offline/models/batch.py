@@ -15,7 +15,7 @@ from seeact_offline.models import PROVIDERS, failures, find_model
 from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.model_call import WAITING
-from seeact_offline.models.parameters import DETAIL
+from seeact_offline.models.parameters import DETAIL, SYSTEM
 from seeact_offline.models.provider import ModelOptions, version_of
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey
@@ -63,8 +63,10 @@ class BatchCodec:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of those that are sent now."""
-        return (*self._model.parameters.sent, *([DETAIL] if self._model.parameters.sends_detail else []))
+        """Names of those that are sent now. No batch can be sent in pieces, so that is not among them."""
+        parameters = self._model.parameters
+        forms = {DETAIL: parameters.sends_detail, SYSTEM: parameters.sends_system}
+        return (*parameters.sent, *(name for name, is_sent in forms.items() if is_sent))
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -156,15 +158,16 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
         raise ValueError("a line without custom_id")
     response, fault = row.get("response"), row.get("error")
     status, body = (response.get("status_code"), response.get("body")) if isinstance(response, dict) else (None, None)
-    if isinstance(fault, str) and fault:
-        # vLLM's word for whatever it stumbled over, under a status that says little
-        outcome: Completion | Failure = Failure("api_error", failures.scrubbed(fault))
-    elif status == 200 and not fault:
-        outcome = codec.read(body)
-    elif isinstance(status, int) and not isinstance(status, bool):
-        outcome = failures.of_status(status, {}, json.dumps(body or fault).encode())
-    else:
-        code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
-        detail = failures.scrubbed(str(said or fault or "neither a response nor an error"))
-        outcome = Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)
+    code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
+    if status == 200 and not fault:
+        return Result(row["custom_id"], codec.read(body))
+    # vLLM names whatever it stumbled over in a text, under a status that says little
+    is_text = isinstance(fault, str) and bool(fault)
+    if not is_text and isinstance(status, int) and not isinstance(status, bool):
+        return Result(row["custom_id"], failures.of_status(status, {}, json.dumps(body or fault).encode()))
+    detail = failures.scrubbed(str(said or fault or "neither a response nor an error"))
+    named = failures.of_body({"error": fault}, {})
+    outcome = Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)
+    if named is not None and named.name != "api_error" and outcome.name == "api_error":
+        outcome = named
     return Result(row["custom_id"], outcome)

@@ -10,11 +10,12 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from seeact_offline.files.redaction import redact_reported
+from seeact_offline.models import server_words
 from seeact_offline.models.http_client import ReplyTooLarge
 from seeact_offline.records import CallError, Usage
 
@@ -31,15 +32,24 @@ RETRIES: Mapping[str, float] = {
 """Times that a call is asked again after failures of these names, as long as may be waited; after any other it is not."""
 STOPPING = frozenset({"no_quota", "auth_failed"})
 """Failures with which no other call gets through either."""
-_POLICY_CODES = frozenset({"content_filter", "content_policy_violation"})
-_NO_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_NO_QUOTA_WORDS = ("credit balance is too low", "billing hard limit")
-"""Words of servers without such codes; Anthropic's under status 400."""
-_NO_MODEL_CODES = frozenset({"model_not_found", "DeploymentNotFound"})
 _BY_STATUS = {
     **{401: "auth_failed", 402: "no_quota", 403: "forbidden", 408: "timeout", 429: "rate_limited"},
-    **dict.fromkeys((409, 425), "server_error"),
+    # 424: a model behind the server; 498: no capacity at Groq
+    **dict.fromkeys((409, 423, 424, 425, 449, 498, 499), "server_error"),
 }
+_TLS_ADVICE = (
+    (
+        re.compile(
+            r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|record layer failure|wrong version number|UNKNOWN_PROTOCOL"
+        ),
+        "the port speaks no TLS: write http:// in --base-url",
+    ),
+    (
+        re.compile("CERTIFICATE_VERIFY_FAILED"),
+        "name the authority that signed the server's certificate in SSL_CERT_FILE",
+    ),
+)
+"""What the words of the TLS library mean -> what to do."""
 _MAY_BE_BILLED = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight of it."""
 
@@ -85,6 +95,13 @@ def scrubbed(detail: str) -> str:
     return redact_reported(detail[:_LONGEST])[:DETAIL_CHARS]
 
 
+def advised(detail: str, advice: str) -> str:
+    """The detail with the sentence that helps behind it, which is never what is cut."""
+    if not advice:
+        return scrubbed(detail)
+    return f"{scrubbed(detail)[: DETAIL_CHARS - len(advice) - 2].rstrip(' .')}; {advice}"
+
+
 def malformed(what: str) -> Failure:
     """A success that makes no sense."""
     return Failure("api_error", scrubbed(what))
@@ -102,42 +119,56 @@ def of_status(status: int, headers: Mapping[str, str], content: bytes, came_as_s
         body: Any = json.loads(content)
     except (ValueError, RecursionError):
         body = None
-    said = _message(body) or content[:2000].decode("utf-8", "replace")
-    detail, codes = scrubbed(f"Error code: {status} - {said.rstrip('.')}"), error_codes(body)
-    is_redirect = 300 <= status < 400
-    if codes & _POLICY_CODES:
-        name = "refused"
-    elif codes & _NO_QUOTA_CODES or any(text in detail for text in _NO_QUOTA_WORDS):
-        name = "no_quota"
-    else:
-        other = "redirected" if is_redirect else "server_error" if status >= 500 else "bad_request"
-        name = _BY_STATUS.get(status, other)
+    text = content[:2000].decode("utf-8", "replace")
+    said = f"Error code: {status} - {(_message(body) or text).rstrip('.')}"
+    error = text if body is None else body
+    other = "redirected" if 300 <= status < 400 else "server_error" if status >= 500 else "bad_request"
+    named = None if other == "redirected" else server_words.cause(status, error, error_codes(body))
+    name = named or _BY_STATUS.get(status, other)
     if name == "redirected":
-        where = headers.get("location", "nowhere")
-        detail = scrubbed(f"the server redirects to {where}, where no key is sent: name the right base_url")
-    # 403 is also the word of a filter before the server that dislikes one page
-    is_missing = name == "bad_request" and (status == 404 or bool(codes & _NO_MODEL_CODES))
+        said = f"the server redirects to {headers.get('location', 'nowhere')}, where no key is sent: name the right base_url"
+    refused = name == "bad_request"
     return Failure(
         name,
-        detail,
-        hopeless=is_missing or name in ("forbidden", "redirected"),
+        advised(said, server_words.remedy(status, error) if refused else ""),
+        # 403 is also the word of a filter before the server that dislikes one page
+        hopeless=name in ("forbidden", "redirected")
+        or (refused and (status == 404 or server_words.is_missing(error) or server_words.is_plain_to_tls(error))),
         retry_after_s=_retry_after(headers) if name in RETRIES else None,
         status=status,
         body=body,
-        unbilled=not came_as_success and status not in _MAY_BE_BILLED,
+        unbilled=not came_as_success and (refused or status not in _MAY_BE_BILLED),
     )
 
 
 def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
     """An error that comes as a success; None for a body that names none."""
-    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(body, dict):
+        return None
+    # some gateways have no object around code and message
+    bare = body if "code" in body and ("msg" in body or "message" in body) else None
+    error = body.get("error") or body.get("base_resp") or bare
     if not error:
         return None
     codes = error_codes(body)
     numbers = [int(code) for code in codes if code.isdecimal() and len(code) == 3 and code >= "400"]
-    if numbers or codes & (_NO_QUOTA_CODES | _POLICY_CODES | _NO_MODEL_CODES):
-        return of_status(min(numbers, default=400), headers, json.dumps(body).encode(), came_as_success=True)
+    name = server_words.cause(min(numbers, default=200), error, codes)
+    if name or numbers:
+        failure = of_status(min(numbers, default=400), headers, json.dumps(body).encode(), came_as_success=True)
+        return replace(failure, name=name) if name else failure
     return malformed(f"an error as a success: {_message(body) or error}")
+
+
+def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[str, str]) -> Failure:
+    """A reply that the server broke off, with the `error` beside it if there is one: whatever its text, it is no answer."""
+    begun = f"; it began: {text[:80]}" if isinstance(text, str) and text.strip() else ""
+    named = of_body({"error": error}, headers) if error else None
+    why = named.detail if named else f"finish reason {reason}"
+    name = named.name if named and named.name not in ("api_error", "bad_request") else "server_error"
+    if named and server_words.cause(200, error) == "bad_request":
+        name = "bad_request"
+    pause = _retry_after(headers) if name in RETRIES else None
+    return Failure(name, scrubbed(f"the server broke the reply off: {why}{begun}"), retry_after_s=pause)
 
 
 def of_exception(error: Exception) -> Failure:
@@ -145,20 +176,21 @@ def of_exception(error: Exception) -> Failure:
     quote the key."""
     cause = error.__cause__ or error
     kind = type(cause).__name__
-    detail = scrubbed(f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind)
+    detail = f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind
     unreachable = kind in ("ConnectError", "ConnectTimeout")
     if isinstance(cause, ReplyTooLarge):
         return Failure("reply_too_large", str(cause))
     if kind == "DecodingError":
         return malformed(f"a body that cannot be unpacked: {cause}")
     name = "timeout" if isinstance(error, TimeoutError) or "Timeout" in kind else "connection_failed"
-    return Failure(name, detail, unreachable=unreachable, unbilled=unreachable)
+    advice = next((advice for pattern, advice in _TLS_ADVICE if pattern.search(detail)), "")
+    return Failure(name, advised(detail, advice), unreachable=unreachable, unbilled=unreachable)
 
 
 def error_codes(body: object) -> set[str]:
     """`code` and `type` of an error in OpenAI's layout, or in a list of one as Google has it."""
     error = _error(body)
-    return {str(error[name]) for name in ("code", "type") if isinstance(error.get(name), str | int)}
+    return {str(error[name]) for name in ("code", "type", "status_code") if isinstance(error.get(name), str | int)}
 
 
 def words(value: object) -> Iterator[str]:
@@ -175,25 +207,35 @@ def words(value: object) -> Iterator[str]:
 
 def _error(body: object) -> Mapping[str, Any]:
     first = body[0] if isinstance(body, list) and body else body
-    error = first.get("error") if isinstance(first, dict) else None
+    error = (first.get("error") or first.get("base_resp")) if isinstance(first, dict) else None
     if isinstance(error, dict):
         return error
     return first if isinstance(first, dict) else {}
 
 
 def _message(body: object) -> str | None:
-    message = _error(body).get("message")
-    return message if isinstance(message, str) and message else None
+    """The error's own sentence: in OpenAI's layout, or as a text in its place (xAI, FastAPI, LM Studio)."""
+    error = _error(body)
+    texts = [error.get(name) for name in ("message", "error", "detail", "status_msg", "msg")]
+    return next((text for text in texts if isinstance(text, str) and text), None)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from milliseconds, seconds or a date; None for none that makes sense."""
+    """Seconds, from milliseconds, seconds or a date, which counts from the server's own `Date`: its clock may be wrong, or ours. None
+    for none that makes sense."""
     for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):
         text = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
             return float(text) / divisor
+    until, now = (_timestamp(headers.get(name, "")) for name in ("retry-after", "date"))
+    if until is None:
+        return None
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _timestamp(date: str) -> float | None:
+    """Seconds since 1970; None for what is no date."""
     try:
-        seconds = parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time()
+        return parsedate_to_datetime(date).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
 from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
-from seeact_offline.models.apis import ApiReply, find_api
+from seeact_offline.models.apis import ApiReply, find_api, read_events
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
@@ -29,9 +32,11 @@ from seeact_offline.models.http_client import (
     library,
 )
 from seeact_offline.models.image_tokens import rule_named
-from seeact_offline.models.parameters import DETAIL, Parameters
+from seeact_offline.models.parameters import DETAIL, STREAM, SYSTEM, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
+from seeact_offline.models.prompt_counts import PromptCounts
 from seeact_offline.models.provider import ModelOptions, Provider
+from seeact_offline.models.server_words import ending
 from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage, did_you_mean
 
 if TYPE_CHECKING:
@@ -43,6 +48,7 @@ escape. No page can know it."""
 MOST_LISTED = 12
 """Most of a server's models that an error names."""
 _REQUEST_ID_CHARS = 200
+_REASON_CHARS = 60
 _URL_CHARS = 2_000_000
 """Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
@@ -63,6 +69,10 @@ class OpenAIModel:
         self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
         self.server = self._server.address
         self._client: AsyncOpenAI | None = None
+        self._has_spoken = False
+        """True once the server has answered in HTTP, whatever it said."""
+        self._prompts = PromptCounts()
+        self._odd_endings: Counter[str] = Counter()
 
     @property
     def identity(self) -> dict[str, object]:
@@ -81,10 +91,14 @@ class OpenAIModel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks for the user on the options given."""
-        if "image_detail" not in self._options.typed or self._server.is_openai or self._server.is_azure:
-            return ()
-        return (f"image_detail is OpenAI's own: {self._server.address} may ignore it",)
+        """Remarks for the user on the options given, and on what the server has done since."""
+        remarks = [*self._prompts.remarks]
+        if "image_detail" in self._options.typed and not (self._server.is_openai or self._server.is_azure):
+            remarks.insert(0, f"image_detail is OpenAI's own: {self._server.address} may ignore it")
+        if self._odd_endings:
+            named = ", ".join(f"{reason} ({count})" for reason, count in sorted(self._odd_endings.items()))
+            remarks.append(f"replies that ended for a reason that is not known, and were taken as they are: {named}")
+        return tuple(remarks)
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
@@ -102,10 +116,21 @@ class OpenAIModel:
         while True:
             sent = self.parameters.sent
             with_detail = self.parameters.sends_detail
+            refusable = self.refusable(request)
             outcome = await self._post(self.body(request, urls, sent, with_detail))
-            refusable = [*sent, DETAIL] if with_detail and urls else [*sent]
+            if isinstance(outcome, Completion):
+                self._prompts.add(request.messages, outcome.usage.prompt_tokens)
             if not (isinstance(outcome, Failure) and self.parameters.give_way(refusable, outcome)):
                 return outcome
+
+    def refusable(self, request: Request) -> list[str]:
+        """Names of all of this request that a server may refuse now: parameters, and ways to ask."""
+        forms = {
+            DETAIL: self.parameters.sends_detail and any(message.picture is not None for message in request.messages),
+            SYSTEM: self.parameters.sends_system and any(message.role == SYSTEM for message in request.messages),
+            STREAM: not self.parameters.streams,
+        }
+        return [*self.parameters.sent, *(name for name, is_sent in forms.items() if is_sent)]
 
     async def _post(self, body: bytes) -> Completion | Failure:
         from openai import APIStatusError, Omit, OpenAIError
@@ -118,13 +143,32 @@ class OpenAIModel:
                     self.api.path, cast_to=library().Response, content=body, options={"headers": headers}
                 )
         except APIStatusError as error:
+            self._has_spoken = True
             failure = failures.of_status(error.status_code, error.response.headers, error.response.content)
-            is_missing = failure.hopeless and failure.name == "bad_request" and not azure
-            return replace(failure, detail=failure.detail + await self._other_models()) if is_missing else failure
+            if not (failure.hopeless and failure.name == "bad_request") or azure:
+                return failure
+            if models := await self._other_models():
+                return replace(failure, detail=failure.detail + models)
+            # no models at this address either
+            advice = self._path_advice()
+            return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
-            return failures.of_exception(error)
+            failure = failures.of_exception(error)
+            hung_up = failure.name == "connection_failed" and not failure.unreachable and not self._has_spoken
+            if hung_up and self._server.url.startswith("http:"):
+                advice = "if the port speaks TLS, write https:// in --base-url"
+                return replace(failure, detail=failures.advised(failure.detail, advice))
+            return failure
+        self._has_spoken = True
         return self.read(response.content, response.headers)
+
+    def _path_advice(self) -> str:
+        """What may be wrong with the address; empty where it has a version in it, as `/v1`."""
+        path = urlsplit(self._server.url).path
+        if path.rstrip("/").endswith(self.api.path):
+            return f"leave {self.api.path} off --base-url"
+        return "" if re.search(r"/v\d", path) or "/openai" in path else "--base-url may lack /v1 at its end"
 
     async def _other_models(self) -> str:
         """The names of the server's models, in words, for a model that it does not have; empty where it does not list them."""
@@ -144,8 +188,12 @@ class OpenAIModel:
     def body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
         """The JSON of a request, `urls` in the place of its pictures."""
         look = {DETAIL: str(self._options.image_detail)} if with_detail else {}
-        messages = self.api.messages(request.messages, _PICTURE, look)
-        text = json.dumps({"model": self._name, self.api.conversation: messages, **sent})
+        messages = self.api.messages(request.messages, _PICTURE, look, self.parameters.sends_system)
+        streamed: dict[str, Any] = {}
+        if self.parameters.streams:
+            usage = {"stream_options": {"include_usage": True}} if self.api.conversation == "messages" else {}
+            streamed = {"stream": True, **usage}
+        text = json.dumps({"model": self._name, self.api.conversation: messages, **sent, **streamed})
         first, *others = text.encode("ascii").split(_PICTURE.encode("ascii"))
         return b"".join(
             [first, *(part for url, rest in zip(urls, others, strict=True) for part in (url.encode(), rest))]
@@ -155,35 +203,49 @@ class OpenAIModel:
         """Reads the body of a success. Nothing of it is sure to be as documented."""
         who = self._server.address
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            # some servers send pieces where a whole reply was asked for
+            body = read_events(content) if content.lstrip()[:5] in (b"data:", b"event") else json.loads(content)
+        except (ValueError, RecursionError, AttributeError, TypeError) as error:
             found = content[:80].decode("utf-8", "replace")
-            return failures.malformed(f"{who} answered with something that is not JSON: {error}: {found}")
+            detail = f"{who} answered with something that is not JSON: {error}: {found}"
+            return replace(failures.malformed(detail), detail=failures.advised(detail, self._path_advice()))
         said = self.api.read(body)
         if said is None:
             detail = f"{who} answered with something that is not a chat completion: {content[:200].decode('utf-8', 'replace')}"
-            return failures.of_body(body, headers) or failures.malformed(detail)
+            failure = failures.of_body(body, headers) or failures.malformed(detail)
+            is_missing = failure.hopeless and failure.name == "bad_request"
+            advice = self._path_advice() if is_missing else ""
+            return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
         return self._outcome(said, headers)
 
     def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
         usage = Usage(calls=1, cost_usd=None, unreported=1)
         if (tokens := said.tokens) is not None:
             usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
-        if said.refusal or said.stopped_by == "content_filter":
-            detail = failures.scrubbed(said.refusal or "stopped by the server's content filter")
+        end = ending(said.stopped_by)
+        if said.refusal or (end == "refused" and not said.error):
+            by = "" if said.stopped_by in (None, "content_filter") else f" ({said.stopped_by})"
+            detail = failures.scrubbed(said.refusal or f"stopped by the server's content filter{by}")
             return Failure("refused", detail, usage=usage)
-        if said.stopped_by == "length":
+        if said.error or end == "server_error":
+            return replace(failures.of_torn_reply(said.error, said.stopped_by, said.text, headers), usage=usage)
+        is_blank = said.text is None or (isinstance(said.text, str) and not said.text.strip())
+        thought = "; it wrote thoughts alone: raise --max-tokens" if said.thoughts and is_blank else ""
+        if end == "truncated":
             detail = failures.truncated(said.text, "the limit of new tokens (max_tokens)")
-            return Failure("truncated", detail, usage=usage)
-        if said.text is None or (isinstance(said.text, str) and not said.text.strip()):
+            return Failure("truncated", detail + thought, usage=usage)
+        if is_blank:
             # a blank reply is the model's own when it keeps saying so
-            detail = failures.scrubbed(f"the server sent no text (finish reason {said.stopped_by})")
+            detail = failures.scrubbed(f"the server sent no text (finish reason {said.stopped_by})") + thought
             return Failure("empty_reply", detail, usage=usage)
         if not isinstance(said.text, str):
             return failures.malformed(f"the reply's content is a {type(said.text).__name__}")
         named = headers.get("x-request-id") or headers.get("request-id")
         request_id = failures.scrubbed(named)[:_REQUEST_ID_CHARS] if named else None
-        return Completion(redact(said.text), usage, CallRecord(request_id=request_id))
+        reason = failures.scrubbed(str(said.stopped_by))[:_REASON_CHARS] if end == "unknown" else None
+        if reason is not None:
+            self._odd_endings[reason] += 1
+        return Completion(redact(said.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop, and its import takes most of a second."""
@@ -213,6 +275,8 @@ def _api_key(server: Server) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelSpecError(KEY_VARIABLE, "printable ASCII", "other characters")
+    if key[:1] in "'\"" and key[-1:] == key[:1] and key:
+        raise ModelSpecError(KEY_VARIABLE, "the key alone", "one in quotation marks")
     return key or NO_KEY
 
 

@@ -15,17 +15,26 @@ from typing import Any
 from seeact_offline.models.apis import Api
 from seeact_offline.models.failures import Failure, error_codes, words
 from seeact_offline.models.provider import ModelOptions
+from seeact_offline.models.server_words import only_streams, refuses_system
 from seeact_offline.records import ModelSpecError
 
 DETAIL = "detail"
 """The parameter of a picture: sent inside the messages, and left out like any other."""
 API = "api"
+SYSTEM = "system"
+"""The role: where it is refused, its text goes into the user's turn."""
+STREAM = "stream"
+"""Whole replies: a model that has none is asked to send its reply in pieces."""
+_FORMS = {SYSTEM: "system -> user", STREAM: "stream=false -> true"}
+"""Ways to ask that are no parameters, and what takes their place."""
 _OURS = frozenset({"messages", "model", "input", "stream", "stream_options", "n"})
 """Parameters that are ours alone: they make the request and its answer what they are."""
 _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _REFUSED = re.compile(
-    r"unsupported|not support|not allowed|not permitted|not available|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
-    r"|no longer|deprecated|cannot find|invalid (?:parameter|argument|value)|does not (?:take|accept|allow)|only the default|must be",
+    r"unsupported|(?:not|n't) support|not allowed|not permitted|not available|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
+    r"|no longer|deprecated|cannot find|invalid (?:parameter|argument|value)|does not (?:take|accept|allow)|only the default|must be"
+    r"|only\b.{0,40}\b(?:allowed|supported|accepted|valid)|(?:may|can) only be|should be|not be set|out of range|not valid|only supports?\b"
+    r"|不支持|只支持|只能|参数(?:非法|有误|错误|无效)|不合法",
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(r"context|too (?:large|long|many)|reduce the length", re.IGNORECASE)
@@ -80,12 +89,23 @@ class Parameters:
     def sends_detail(self) -> bool:
         return DETAIL not in self._gone
 
+    @property
+    def sends_system(self) -> bool:
+        return SYSTEM not in self._gone
+
+    @property
+    def streams(self) -> bool:
+        """True once the server has said that it answers in pieces alone."""
+        return STREAM in self._gone
+
     def give_way(self, sent: Collection[str], failure: Failure) -> bool:
-        """Drops a parameter of ours that the server refuses, among those that were `sent` (DETAIL among them). True: ask again."""
-        if failure.status not in (400, 422):
+        """Drops a parameter of ours that the server refuses, among those that were `sent` (DETAIL, SYSTEM and STREAM among them).
+        True: ask again."""
+        # some servers refuse under 500 what they will never take, such as a role that the model's template does not know
+        if failure.status not in (400, 422) and failure.name != "bad_request":
             return False
         for name in sent:
-            if name in self._refusable | self._renamable | self._gone and _refuses(name, failure):
+            if name in self._refusable | self._renamable | self._gone | _FORMS.keys() and _refuses(name, failure):
                 if name not in self._gone:
                     self._leave_out(name)
                 return True
@@ -94,6 +114,9 @@ class Parameters:
     def _leave_out(self, name: str) -> None:
         """Sends it no more, or by its other name as long as that one was not refused."""
         self._gone.add(name)
+        if name in _FORMS:
+            self.dropped = (*self.dropped, _FORMS[name])
+            return
         if name not in self._renamable:
             self.sent = {other: value for other, value in self.sent.items() if other != name}
             self.dropped = (*self.dropped, name)
@@ -108,11 +131,17 @@ class Parameters:
 def _refuses(name: str, failure: Failure) -> bool:
     """True if the server says that it does not take this parameter."""
     said = [*words(failure.body)] or [failure.detail]
+    if name in _FORMS:
+        return (refuses_system if name == SYSTEM else only_streams)(failure.body or failure.detail)
     if any(_TOO_LONG.search(text) for text in said):
         return False
     if name in _TWINS and any(re.search(rf"\buse\W+{_TWINS[name]}\b", text, re.IGNORECASE) for text in said):
         return True
-    spelt = re.compile(rf"(?:['\"`]|\.){name}['\"`]|\b{name}(?=\s*:)|(?:parameter|argument|field)s?:? {name}\b")
+    spelt = re.compile(
+        rf"(?:['\"`]|\.){name}['\"`]|\b{name}(?=\s*[:=])|(?:parameter|argument|field|supplied|key|property)s?:? {name}\b"
+        rf"|(?<![\w'])(?:invalid )?{name}(?: (?:may|must|can|should|is|does|value|parameter|argument|setting)\b|\s*参数)",
+        re.IGNORECASE,
+    )
     named = any(text == name or text.endswith(f".{name}") or spelt.search(text) for text in said)
     refused = bool(error_codes(failure.body) & _REFUSED_CODES) or any(map(_REFUSED.search, said))
     return named and refused

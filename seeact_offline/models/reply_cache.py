@@ -39,6 +39,8 @@ class CachedReply:
     """Step, group and turn that paid."""
     made: str = ""
     """UTC day; empty where it is not known."""
+    finish_reason: str | None = None
+    """As `CallRecord.finish_reason`."""
     call: CallRecord | None = None
     """The call that has just given it; not kept."""
 
@@ -47,7 +49,7 @@ class CachedReply:
         """Makes one from a text, or from how the model declined."""
         call = answer.call or CallRecord()
         if isinstance(answer, Completion):
-            return cls(answer.text, answer.usage, call=call)
+            return cls(answer.text, answer.usage, finish_reason=call.finish_reason, call=call)
         return cls("", answer.usage, answer.name, answer.detail, call=call)
 
 
@@ -159,7 +161,9 @@ class ReplyCache:
         reused = asked in self.counted
         self.counted.add(asked)
         from_store = None if kept.run == self._store.run else kept.made
-        call = replace(call, asked=asked, reused=reused, from_store=from_store, usage=kept.usage)
+        call = replace(
+            call, asked=asked, reused=reused, from_store=from_store, usage=kept.usage, finish_reason=kept.finish_reason
+        )
         usage = Usage() if reused else kept.usage
         if kept.failure is not None:
             raise CallError(kept.failure, kept.detail, usage, call)

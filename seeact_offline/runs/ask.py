@@ -186,7 +186,13 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         ran=grounded.ran,
         failed_in=decision.failed_in,
         point=grounded.point,
-        notes=nonzero_notes(**dict(grounded.notes), reply_reused=sum(call.record.reused for call in grounded.calls)),
+        notes=nonzero_notes(
+            **dict(grounded.notes),
+            reply_reused=sum(call.record.reused for call in grounded.calls),
+            unknown_finish_reason=sum(
+                call.record.finish_reason is not None and not call.record.reused for call in grounded.calls
+            ),
+        ),
         calls=grounded.calls,
         captions=grounded.captions,
         reachable=known.reachable if grounded.reachable is None else grounded.reachable,

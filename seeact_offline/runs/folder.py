@@ -503,11 +503,21 @@ class CallLine(KeyLine, frozen=True):
     reused: bool = False
     from_store: str | None = None
     usage: _Usage | None = None
+    finish_reason: str | None = None
 
     @property
     def record(self) -> CallRecord:
         usage = None if self.usage is None else self.usage.read
-        return CallRecord(self.attempts, self.seconds, self.request_id, self.asked, self.reused, self.from_store, usage)
+        return CallRecord(
+            self.attempts,
+            self.seconds,
+            self.request_id,
+            self.asked,
+            self.reused,
+            self.from_store,
+            usage,
+            self.finish_reason,
+        )
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):

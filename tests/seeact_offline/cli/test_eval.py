@@ -575,3 +575,30 @@ def test_a_run_that_could_not_begin_leaves_no_folder(cli: Cli, sample: Sample, t
     for name in ("new", "mine"):
         assert "OPENAI_API_KEY" in cli("eval", *sample.words, "--model", "openai/x", "--out", tmp_path / name).error
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+# --- how replies end -------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_that_the_server_broke_off_is_not_scored_nor_used_by_the_next_run(
+    cli: Cli, sample: Sample, tmp_path: Path
+) -> None:
+    torn, cache = Answer("ELEMENT: A\nACTION: CLI", finish_reason="error"), tmp_path / "replies.sqlite"
+    with ChatServer(lambda body: torn) as server:
+        first = ask(cli, sample, server, tmp_path / "first", "--cache", cache)
+    lines = read_lines(tmp_path / "first" / "predictions.jsonl") if first.status != 2 else []
+    assert {line["failure"] for line in lines} <= {"server_error"}
+    with ChatServer(answer) as server:
+        assert ask(cli, sample, server, tmp_path / "second", "--cache", cache).status == 0
+    calls = read_lines(tmp_path / "second" / "calls.jsonl")
+    assert len(server.requests) == sum(not call.get("reused") for call in calls)
+
+
+def test_a_reason_that_nobody_knows_is_in_results_report_and_calls(cli: Cli, sample: Sample, tmp_path: Path) -> None:
+    with ChatServer(lambda body: Answer(answer(body), finish_reason="whim")) as server:
+        done = ask(cli, sample, server, tmp_path / "run")
+    n = len(server.requests)
+    assert read_json(tmp_path / "run" / "results.json")["notes"]["unknown_finish_reason"] == n
+    assert "ended for a reason that is not known" in (tmp_path / "run" / "report.md").read_text()
+    assert {line["finish_reason"] for line in read_lines(tmp_path / "run" / "calls.jsonl")} == {"whim"}
+    assert f"whim ({n})" in done.out + done.err
