@@ -423,7 +423,13 @@ def test_a_step_by_name_within_the_cost_limit_stops_nothing(cli: Cli, tall_sampl
         ask(cli, tall_sample, server, tmp_path / "all", *words)
         step = read_lines(tmp_path / "all" / "predictions.jsonl")[1]
         outcome = ask(
-            cli, tall_sample, server, tmp_path / "run", *words, "--step", f"{step['annotation_id']}_{step['action_uid']}"
+            cli,
+            tall_sample,
+            server,
+            tmp_path / "run",
+            *words,
+            "--step",
+            f"{step['annotation_id']}_{step['action_uid']}",
         )
     assert "3 of 4 steps were not started" in outcome.err
     assert "stopped" not in outcome.err
