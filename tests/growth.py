@@ -103,7 +103,7 @@ def readers() -> dict[str, Reader]:
     for kind in final_answer.GROUNDINGS:
         found[f"answer {kind}"] = Reader(_answer(kind), (final_answer, *_modules(final_answer.parse_grounding_reply)))
     for rules in rule_sets.RULES.values():
-        for rule in {*rules.answer_rules, "url_match"} - {"fuzzy_match"}:
+        for rule in sorted({*rules.answer_rules, "url_match"} - {"fuzzy_match"}):
             found[f"{rules.name} {rule}"] = Reader(lambda text, rule=rules[rule]: rule(text, "a"), (rule_sets,))
             found[f"{rules.name} {rule}, reference"] = Reader(
                 lambda text, rule=rules[rule]: rule("a", text), (rule_sets,)
