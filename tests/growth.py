@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import seeact_offline
 from seeact_offline.agents import AGENTS
-from seeact_offline.judging import verdict_rules
+from seeact_offline.trajectories import verdict_rules
 from seeact_offline.replies import final_answer
-from seeact_offline.rewards import locators, rule_sets
+from seeact_offline.trajectories import locators
+from seeact_offline.trajectories import rule_sets
 from seeact_offline.trajectories import opening
 
 Read = Callable[[str], object]

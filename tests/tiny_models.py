@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.finetune.small_bases import CHAT, blip2_parts, llava_parts
+from seeact_offline.training.small_bases import CHAT, blip2_parts, llava_parts
 
 TEXTS = (
     "What is the next target element? ELEMENT: A ACTION: CLICK VALUE: None of them (button) Search <input id=3> type text",

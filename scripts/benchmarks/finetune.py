@@ -27,12 +27,12 @@ def measure(options: argparse.Namespace) -> list[Line]:
 def _preparation(folder: Path) -> list[Line]:
     """Questions a second of the processor: as text, parsing counted, like the reference's; and as tokens on disk."""
     from seeact_offline.dataset import open_split
-    from seeact_offline.finetune.draws import draw, pool_of
-    from seeact_offline.finetune.examples import example
-    from seeact_offline.finetune.mindact_rows import MultiChoice, words_of
-    from seeact_offline.finetune.recipe import Recipe
-    from seeact_offline.finetune.small_bases import SmallBase, build_t5, train_tokenizer
-    from seeact_offline.finetune.training_rows import parts_of, prepare
+    from seeact_offline.training.draws import draw, pool_of
+    from seeact_offline.training.examples import example
+    from seeact_offline.training.mindact_rows import MultiChoice, words_of
+    from seeact_offline.training.recipe import Recipe
+    from seeact_offline.training.small_bases import SmallBase, build_t5, train_tokenizer
+    from seeact_offline.training.training_rows import parts_of, prepare
     from seeact_offline.grounding.strategies import open_pack
     from seeact_offline.pages.dom import Page
 
@@ -70,8 +70,8 @@ def _waiting(folder: Path) -> list[Line]:
     from torch.utils.data import DataLoader
     from transformers import AutoTokenizer, DataCollatorForSeq2Seq, T5ForConditionalGeneration
 
-    from seeact_offline.finetune.trainer import ON_CPU
-    from seeact_offline.finetune.training_rows import EpochRows, open_rows
+    from seeact_offline.training.trainer import ON_CPU
+    from seeact_offline.training.training_rows import EpochRows, open_rows
 
     tokenizer = AutoTokenizer.from_pretrained(folder / "model", trust_remote_code=False)
     model = T5ForConditionalGeneration.from_pretrained(folder / "model", trust_remote_code=False).train()

@@ -13,7 +13,7 @@ from seeact_offline.agents.pyautogui import AGUVIS, OPENCUA
 from seeact_offline.agents.qwen import ANTHROPIC, GEMINI, OPENAI, QWEN_2_5_VL, QWEN_3_VL
 from seeact_offline.agents.uground_agent import SEEACT_PLANNER, UGROUND, UGROUND_BLIND, UGROUND_GROUNDER
 from seeact_offline.agents.uitars import UITARS, UITARS_1_5
-from seeact_offline.agents.web_agents import OPENWEBVOYAGER, VISUALWEBARENA, WEBVOYAGER, WEBVOYAGER_TEXT
+from seeact_offline.web_agents.systems import OPENWEBVOYAGER, VISUALWEBARENA, WEBVOYAGER, WEBVOYAGER_TEXT
 
 GUI_MODELS: dict[str, Agent] = {
     agent.name: agent

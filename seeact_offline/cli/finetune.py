@@ -15,12 +15,12 @@ from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
-from seeact_offline.finetune import BASELINES
+from seeact_offline.training import BASELINES
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import headline
 
 if TYPE_CHECKING:
-    from seeact_offline.finetune.baseline import FineTuning
+    from seeact_offline.training.baseline import FineTuning
 
 OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
 max_question lora quantised optimizer group_by_length seed""".split()
@@ -162,8 +162,8 @@ def test_splits(text: str) -> tuple[str, ...]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seeact_offline.finetune.trainer import is_main_process
-    from seeact_offline.finetune.tuning import fine_tune
+    from seeact_offline.training.trainer import is_main_process
+    from seeact_offline.training.tuning import fine_tune
 
     asked = fine_tuning_of(args)
     try:
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _stopped(out: Path) -> str:
     """A sentence on what a training that was stopped has saved."""
-    from seeact_offline.finetune.trainer import last_checkpoint
+    from seeact_offline.training.trainer import last_checkpoint
 
     if (out / "model.safetensors").exists():
         return f"stopped: the trained model is saved in {out}; its evaluation is not finished"
@@ -195,9 +195,9 @@ def _stopped(out: Path) -> str:
 
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
     """Raises InputError."""
-    from seeact_offline.finetune.baseline import FineTuning
-    from seeact_offline.finetune.recipe import Running
-    from seeact_offline.finetune.small_bases import SmallBase
+    from seeact_offline.training.baseline import FineTuning
+    from seeact_offline.training.recipe import Running
+    from seeact_offline.training.small_bases import SmallBase
 
     asked = FineTuning(
         out=args.out,

@@ -16,7 +16,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import model_settings
 from seeact_offline.runs.open import safe_name
-from seeact_offline.runs.rewarding import reasons, reward_files
+from seeact_offline.trajectories.rewarding import reasons, reward_files
 
 SITES = ("CLASSIFIEDS", "REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")
 """Sites of the task files: `__NAME__` in a file is replaced by the environment variable of this name, where it is set."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.grounding.web_agent import WEB_AGENTS
+from seeact_offline.web_agents.web_loop import WEB_AGENTS
 from seeact_offline.models.budget import Budget
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState

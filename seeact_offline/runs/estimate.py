@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
-from seeact_offline.grounding.captions import PICTURE
+from seeact_offline.web_agents.captions import PICTURE
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
 from seeact_offline.models.image_tokens import TILES, ImageRule

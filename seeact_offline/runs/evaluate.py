@@ -142,7 +142,7 @@ async def _engine(
     if run.asking.workers is None or not state.to_ask:
         yield lambda step: ask(step, scores, model)
         return
-    from seeact_offline.engines.ray_asking import AskTask, open_worker_pool
+    from seeact_offline.cluster.ray_asking import AskTask, open_worker_pool
 
     async with open_worker_pool(
         AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers

@@ -13,7 +13,7 @@ from typing import Any
 from seeact_offline.agents import AGENTS, Answer
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
-from seeact_offline.grounding.agent import landed
+from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.grounding.attributes import match_notes, page_search
 from seeact_offline.grounding.merging import merge
 from seeact_offline.grounding.strategies import UNGROUNDED

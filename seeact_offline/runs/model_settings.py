@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
-from seeact_offline.grounding.captions import captioning_model
+from seeact_offline.web_agents.captions import captioning_model
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule

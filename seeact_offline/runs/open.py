@@ -26,7 +26,7 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
 if TYPE_CHECKING:
-    from seeact_offline.engines.ray import Workers
+    from seeact_offline.cluster.ray import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
         named = frozenset(keys[name] for name in ids)
     workers = None
     if config.engine == "ray":
-        from seeact_offline.engines.ray import Workers
+        from seeact_offline.cluster.ray import Workers
 
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
     is_function = callable(config.model) and not hasattr(config.model, "complete")

@@ -231,8 +231,8 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
                 raise InputError(name, "engine ray", "local")
         yield LocalEngine(config.open_ranker())
         return
-    from seeact_offline.engines.ray import Workers
-    from seeact_offline.engines.ray import open_engine as open_ray
+    from seeact_offline.cluster.ray import Workers
+    from seeact_offline.cluster.ray import open_engine as open_ray
 
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
     opener = partial(open_ranker, dtype=config.dtype, backend=config.backend)

@@ -13,7 +13,7 @@ from typing import Any
 
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
-from seeact_offline.grounding.captions import ALTERNATIVE_TEXTS
+from seeact_offline.web_agents.captions import ALTERNATIVE_TEXTS
 from seeact_offline.grounding.conversation import PastQuestion, Question
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError

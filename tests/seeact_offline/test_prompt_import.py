@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.judging.judges import JUDGES
+from seeact_offline.trajectories.judges import JUDGES
 from seeact_offline.prompt_import import (
     ARENA_FILES,
     FRAME_FILE,

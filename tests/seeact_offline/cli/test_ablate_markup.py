@@ -13,7 +13,7 @@ import pytest
 
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import (
+from tests.seeact_offline.conftest import (
     RESULT_FILES,
     Cli,
     Outcome,

@@ -16,7 +16,7 @@ import pytest
 
 from seeact_offline.ranking import write_scores
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, contents, make_sample, read_json, score_rows
+from tests.seeact_offline.conftest import Cli, Sample, contents, make_sample, read_json, score_rows
 
 OTHER_ROWS = list(synthetic_rows(1, 2, 5, seed=99))
 PACK = {

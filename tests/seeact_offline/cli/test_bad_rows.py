@@ -11,7 +11,7 @@ import pytest
 
 from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, contents, make_sample, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Sample, contents, make_sample, read_json, read_lines
 
 Row = dict[str, Any]
 ROWS = list(synthetic_rows(2, 2, 8, seed=4))

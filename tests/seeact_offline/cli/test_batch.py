@@ -9,7 +9,7 @@ import pytest
 
 from seeact_offline.runs.batches import run_batch
 from tests.batch_server import BatchServer
-from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents
 
 REPLY = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 

@@ -14,7 +14,7 @@ import seeact_offline as so
 from seeact_offline.files.store import Store
 from seeact_offline.records import InputError
 from tests.chat_server import Answer, ChatServer
-from tests.seeact_offline.cli.conftest import Cli, Sample
+from tests.seeact_offline.conftest import Cli, Sample
 
 REPLY = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.files.places import cache_folder
-from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample
 
 REPO = Path(__file__).parents[3]
 

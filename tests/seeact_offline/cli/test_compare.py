@@ -12,7 +12,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.cli import main
-from tests.seeact_offline.cli.conftest import Cli, Sample, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Sample, read_json, read_lines
 
 Change = Callable[[list[dict[str, Any]]], object]
 

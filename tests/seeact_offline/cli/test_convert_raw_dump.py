@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.dataset import load_steps
-from tests.seeact_offline.cli.conftest import Cli
+from tests.seeact_offline.conftest import Cli
 from tests.seeact_offline.dataset.test_raw_dump import Dump, make_task
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 
 from tests.chat_server import COMPLETION_TOKENS, IMAGE_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
-from tests.seeact_offline.cli.conftest import KEY, RESULT_FILES, Cli, Outcome, Sample, contents, read_json, read_lines
+from tests.seeact_offline.conftest import KEY, RESULT_FILES, Cli, Outcome, Sample, contents, read_json, read_lines
 
 RESULT_KEYS = {
     *("schema", "split", "grounding", "model", "ranker", "protocol", "n_tasks", "n_steps"),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, make_sample
+from tests.seeact_offline.conftest import Cli, make_sample
 
 
 @pytest.fixture(autouse=True)

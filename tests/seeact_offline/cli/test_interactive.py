@@ -14,7 +14,7 @@ import seeact_offline as so
 from seeact_offline.records import Message
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample
+from tests.seeact_offline.conftest import Cli, Sample, make_sample
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Sample, make_sample, read_json, read_lines
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample, read_json
+from tests.seeact_offline.conftest import Cli, Sample, make_sample, read_json
 
 CODE = '''
 """One file of somebody's, outside the package."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.finished_runs import make_run
-from tests.seeact_offline.cli.conftest import Cli, Sample
+from tests.seeact_offline.conftest import Cli, Sample
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "eval --config": ("eval", "--config", "{}"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.seeact_offline.cli.conftest import Cli, Sample, read_json
+from tests.seeact_offline.conftest import Cli, Sample, read_json
 
 OWN = """
 from dataclasses import replace

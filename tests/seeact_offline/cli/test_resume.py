@@ -17,7 +17,7 @@ import pytest
 
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
-from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, contents, read_json
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents, read_json
 
 REPO = Path(__file__).parents[3]
 SMALL = ("--top-k", "6", "--group-size", "3")

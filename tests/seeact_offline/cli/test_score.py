@@ -12,7 +12,7 @@ import pytest
 
 from seeact_offline.scoring.protocols import PROTOCOLS
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import (
+from tests.seeact_offline.conftest import (
     Cli,
     Sample,
     contents,

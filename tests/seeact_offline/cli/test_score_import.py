@@ -15,7 +15,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.pages.search import descriptions
 from seeact_offline.records import Step
-from tests.seeact_offline.cli.conftest import Cli, Sample, contents, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Sample, contents, read_json, read_lines
 from tests.seeact_offline.scoring.importers.files import write_lines
 from tests.seeact_offline.scoring.importers.test_uground import ANSWER, PLAN, SAMPLE
 

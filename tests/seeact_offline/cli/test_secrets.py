@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.chat_server import Answer, ChatServer
-from tests.seeact_offline.cli.conftest import KEY, Cli, Outcome, Sample, contents, read_json, read_lines
+from tests.seeact_offline.conftest import KEY, Cli, Outcome, Sample, contents, read_json, read_lines
 
 SMALL = ("--top-k", "6", "--group-size", "3", "--limit", "1", "--max-retries", "0", "--model", "openai/test")
 PASSWORD = "hunter2/correct horse"

@@ -16,7 +16,7 @@ from PIL import Image
 
 from seeact_offline.pages.outlines import BLUE, GREEN, RED
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, make_sample
+from tests.seeact_offline.conftest import Cli, Sample, make_sample
 
 
 @pytest.fixture

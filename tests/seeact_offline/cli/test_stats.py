@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.pages import synthetic_rows, write_parquet
-from tests.seeact_offline.cli.conftest import Cli, Sample
+from tests.seeact_offline.conftest import Cli, Sample
 
 
 def test_table_shows_the_split_and_the_papers_figures_beside_it(cli: Cli, sample: Sample) -> None:

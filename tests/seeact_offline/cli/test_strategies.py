@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Outcome, Sample, contents, make_sample, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Outcome, Sample, contents, make_sample, read_json, read_lines
 
 SMALL = ("--top-k", "6", "--group-size", "3")
 UNGROUPED = {"pixel", "attributes", "oracle", "--ungrounded"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.finished_runs import make_run
-from tests.seeact_offline.cli.conftest import Cli, Sample, read_json
+from tests.seeact_offline.conftest import Cli, Sample, read_json
 
 
 @pytest.fixture

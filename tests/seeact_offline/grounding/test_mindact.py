@@ -59,7 +59,7 @@ from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows, write_parquet
 from tests.reference.elimination import Outcome, eliminate
 from tests.scripted import Scripted
-from tests.seeact_offline.cli.conftest import Cli, Sample, away, cli, contents, make_sample, read_json, read_lines
+from tests.seeact_offline.conftest import Cli, Sample, away, cli, contents, make_sample, read_json, read_lines
 from tests.tiny_models import save_llama, save_llava, save_t5
 
 __all__ = ["away", "cli"]

@@ -21,7 +21,7 @@ from seeact_offline.runs.waves import ShardLimits
 from tests.batch_server import BatchServer, Carry, carried_out, jsonl
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import KEY, RESULT_FILES, Sample, contents, make_sample
+from tests.seeact_offline.conftest import KEY, RESULT_FILES, Sample, contents, make_sample
 
 FILES = (*RESULT_FILES, "targets.jsonl", "manifest.json")
 LINE = re.compile(r"wave (\d+): ")

@@ -30,7 +30,7 @@ from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words, visual_tokens
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import KEY, Sample, make_sample
+from tests.seeact_offline.conftest import KEY, Sample, make_sample
 
 PLAN = "word " * 60
 PICK = "ELEMENT: {}\nACTION: CLICK\nVALUE: None"

@@ -28,7 +28,7 @@ from seeact_offline.records import (
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
 
 __all__ = ["cli"]
 FINAL = "ELEMENT: A\nACTION: CLICK\nVALUE: None"

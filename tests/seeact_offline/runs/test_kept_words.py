@@ -13,7 +13,7 @@ from seeact_offline.records import Operation, Step, StepKey, Truth
 from seeact_offline.runs.folder import RunFolder, read_target, target_line
 from seeact_offline.runs.run import Run
 from tests.pages import synthetic_rows, write_parquet
-from tests.seeact_offline.cli.conftest import read_json, read_lines
+from tests.seeact_offline.conftest import read_json, read_lines
 
 
 @pytest.fixture(scope="module")

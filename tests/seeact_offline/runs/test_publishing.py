@@ -16,7 +16,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.publishing import STEP_FIELDS
 from seeact_offline.sample import DATA
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import make_sample
+from tests.seeact_offline.conftest import make_sample
 
 HUB_ID = "osunlp/Multimodal-Mind2Web"
 SECRET_PLAN = "I will look for the cheapest flight"

@@ -9,7 +9,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.records import CallError, Completion, InputError
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Sample, make_sample
+from tests.seeact_offline.conftest import Sample, make_sample
 
 REPLY = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 

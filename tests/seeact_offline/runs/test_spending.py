@@ -15,7 +15,7 @@ from seeact_offline.models.provider import Provider
 from seeact_offline.records import CallError, Completion, InputError, Message, Request, Usage
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Sample, contents, make_sample
+from tests.seeact_offline.conftest import Sample, contents, make_sample
 
 PICK = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 SMALL = {"split": "cross_task", "top_k": 6, "group_size": 3, "max_tokens": 200}

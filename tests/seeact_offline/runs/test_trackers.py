@@ -15,7 +15,7 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.trackers import REPORTERS, figures, open_reporters, settings
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import Cli, Sample, cli, make_sample
+from tests.seeact_offline.conftest import Cli, Sample, cli, make_sample
 
 __all__ = ["cli"]
 IN_WANDBS_WAY = """

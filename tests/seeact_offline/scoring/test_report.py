@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.finetune import card
+from seeact_offline.training import card
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol

@@ -13,7 +13,7 @@ from seeact_offline.records import InputError
 from seeact_offline.viewer.bundle import LIST, RESULTS, SETTINGS, public_index, write_bundle
 from seeact_offline.viewer.site import Site
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.conftest import make_sample
+from tests.seeact_offline.conftest import make_sample
 from tests.seeact_offline.viewer.conftest import read_json
 
 

@@ -1,0 +1,131 @@
+"""The declaration of a baseline (one `Baseline` a module, listed in `finetune.BASELINES`), and the options of a fine-tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from seeact_offline.dataset import TEST_SPLITS, Split
+from seeact_offline.training import BASELINES
+from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.recipe import SMALL, Recipe, Running
+from seeact_offline.training.small_bases import SmallBase
+from seeact_offline.training.training_rows import QuestionMaker
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuning:
+    """The options of a fine-tuning. The defaults are the baseline's own, on the bundled sample."""
+
+    out: Path
+    baseline: str = "flan-t5"
+    """One of BASELINES."""
+    base: str | SmallBase | None = None
+    """A model's folder or hub id, or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
+    dataset: Any = "sample"
+    split: str = "train"
+    limit: int | None = None
+    """Number of tasks, the first ones; None: all."""
+    scores: Path | None = None
+    """A score file of the train split: for `hard_negatives`, and for questions about whole groups of ranked candidates."""
+    prompts: str = "seeact"
+    recipe: Recipe | None = None
+    """None: the baseline's. See `resolved_recipe`."""
+    running: Running = field(default_factory=Running)
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Options that not every baseline has, by name."""
+    resume: bool = False
+    processes: int = 1
+    """Processes that prepare the data."""
+    test_data: Any | None = None
+    """Data whose test splits no training step may be from, and on which the model is evaluated; None: `dataset`."""
+    evaluate: tuple[str, ...] = TEST_SPLITS
+    """Splits of the full evaluation at the end."""
+    eval_ranker: str | None = None
+    eval_scores: Path | None = None
+    """The ranker, or the score file, of their candidates."""
+    eval_limit: int | None = None
+    command: str = ""
+    """Command line, for the card."""
+
+    @property
+    def resolved_base(self) -> str | SmallBase:
+        """The base, or the baseline's own. Raises InputError where there is none."""
+        found = find_baseline(self.baseline).base if self.base is None else self.base
+        if found is None:
+            raise InputError("base", f"a model's folder or hub id, as {self.baseline} has no usual one", "none")
+        return found
+
+    @property
+    def resolved_recipe(self) -> Recipe:
+        """The recipe, or the baseline's own."""
+        if self.recipe is not None:
+            return self.recipe
+        baseline = find_baseline(self.baseline)
+        if not isinstance(self.base, SmallBase):
+            return baseline.recipe
+        return replace(baseline.recipe, **{name: SMALL[name] for name in SMALL.keys() - baseline.ignores})
+
+
+class OpenBaseline(Protocol):
+    """A baseline that is checked and ready to be trained. Nothing has been written for it yet."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """All that its weights depend on besides recipe and data, as JSON can hold it."""
+
+    @property
+    def evaluation(self) -> Mapping[str, Any]:
+        """Fields of `EvalConfig` with which the trained model is asked."""
+
+    def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
+        """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
+
+    def trainer(self, maker: Any, table: Any, progress: TrainingProgress) -> Any:
+        """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a `datasets.Dataset`.
+        `progress` is told of its steps. Called again after a batch did not fit in memory: the model is the base's each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A baseline as the rest of the program knows it."""
+
+    title: str
+    """Its name on model cards."""
+    base: str | None
+    """Hub id of the default base; None: a base must be named."""
+    open: Callable[[FineTuning, Split], OpenBaseline]
+    """Raises InputError for unusable options, before anything is written."""
+    load: Callable[[FineTuning], Any]
+    """Loads the base's model as it is before it is trained. Raises InputError."""
+    small: Callable[[SmallBase, Any], tuple[Any, Any]]
+    """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
+    learns: str
+    """Its purpose for the card, behind `to`."""
+    limits: str
+    """Sentence for the card about the parts that its questions leave out."""
+    tag: str
+    """Its task, as the hub calls it."""
+    recipe: Recipe = field(default_factory=Recipe)
+    """Settings where no others are given."""
+    ignores: frozenset[str] = frozenset()
+    """Fields of the recipe that it does not use, and which may therefore not be given."""
+    own: tuple[str, ...] = ()
+    """Its own options."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Packages that not all baselines need, each with the extra that installs it."""
+    remarks: tuple[str, ...] = ()
+    """Remarks for the card that a reader of its figures must know."""
+
+
+def find_baseline(name: str) -> Baseline:
+    """Raises InputError."""
+    if name not in BASELINES:
+        raise InputError("baseline", f"one of {', '.join(BASELINES)}", name)
+    found: Baseline = import_module(f"seeact_offline.training.{BASELINES[name]}").BASELINE
+    return found

@@ -1,0 +1,365 @@
+"""The cycles of `improve`: everything is a run of `evaluate`, a training of `finetune`, or a file of dialogues, each kept in its folder.
+
+A killed `improve` is called again: what is finished is found, and what is not is resumed by its own part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.dataset import open_split
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.markdown import printable
+from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.bases import base_folder
+from seeact_offline.training.separation import check_separate
+from seeact_offline.training.trainer import check_packages, last_checkpoint
+from seeact_offline.training.tuning import RECORD, fine_tune
+from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
+from seeact_offline.grounding.oracle import PREDICTIONS
+from seeact_offline.web_agents.thoughts import read_thoughts
+from seeact_offline.training.attempts import AskedRun, Exploration, explore
+from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
+from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
+from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
+from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
+from seeact_offline.models import model_name
+from seeact_offline.models.hf_folder import digest
+from seeact_offline.records import InputError, ModelStopped
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
+from seeact_offline.trajectories.judge_runs import judge
+from seeact_offline.runs.run import Run, load_run
+from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import counted
+from seeact_offline.training.improvement_figure import improvement_png
+from seeact_offline.trajectories.dialogue_files import GOLD
+
+JUDGE, SHOWN = "strict", "3"
+"""The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
+failed, as recorded steps have none."""
+RESULTS, REPORT, FIGURE = "results.json", "report.md", "improvement.png"
+OF_TRAINING = (
+    "epochs",
+    "batch",
+    "learning_rate",
+    "warmup",
+    "weight_decay",
+    "clip",
+    "lora",
+    "optimizer",
+    "quantised",
+    "seed",
+)
+"""Fields of the recipe that decide the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """The folder of all cycles."""
+
+    path: Path
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """`results.json`: fractions between 0 and 1."""
+        return dict(json.loads((self.path / RESULTS).read_text("utf-8")))
+
+    @property
+    def n_failed(self) -> int:
+        """Steps that failed to run, in attempts and test splits; they count as wrong."""
+        return sum(map(n_not_run, self.results["cycles"]))
+
+    def report(self) -> str:
+        """`report.md`, the summary for people."""
+        return (self.path / REPORT).read_text("utf-8")
+
+
+def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Improvement:
+    """Improves an agent from its own attempts at recorded train tasks, as the command `improve` does.
+
+    `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
+    what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
+    """
+    given = ImproveConfig.of(config, options)
+    run = _Improving(given, watch or Watch())
+    folder = RunFolder(run.out)
+    manifest = run.manifest()
+    folder.check(manifest.identity)
+    with folder.alone():
+        folder.claim(manifest)
+        return run.all_cycles()
+
+
+class _Improving:
+    """One improvement: its settings, and what it has done so far."""
+
+    def __init__(self, config: ImproveConfig, watch: Watch) -> None:
+        """Raises InputError."""
+        assert config.out is not None
+        self.config, self.watch, self.out = config, watch, config.out
+        self.split = open_split(config.dataset, "train", limit=config.limit)
+        self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
+        if config.train is None:
+            check_packages(config.recipe, config.running, BASELINE.packages)
+        # such a run may be over more train tasks than are asked for
+        known = self.split if config.limit is None else open_split(config.dataset, "train")
+        for name in ("imitate", "thoughts"):
+            run = getattr(config, name)
+            if run is not None:
+                check_train_steps(AskedRun(load_run(run)).predictions, known, name)
+        if config.imitate is not None:
+            asked = read_manifest(config.imitate).settings.get("grounding")
+            if asked != ASKED["agent"]:
+                raise InputError("imitate", f"a run of agent {ASKED['agent']}", f"{config.imitate} of {asked}")
+        self.remarks = list(self._remarks())
+
+    def _remarks(self) -> list[str]:
+        config = self.config
+        missing = [name for name in config.evaluate if name not in self.tested]
+        found = [f"{name} is not asked: the data has no such split" for name in missing]
+        if config.judge is not None and (config.judge is config.model or self._is_own_model(config.judge)):
+            found.append(
+                "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it succeeds."
+            )
+        return found
+
+    def _is_own_model(self, name: Any) -> bool:
+        if not isinstance(name, str) or not isinstance(self.config.model, str):
+            return False
+        # the same name may be served by another provider
+        (_, _, judge), (_, _, model) = name.partition("/"), self.config.model.partition("/")
+        folder = Path(judge).resolve()
+        return folder == Path(model).resolve() or self.out.resolve() in folder.parents
+
+    def manifest(self) -> Manifest:
+        """Names everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
+        config = self.config
+        recipe = {name: getattr(config.recipe, name) for name in OF_TRAINING} if config.train is None else {}
+        trained = config.train is None
+        identity = {
+            "improve": ASKED["agent"],
+            "base": digest(base_folder(config.model.removeprefix("hf/"), "model")) if trained else model_name(config.model),
+            "dataset_fingerprint": self.split.fingerprint,
+            "limit": config.limit,
+            **{name: getattr(config, name) for name in ("attempts", "temperature", "max_turns", "guided")},
+            "judge": None if config.judge is None else model_name(config.judge),
+            "imitate": None if config.imitate is None else file_digest(config.imitate / PREDICTIONS),
+            "thoughts": None if config.thoughts is None else file_digest(config.thoughts / PREDICTIONS),
+            **recipe,
+        }  # fmt: skip
+        settings = {"model": model_name(config.model), "dataset": str(config.dataset), **identity}
+        made = Made(
+            uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), config.command, config.temperature
+        )
+        return Manifest(identity=identity, settings=settings, made=made)
+
+    # --- cycles ---
+
+    def all_cycles(self) -> Improvement:
+        for remark in (OFFLINE, *self.remarks):
+            self.watch.note(remark)
+        gold, imitation = self.gold, self.imitation
+        for name, found in {"imitate": imitation, "dataset": gold}.items():
+            if not found.counts.items:
+                raise InputError(name, "train steps that can be imitated", f"none of {len(self.split.keys)}")
+        self._note(0, f"{_extent(imitation)} to imitate")
+        model = control = self._trained(self.config.model, [imitation.path], self._folder(0) / "model")
+        cycles = [{"cycle": 0, **self._tested(0, model, {})}]
+        self._write(cycles)
+        for number in range(1, self.config.cycles + 1):
+            cycle, explored = self._folder(number), self._explored(number, model)
+            accepted = self._accepted(number, explored)
+            self._note(
+                number, f"{_accepted_in_words(explored, len(self.split.tasks))}; {_extent(accepted)} to learn from"
+            )
+            n_items = imitation.counts.items + accepted.counts.items
+            other = cycle / "data" / "control.jsonl"
+            write_control(other, gold.path, n_items, f"{self.config.recipe.seed}\n{number}")
+            model = self._trained(model, [imitation.path, accepted.path], cycle / "model")
+            control = self._trained(control, [other], cycle / "control")
+            figures = exploration_figures(explored, accepted.counts.items, self.config.recipe.seed)
+            cycles.append(
+                {"cycle": number, "exploration": figures, **self._tested(number, model, {"control": control})}
+            )
+            self._write(cycles)
+        return Improvement(self.out)
+
+    def _folder(self, cycle: int) -> Path:
+        return self.out / f"cycle-{cycle}"
+
+    def _note(self, cycle: int, text: str) -> None:
+        self.watch.note(f"cycle {cycle}: {text}")
+
+    @cached_property
+    def gold(self) -> DialogueFile:
+        """The recorded actions, as far as the agent can see them."""
+        config = self.config.asking(ORACLE, out=self._folder(0) / "gold")
+        asked, thoughts = AskedRun(evaluate(config, watch=self.watch)), None
+        if self.config.thoughts is not None:
+            of = str(read_manifest(self.config.thoughts).settings["model"])
+            thoughts = Thoughts(of, read_thoughts(self.config.thoughts))
+        found = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
+        lost = Counter(row.outcome for rows in asked.tasks.values() for row in rows if row.key not in asked.right)
+        return dataclasses.replace(found, left_out={**found.left_out, **lost})
+
+    @cached_property
+    def imitation(self) -> DialogueFile:
+        """The dialogues that every cycle trains on."""
+        if self.config.imitate is None:
+            return self.gold
+        asked = AskedRun(load_run(self.config.imitate))
+        keys = [row.key for task in asked.acted & frozenset(self.split.tasks) for row in asked.tasks[task]]
+        of = str(read_manifest(self.config.imitate).settings["model"])
+        return self._written(0, "imitation.jsonl", dict.fromkeys(keys, asked), of)
+
+    def _written(
+        self, cycle: int, name: str, runs: Mapping[Any, AskedRun], source: str, thoughts: Thoughts | None = None
+    ) -> DialogueFile:
+        path, asking = self._folder(cycle) / "data" / name, self.config.asking(ORACLE)
+        return write_run_dialogues(path, self.split, runs, asking, cycle, source, thoughts)
+
+    def _explored(self, cycle: int, model: Any) -> Exploration:
+        config, folder = self.config, self._folder(cycle)
+
+        def decided(number: int) -> Path:
+            return folder / "accepted" / f"{number}.json"
+
+        def ask(number: int, tasks: Collection[str]) -> Run:
+            out = folder / "attempts" / str(number)
+            if decided(number).exists():
+                # later attempts were at the tasks that this one left over: steps that failed to run are not asked again
+                return load_run(out)
+            self._note(cycle, f"attempt {number} at {counted(len(tasks), 'task')}")
+            # each attempt draws anew
+            seed = config.recipe.seed + 10_000 * cycle + number
+            more = {"tasks": tasks, "limit": None, "seed": seed, "temperature": config.temperature}
+            run = evaluate(config.asking(model, out=out, **more), watch=self.watch)
+            if run.n_failed:
+                self._note(
+                    cycle, f"{counted(run.n_failed, 'step')} failed to run in attempt {number} and count as wrong"
+                )
+            return run
+
+        def accept(number: int, asked: AskedRun) -> Collection[str]:
+            file = decided(number)
+            if not file.exists():
+                accepted = asked.solved if config.judge is None else self._judged(cycle, number, asked)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                replace_text(file, json.dumps(sorted(accepted)) + "\n")
+            return frozenset(json.loads(file.read_text("utf-8")))
+
+        return explore(self.split.tasks, config.attempts, ask, accept, config.guided)
+
+    def _judged(self, cycle: int, number: int, asked: AskedRun) -> Collection[str]:
+        out = self._folder(cycle) / "judged" / str(number)
+        config = EvalConfig(model=self.config.judge, base_url=self.config.judge_base_url, out=out)
+        found = judge(asked.run.path, judge=JUDGE, k=(SHOWN,), config=config, watch=self.watch)
+        if found.n_failed == len(found.judgements):
+            # the same command asks again
+            raise ModelStopped(
+                "judge", "a judge that answers", f"none of {counted(found.n_failed, 'judgement')} in {out}"
+            )
+        if found.n_failed:
+            self._note(cycle, f"{counted(found.n_failed, 'judgement')} failed to run and count as not accepted")
+        return frozenset(one.task for one in found.judgements if one.verdict)
+
+    def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
+        """Writes the dialogues of each accepted attempt's steps at which the model has acted."""
+        runs = {
+            row.key: one.asked
+            for one in found.attempts
+            for task in one.accepted
+            for row in one.asked.tasks[task]
+            if one.asked.predictions[row.key].failure is None
+        }
+        return self._written(cycle, "accepted.jsonl", runs, f"cycle {cycle - 1}")
+
+    def _trained(self, model: Any, files: list[Path], out: Path) -> Any:
+        if self.config.train is not None:
+            return self.config.train(model, files, out)
+        config = self.config
+        if not (out / RECORD).exists():
+            asked = FineTuning(
+                out=out, baseline="web-agent", base=model.removeprefix("hf/"), dataset=config.dataset, limit=config.limit,
+                recipe=config.recipe, running=config.running, own={"dialogues": tuple(files)},
+                resume=last_checkpoint(out) is not None, processes=config.processes, test_data=config.test_data,
+                evaluate=(), command=config.command or "",
+            )  # fmt: skip
+            fine_tune(asked, self.watch)
+        return f"hf/{out}"
+
+    # --- figures ---
+
+    def _tested(self, cycle: int, model: Any, controls: Mapping[str, Any]) -> dict[str, Any]:
+        """The test splits, asked of the model and of others trained as long, and the differences."""
+        tests: dict[str, Any] = {}
+        for split in self.tested:
+            run = self._tested_run(cycle, "runs", split, model)
+            others = {name: self._tested_run(cycle, f"{name}-runs", split, one) for name, one in controls.items()}
+            before = {"previous": load_run(self._folder(cycle - 1) / "runs" / split)} if cycle else {}
+            tests[split] = {
+                "model": split_figures(run),
+                **{name: split_figures(one) for name, one in others.items()},
+                "minus": differences(run, {**before, **others}, self.config.recipe.seed),
+            }
+        return {"tests": tests}
+
+    def _tested_run(self, cycle: int, name: str, split: str, model: Any) -> Run:
+        data = self.config.dataset if self.config.test_data is None else self.config.test_data
+        more = {"dataset": data, "split": split, "limit": self.config.eval_limit}
+        return evaluate(self.config.asking(model, out=self._folder(cycle) / name / split, **more), watch=self.watch)
+
+    def _write(self, cycles: list[dict[str, Any]]) -> None:
+        config = self.config
+        results = {
+            "schema": 1,
+            "model": model_name(config.model),
+            "dataset": str(config.dataset),
+            "feedback": "scorer" if config.judge is None else f"judge {model_name(config.judge)}",
+            "temperature": config.temperature,
+            "attempts": config.attempts,
+            "guided": config.guided,
+            "imitation": {
+                "source": GOLD if config.imitate is None else str(read_manifest(config.imitate).settings["model"]),
+                "thoughts": "none"
+                if config.thoughts is None
+                else str(read_manifest(config.thoughts).settings["model"]),
+                **dataclasses.asdict(self.imitation.counts),
+                "left_out": dict(sorted(self.imitation.left_out.items())),
+            },
+            "remarks": self.remarks,
+            "cycles": cycles,
+        }
+        folder = RunFolder(self.out)
+        folder.write(f"cycle-{cycles[-1]['cycle']}/figures.json", json.dumps(cycles[-1], indent=2) + "\n")
+        folder.write(RESULTS, json.dumps(results, indent=2) + "\n")
+        folder.write(REPORT, printable(improvement_report(results)))
+        picture = improvement_png(results)
+        write_whole(self.out / FIGURE, lambda draft: draft.write_bytes(picture))
+
+
+def _extent(found: DialogueFile) -> str:
+    counts = found.counts
+    return f"{counted(counts.items, 'action')} of {counted(counts.steps, 'step')} and {counted(counts.tasks, 'task')}"
+
+
+def _accepted_in_words(found: Exploration, n_tasks: int) -> str:
+    within = len(found.solved_within(found.most))
+    said = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
+    if more := len(found.accepted) - within:
+        said += f", {more} more of hard websites after it"
+    if not found.first.completed:
+        said += "; the first answered no whole task in the agent's form"
+    return said

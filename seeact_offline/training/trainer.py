@@ -1,0 +1,406 @@
+"""Training by transformers' Trainer: checks, arguments, checkpoints, resuming, saving; the same for every baseline.
+
+`torchrun` and `accelerate launch` decide the number of machines, and the use of FSDP or DeepSpeed.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+from filelock import FileLock
+
+from seeact_offline.files.whole import replace_text
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.draws import HELD_OUT
+from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.recipe import NEW_TOKENS, Recipe, Running
+from seeact_offline.training.training_rows import EpochRows, LengthGroupedOrder
+from seeact_offline.records import InputError
+from seeact_offline.replies.elimination_answer import read_answer
+
+T = TypeVar("T")
+CHECKPOINTS = "checkpoints"
+IGNORED = -100
+"""The label of tokens outside an answer."""
+ON_CPU = 4
+"""Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
+IDENTITY = "training/recipe.json"
+"""All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
+LOCK = "data/.lock"
+"""Held by the process that prepares a training in the folder."""
+STATE = "trainer_state.json"
+"""The last file of a checkpoint that the Trainer writes."""
+REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
+"""Services by transformers' names, and the package that each needs."""
+PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
+"""Packages that every training needs, each with the extra that installs it."""
+MISSING = "an installation without it"
+LORA_DROPOUT = 0.05
+KEPT_CHECKPOINTS = 2
+
+
+# --- before ---
+
+
+def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Raises InputError for a package, or a GPU, that is needed and not there. `more`: packages of the baseline, each with its extra."""
+    for package, extra in {**PACKAGES, **more}.items():
+        if find_spec(package) is None:
+            raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
+    if recipe.lora is not None and find_spec("peft") is None:
+        raise InputError("lora", "the package peft, from seeact-offline[lora]", MISSING)
+    if recipe.quantised:
+        _check_quantised()
+    for name in running.report_to:
+        if name not in REPORTERS:
+            raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
+        if find_spec(REPORTERS[name]) is None:
+            raise InputError("report_to", f"the package {REPORTERS[name]} for {name}", MISSING)
+
+
+def _check_quantised() -> None:
+    import torch
+
+    if find_spec("bitsandbytes") is None:
+        raise InputError("quantised", "the package bitsandbytes, from seeact-offline[quantised]", MISSING)
+    if not torch.cuda.is_available():
+        raise InputError("quantised", "a GPU of CUDA, to train beside 4-bit weights", "none that torch sees")
+    for name in ("FSDP", "DEEPSPEED"):
+        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
+            raise InputError("quantised", "a model that each GPU holds whole", f"a launch with {name}")
+
+
+def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
+    """Checks that the folder is free for this training, or claimed by the same one. Raises InputError."""
+    file = out / IDENTITY
+    ours = json.loads(json.dumps(identity))
+    if not resume:
+        # the same training, stopped before its first checkpoint, may begin again
+        begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
+        if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
+            raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
+    elif not file.exists():
+        raise InputError("resume", f"a training in {out}; the same command without resume begins one", "none")
+    else:
+        theirs = json.loads(file.read_text("utf-8"))
+        differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+        if differing:
+            name = differing[0]
+            got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
+            raise InputError("resume", f"the configuration that {out} was begun with", got)
+        if last_checkpoint(out) is None:
+            wanted = f"a checkpoint under {out / CHECKPOINTS}; the same command without resume begins anew"
+            raise InputError("resume", wanted, "none")
+
+
+def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
+    """Marks the folder as that of this training."""
+    file = out / IDENTITY
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, json.dumps(identity, indent=2) + "\n")
+
+
+def last_checkpoint(out: Path) -> Path | None:
+    """The last checkpoint that is complete."""
+    found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        json.loads((checkpoint / STATE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_main_process() -> bool:
+    """True for the one of several training processes that writes files and reports."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
+    """Lets one process of each machine prepare a training, one machine after another, while the others wait for `is_done`.
+
+    They meet at files and not at a process group, whose processes may wait no longer than some minutes for each other.
+    """
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        # where preparing fails, the launcher ends those that wait
+        while not is_done():
+            time.sleep(0.2)
+    lock = out / LOCK
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        yield
+
+
+def prepare_torch(recipe: Recipe, running: Running) -> None:
+    """Seeds all generators, and silences transformers' progress bars and remarks."""
+    import torch
+    from transformers import set_seed
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    if running.threads is not None:
+        torch.set_num_threads(running.threads)
+    set_seed(recipe.seed)
+
+
+def free_memory() -> None:
+    """Gives back what no longer has a name: a Trainer and its model hold each other."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+# --- training ---
+
+
+def train(
+    trainer: Any, out: Path, resume: bool = False, reload: Callable[[], Any] | None = None
+) -> tuple[Mapping[str, float], ...]:
+    """Trains the trainer's model, saves it and its tokenizer or processor into `out`, and returns the Trainer's log.
+
+    `resume`: from the last checkpoint in `out`. `reload`: as in `save_model`.
+    """
+    checkpoint = last_checkpoint(out) if resume else None
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    history = tuple(dict(entry) for entry in trainer.state.log_history)
+    weights = None
+    if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+        # all processes send their shares; the first holds the whole, on the CPU
+        weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    if is_main_process():
+        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights, reload)
+        trainer.processing_class.save_pretrained(out)
+    # the first process evaluates alone
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
+    return history
+
+
+def save_model(
+    model: Any, out: Path, weights: Mapping[str, Any] | None = None, reload: Callable[[], Any] | None = None
+) -> None:
+    """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
+
+    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was before it
+    was quantised, for the matrices to be added to.
+    """
+    if not hasattr(model, "merge_and_unload"):
+        model.save_pretrained(out, state_dict=weights)
+        return
+    if weights is not None:
+        from peft import get_peft_model
+
+        # a share cannot be merged: the same model once more, with all weights
+        base = model.get_base_model()
+        whole = type(base)(base.config)
+        whole.generation_config = base.generation_config
+        model = get_peft_model(whole, model.peft_config["default"])
+        model.load_state_dict(weights, assign=True)
+    model.save_pretrained(out / "adapter")
+    if reload is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(reload(), out / "adapter", trust_remote_code=False)
+    model.merge_and_unload().save_pretrained(out)
+
+
+def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
+    """Calls `attempt` with as many questions at once on a device as fit in its memory: with the next smaller number after each lack of it.
+
+    With several processes, or a number that was given, it is called once. Raises InputError if one question does not fit.
+    """
+    import torch
+    from accelerate.utils.memory import find_executable_batch_size
+
+    recipe, running = asked.resolved_recipe, asked.running
+    if running.per_device is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return attempt(running.per_device)
+    most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
+    fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
+
+    def tried(per_device: int) -> T:
+        return attempt(per_device)
+
+    def smaller() -> int:
+        found = next(fitting, None)
+        if found is None:
+            wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
+            raise InputError("per_device", wanted, "too little memory")
+        return found
+
+    found: T = find_executable_batch_size(tried, starting_batch_size=most, reduce_batch_size_fn=smaller)()
+    return found
+
+
+def lora_config(rank: int, task: str, **more: Any) -> Any:
+    """peft's configuration for a task by its name there. Alpha is twice the rank."""
+    from peft import LoraConfig
+
+    return LoraConfig(task_type=task, r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, **more)
+
+
+def seq2seq_trainer(
+    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, progress: TrainingProgress
+) -> Any:
+    """A Trainer for text-to-text models: each epoch has its own rows of the table, and those held out are answered meanwhile.
+
+    `processor`: a tokenizer, or a processor of pictures that has one. `collator`: rows of the table -> the model's inputs.
+    """
+    import transformers
+
+    recipe = asked.resolved_recipe
+    train, held_out = EpochRows(table, batch=recipe.batch), EpochRows(table, HELD_OUT)
+    tokenizer = getattr(processor, "tokenizer", processor)
+
+    class TokenMeans(transformers.Seq2SeqTrainer):  # type: ignore[misc]
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            outputs = model(**inputs)
+            loss = outputs["loss"]
+            if num_items_in_batch is not None:
+                # T5 gives the mean over a batch's tokens, and ignores how many all batches of a step have: the Trainer would
+                # add up such means, on several devices too, whose gradients it averages
+                share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
+                loss = loss * share * self.accelerator.num_processes
+            return (loss, outputs) if return_outputs else loss
+
+        def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+            # the Trainer's own order by length reads the lengths of the first epoch's questions for all epochs
+            if recipe.group_by_length:
+                return LengthGroupedOrder(train, recipe.batch, recipe.seed)
+            return super()._get_train_sampler(train_dataset)
+
+    class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            # a resumed training may begin in the middle of an epoch
+            train.begin_epoch(int((state.epoch or 0) + 1e-6))
+
+    if recipe.lora is not None:
+        from peft import get_peft_model
+
+        model = get_peft_model(model, lora_config(recipe.lora, "SEQ_2_SEQ_LM"))
+    # of a generated answer, the token that a decoder starts with counts too
+    generating = {"predict_with_generate": True, "generation_max_length": NEW_TOKENS + 1, "label_names": ["labels"]}
+    trainer = TokenMeans(
+        model=model,
+        args=arguments(transformers.Seq2SeqTrainingArguments, asked, len(held_out) > 0, **generating),
+        train_dataset=train,
+        eval_dataset=held_out if len(held_out) else None,
+        data_collator=collator,
+        processing_class=processor,
+        compute_metrics=answer_metrics(tokenizer),
+        callbacks=[NewDraws()],
+    )
+    # so that it counts a step's tokens for `compute_loss`
+    trainer.model_accepts_loss_kwargs = True
+    return report_progress(trainer, progress)
+
+
+def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
+    """Measures the Trainer's generated answers by `multichoice_accuracy`."""
+
+    def texts(ids: Any) -> list[str]:
+        # -100 fills the room after an answer's end
+        filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
+        return list(tokenizer.batch_decode(filled, skip_special_tokens=True))
+
+    return lambda found: multichoice_accuracy(texts(found.predictions), texts(found.label_ids))
+
+
+def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+    """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too. Texts as T5 writes them."""
+    pairs = [
+        (read_answer(one, "seq2seq"), read_answer(other, "seq2seq")) for one, other in zip(said, right, strict=True)
+    ]
+    letters = sum(one.letter == other.letter for one, other in pairs)
+    return {
+        "letter_accuracy": letters / len(pairs),
+        "answer_accuracy": sum(one == other for one, other in pairs) / len(pairs),
+    }
+
+
+def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
+    """Makes the trainer report its steps and logs to `progress` instead of printing them."""
+    import transformers
+
+    class Tells(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            progress.begin(state.max_steps, state.global_step)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            progress.advance()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            progress.log(logs)
+
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(Tells())
+    return trainer
+
+
+def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any:
+    """Training arguments of this class. `more`: arguments that only it has."""
+    import torch
+
+    recipe, running = asked.resolved_recipe, asked.running
+    cuda = torch.cuda.is_available()
+    share = recipe.batch, int(os.environ.get("WORLD_SIZE", "1")), None if cuda else ON_CPU
+    # newer versions of transformers have another name for it
+    names = {field.name for field in fields(kind)}
+    recompute = "activation_checkpointing" if "activation_checkpointing" in names else "gradient_checkpointing"
+    when: dict[str, Any] = {"save_strategy": "epoch", recompute: running.gradient_checkpointing}
+    if running.save_every is not None:
+        when |= {"save_strategy": "steps", "save_steps": running.save_every, "eval_steps": running.save_every}
+    made = kind(
+        output_dir=str(asked.out / CHECKPOINTS),
+        num_train_epochs=recipe.epochs,
+        per_device_train_batch_size=running.each(*share),
+        per_device_eval_batch_size=running.each(*share),
+        gradient_accumulation_steps=running.accumulate(*share),
+        learning_rate=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        **({} if recipe.optimizer is None else {"optim": recipe.optimizer}),
+        max_grad_norm=recipe.clip,
+        lr_scheduler_type="linear",
+        # a number below 1 is a share of all steps
+        warmup_steps=recipe.warmup,
+        bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
+        dataloader_num_workers=running.workers_of(cuda),
+        save_total_limit=KEPT_CHECKPOINTS,
+        eval_strategy=when["save_strategy"] if evaluates else "no",
+        logging_strategy="steps",
+        logging_steps=running.log_every,
+        report_to=list(running.report_to),
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        ddp_find_unused_parameters=False,
+        **when,
+        **more,
+    )
+    # one process, one device: the Trainer would spread a batch over all it sees, and split means with it
+    made._n_gpu = min(1, made.n_gpu)
+    return made

@@ -1,0 +1,279 @@
+"""Fine-tuning of a baseline: checks, questions made once, training, evaluation and card.
+
+The steps are the same for all; each baseline's module declares its own parts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seeact_offline.dataset import Split, open_split
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.training.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
+from seeact_offline.training.card import SAMPLE, Card, render
+from seeact_offline.training.curve import learning_curve_png
+from seeact_offline.training.mindact_rows import MultiChoice, words_of
+from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.separation import check_separate
+from seeact_offline.training.small_bases import SmallBase, train_tokenizer
+from seeact_offline.training.trainer import (
+    check_out,
+    check_packages,
+    claim_out,
+    free_memory,
+    is_main_process,
+    prepare_torch,
+    prepared_once,
+    train,
+    train_what_fits,
+)
+from seeact_offline.training.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.run import Run
+from seeact_offline.runs.watch import Watch
+
+DATA = "data"
+RECORD = "training/record.json"
+CARD = "README.md"
+CURVE = "learning_curve.png"
+EVALUATION = "evaluation"
+"""Folder of the finished runs, one a split, in the trained model's folder."""
+NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuningResult:
+    """The outcome of a fine-tuning."""
+
+    folder: Path
+    made: RowCounts
+    history: tuple[Mapping[str, float], ...]
+    """The Trainer's log."""
+    seconds: float
+    """Seconds of training, in this process."""
+    results: tuple[Mapping[str, Any], ...] = ()
+    """`results.json` of each split."""
+
+
+def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
+    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    watch, baseline = watch or Watch(), find_baseline(asked.baseline)
+    watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
+    unused = f"nothing with baseline {asked.baseline}, which does not use it"
+    for name in sorted(baseline.ignores):
+        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
+            raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
+    for name in sorted(asked.own.keys() - set(baseline.own)):
+        raise InputError(name, unused, str(asked.own[name]))
+    check_packages(asked.resolved_recipe, asked.running, baseline.packages)
+    split = open_split(asked.dataset, asked.split, limit=asked.limit)
+    compared = check_separate(split, asked.test_data)
+    held_out = held_out_tasks(split, asked.resolved_recipe)
+    prepare_torch(asked.resolved_recipe, asked.running)
+    based = _with_base(asked, baseline, split, held_out)
+    opened = baseline.open(based, split)
+    identity = _identity(asked, baseline, split, opened)
+    check_out(asked.out, identity, asked.resume)
+    kept = {**identity, "dataset_version": split.content_digest}
+    with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
+        claim_out(asked.out, identity)
+        maker = opened.maker(held_out, watch)
+        with watch.counting(len(split.keys), "preparing questions", "steps") as told:
+            made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes, told)
+    _tell_made(made, watch)
+    if not made.steps:
+        raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
+    began, how, ready = time.monotonic(), opened.evaluation, [opened]
+    # the model is let go of with the first attempt to train it
+    del opened
+
+    def attempt(per_device: int | None) -> Any:
+        resume = asked.resume
+        if not ready:
+            watch.note(f"that did not fit in memory: {per_device} questions at once")
+            resume = True
+            prepare_torch(asked.resolved_recipe, asked.running)
+        running = dataclasses.replace(asked.running, per_device=per_device)
+        again = dataclasses.replace(based, running=running)
+        model = ready.pop() if ready else baseline.open(again, split)
+        reload = None
+        if asked.resolved_recipe.quantised:
+            recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
+            reload = partial(baseline.load, dataclasses.replace(based, recipe=recipe))
+        with warnings.catch_warnings(), TrainingProgress(watch) as progress:
+            # what libraries have to tell each other of names to come
+            warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
+            trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
+            return train(trainer, asked.out, resume, reload)
+
+    history = train_what_fits(attempt, asked)
+    tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
+    # the trained model is loaded once more for its evaluation
+    free_memory()
+    if is_main_process():
+        _write(asked, baseline, tuned, identity, compared)
+        tuned = dataclasses.replace(tuned, results=_evaluated(asked, how, compared, watch))
+        _write(asked, baseline, tuned, identity, compared)
+    return tuned
+
+
+# --- before ---
+
+
+def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: frozenset[str]) -> FineTuning:
+    """The same with the folder of its base: a small one is made in `out`, unless the same was made there before."""
+    import torch
+
+    if not isinstance(asked.base, SmallBase):
+        return asked
+    recipe, pack = asked.resolved_recipe, open_pack("seeact", "mindact", variant="seq2seq")
+    made_of = [asdict(asked.base), recipe.seed, sorted(held_out), split.content_digest, pack.digest]
+    folder = asked.out / f"base-{sha256(json.dumps(made_of).encode()).hexdigest()[:16]}"
+    with prepared_once(asked.out, folder.exists):
+        if not folder.exists():
+            words = words_of(parts_of(split), MultiChoice(recipe, pack, held_out=held_out), asked.processes)
+            tokenizer = train_tokenizer(words, asked.base.vocab_size)
+            with TemporaryDirectory(dir=asked.out) as draft, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(recipe.seed)
+                for part in baseline.small(asked.base, tokenizer):
+                    part.save_pretrained(Path(draft) / "base")
+                (Path(draft) / "base").rename(folder)
+    return dataclasses.replace(asked, base=str(folder), recipe=recipe)
+
+
+def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenBaseline) -> dict[str, Any]:
+    """All that the weights depend on, machine and versions aside."""
+    recipe = {name: value for name, value in asdict(asked.resolved_recipe).items() if name not in baseline.ignores}
+    return {
+        "baseline": asked.baseline,
+        **recipe,
+        "dataset_fingerprint": split.fingerprint,
+        "limit": asked.limit,
+        "scores": None if asked.scores is None else file_digest(asked.scores),
+        **opened.identity,
+        # all else that a small one depends on stands above
+        **({"base": asdict(asked.base)} if isinstance(asked.base, SmallBase) else {}),
+    }
+
+
+def _tell_made(made: RowCounts, watch: Watch) -> None:
+    left_out = ", ".join(f"{number} {name}" for name, number in sorted(made.left_out.items()))
+    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {left_out or 'none'}")
+    lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
+    if lost:
+        watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
+
+
+# --- after ---
+
+
+def _evaluated(
+    asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch
+) -> tuple[Mapping[str, Any], ...]:
+    """Results of the splits, except those that were not compared with the training data: they may be the same."""
+    for split in asked.evaluate:
+        if split not in compared:
+            watch.note(f"{split} is not evaluated: the training data has no such split; name test_data")
+    return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
+
+
+def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch: Watch | None = None) -> Run:
+    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`.
+
+    A stopped run is resumed. Raises InputError.
+    """
+    config = EvalConfig(
+        dataset=asked.dataset if asked.test_data is None else asked.test_data,
+        split=split,
+        limit=asked.eval_limit,
+        scores=asked.eval_scores,
+        ranker=None if asked.eval_scores is not None else asked.eval_ranker,
+        prompts=asked.prompts,
+        model=f"hf/{asked.out}",
+        cache="off",
+        seed=asked.resolved_recipe.seed,
+        out=asked.out / EVALUATION / split,
+        **how,
+    )
+    return evaluate(config, watch=watch)
+
+
+def _write(
+    asked: FineTuning, baseline: Baseline, tuned: FineTuningResult, identity: Mapping[str, Any], compared: Sequence[str]
+) -> None:
+    """The record, the learning curve and the card."""
+    base = (
+        "a small model with random weights" if isinstance(asked.resolved_base, SmallBase) else str(asked.resolved_base)
+    )
+    aside = ("baseline", "dataset_fingerprint", "limit", "scores")
+    card = Card(
+        title=f"{baseline.title}, from {base}",
+        base=base,
+        learns=baseline.learns,
+        limits=baseline.limits,
+        tag=baseline.tag,
+        command=asked.command,
+        recipe={name: value for name, value in identity.items() if name not in aside},
+        machine=_machine(asked, baseline, tuned),
+        data={
+            "dataset": str(asked.dataset),
+            "split": asked.split,
+            "fingerprint": identity["dataset_fingerprint"],
+            "limit": asked.limit,
+            "prompts": asked.prompts,
+            "score file": identity["scores"],
+            "compared with the tests": ", ".join(compared) or "no, as no test split was found",
+        },
+        counts=tuned.made.to_dict(),
+        history=tuned.history,
+        results=tuned.results,
+        remarks=(*baseline.remarks, *([SAMPLE] if asked.dataset == "sample" else [])),
+    )
+    record = {
+        "recipe": identity,
+        "machine": card.machine,
+        "data": {**card.data, **tuned.made.to_dict()},
+        "history": tuned.history,
+    }
+    replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
+    title = f"{card.title}: {tuned.made.steps} steps, {asked.resolved_recipe.epochs} epochs"
+    picture = learning_curve_png(tuned.history, title)
+    write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
+    replace_text(asked.out / CARD, render(card))
+
+
+def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuningResult) -> dict[str, Any]:
+    import torch
+
+    names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    versions = dict.fromkeys((*NAMED_PACKAGES, *baseline.packages), "a checkout")
+    for name in versions:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {
+        "devices": ", ".join(names) or f"CPU, {torch.get_num_threads()} threads of {platform.machine()}",
+        "processes": os.environ.get("WORLD_SIZE", "1"),
+        "minutes since it was begun or resumed": round(tuned.seconds / 60, 1),
+        **{name: value for name, value in asdict(asked.running).items() if value not in (None, False, ())},
+        "python": ".".join(map(str, sys.version_info[:3])),
+        **versions,
+    }

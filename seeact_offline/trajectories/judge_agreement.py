@@ -1,0 +1,440 @@
+"""Agreement of a judge's verdicts with labels: shares, kappas, flips between repeats, and the order of agents.
+
+All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict. Shares have the
+intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of resampled tasks. Repeats of a verdict
+are pooled: each is compared with the label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from seeact_offline.trajectories.judgements import Judgement
+from seeact_offline.records import InputError
+from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums
+from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled
+
+NoVerdict = Literal["left-out", "failure"]
+NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
+"""Policies for a judgement that ended without a verdict: it is left out of the figures and counted, or it counts as `not a success`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its uncertainty over tasks."""
+
+    value: float
+    ci95: tuple[float, float] | None
+    """None for fewer than two tasks, and where no resample has a value."""
+    n: int
+    """The verdicts, pairs or trajectories that it is a figure of."""
+
+
+class Cells(NamedTuple):
+    """The 2 x 2 table of verdicts by labels."""
+
+    true_positive: int
+    false_positive: int
+    false_negative: int
+    true_negative: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRates:
+    """One agent's rates of success over the labelled trajectories."""
+
+    agent: str
+    n: int
+    """Trajectories."""
+    by_judge: float
+    by_labels: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The order of agents by a judge's rates of success, against the order by labels."""
+
+    agents: tuple[AgentRates, ...]
+    """Best first, by the judge."""
+    tau: Figure | None
+    """Kendall's tau-b of the two orders; None where one of them ranks all agents alike."""
+    stability: float | None
+    """Mean tau-b of the judge's order in resampled tasks with its own order; None where it ranks all alike."""
+    best_kept: float
+    """Share of resamples in which the judge's best agent stays the best; a tie with it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """One judge's agreement with the labels."""
+
+    judge: str
+    model: str
+    k: str
+    n_repeats: int
+    n_trajectories: int
+    """Trajectories with a label and a verdict; all figures but `flips`, `repeats_kappa` and costs are of these."""
+    n_tasks: int
+    n_verdicts: int
+    no_verdict: Mapping[str, int]
+    """Judgements of labelled trajectories without a verdict, by outcome."""
+    failed: int
+    """Calls that failed; always left out."""
+    n_unlabelled: int
+    """Trajectories of the judge without a label."""
+    n_missing: int
+    """Labelled trajectories that the judge has not judged."""
+    cells: Cells
+    success_rate: Figure | None
+    """The judge's; None, as the others, where nothing is counted in it."""
+    label_rate: Figure | None
+    agreement: Figure | None
+    precision: Figure | None
+    recall: Figure | None
+    negative_predictive_value: Figure | None
+    kappa: Figure | None
+    """Cohen's, of verdicts and labels; None where chance alone would agree."""
+    success_rate_sd: float | None
+    """Standard deviation of the repeats' rates of success; None for one repeat."""
+    agreement_sd: float | None
+    flips: Figure | None
+    """Share of pairs of repeats of one trajectory with different verdicts; None for one repeat."""
+    n_flipped: int
+    """Trajectories whose repeats do not all agree."""
+    repeats_kappa: Figure | None
+    """Fleiss', of the repeats, over trajectories with a verdict in each."""
+    cost_per_verdict: float | None
+    """USD; None where a price is not known, or nothing was asked."""
+    tokens_per_verdict: float | None
+    ranking: Ranking | None
+    """None for fewer than two agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreements:
+    """Several judges against the same labels."""
+
+    judges: tuple[JudgeAgreement, ...]
+    n_labels: int
+    """Trajectories with a label that counts."""
+    n_people: int
+    people_kappa: Figure | None
+    """Fleiss', of the labels of several people, over the trajectories that the usual number of them has labelled; None for one each."""
+    n_split: int
+    """Trajectories left out because people are split evenly."""
+    sources: tuple[str, ...]
+    """Sources of the labels."""
+    no_verdict: NoVerdict
+
+
+def agreements(
+    verdicts: Sequence[Judgement], labels: Sequence[Judgement], *, no_verdict: NoVerdict = "left-out", seed: int = 0
+) -> Agreements:
+    """Compares each judge (rules, model and k) with the labels.
+
+    Several labels of a trajectory count by their majority; it is left out where they are split evenly. `no_verdict`: see NO_VERDICT.
+    Raises InputError where no trajectory has both, and where a trajectory has two tasks.
+    """
+    people: dict[str, dict[str, bool]] = {}
+    for label in labels:
+        if label.verdict is not None:
+            people.setdefault(label.trajectory, {})[label.judge] = label.verdict
+    truth = {
+        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
+    }
+    if not truth.keys() & {one.trajectory for one in verdicts}:
+        got = f"none of {len(truth)} in common, {next(iter(truth))} first" if truth else "no label"
+        raise InputError("labels", "labels of the judged trajectories, by their ids", got)
+    tasks = _tasks([*verdicts, *labels])
+    agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
+    keys = Counter((one.trajectory, one.judge, one.model, one.k, one.repeat) for one in verdicts)
+    if (twice := max(keys, key=keys.__getitem__)) and keys[twice] > 1:
+        got = f"{keys[twice]} of {twice[0]} by {twice[1] or 'one judge'}, k {twice[3] or 'unnamed'}, repeat {twice[4]}"
+        raise InputError("verdicts", "one verdict a trajectory, judge, model, k and repeat", got)
+    judged: dict[tuple[str, str, str], list[Judgement]] = {}
+    for one in verdicts:
+        judged.setdefault((one.judge, one.model, one.k), []).append(one)
+    compare = _Comparison(truth, tasks, agents, no_verdict, seed)
+    return Agreements(
+        judges=tuple(compare.judge(ones) for _, ones in sorted(judged.items(), key=lambda item: _order(item[0]))),
+        n_labels=len(truth),
+        n_people=len({person for said in people.values() for person in said}),
+        people_kappa=_people_kappa(people, tasks, seed),
+        n_split=len(people) - len(truth),
+        sources=tuple(sorted({label.source or "person" for label in labels if label.verdict is not None})),
+        no_verdict=no_verdict,
+    )
+
+
+def _order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
+    """Orders k as numbers, `all` last."""
+    rules, model, k = judge
+    # a number of any length
+    return rules, model, float(k) if k.isdecimal() else math.inf, k
+
+
+def _tasks(rows: Iterable[Judgement]) -> dict[str, str]:
+    """The task of each trajectory; one that names none is its own."""
+    found: dict[str, str] = {}
+    for row in rows:
+        if row.task and found.setdefault(row.trajectory, row.task) != row.task:
+            got = f"{found[row.trajectory]} and {row.task} for the trajectory {row.trajectory}"
+            raise InputError("verdicts", "one task a trajectory", got)
+    return found
+
+
+class _Pair(NamedTuple):
+    """A verdict and its label."""
+
+    trajectory: str
+    task: str
+    repeat: int
+    said: bool
+    label: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The labels, and how verdicts are compared with them."""
+
+    truth: Mapping[str, bool]
+    tasks: Mapping[str, str]
+    agents: Mapping[str, str]
+    no_verdict: NoVerdict
+    seed: int
+
+    def judge(self, verdicts: Sequence[Judgement]) -> JudgeAgreement:
+        first, ran = verdicts[0], [one for one in verdicts if one.ran]
+        pairs = [
+            _Pair(one.trajectory, self._task(one.trajectory), one.repeat, bool(one.verdict), self.truth[one.trajectory])
+            for one in ran
+            if one.trajectory in self.truth and (one.verdict is not None or self.no_verdict == "failure")
+        ]
+        cells = Counter((pair.said, pair.label) for pair in pairs)
+        repeats = sorted({one.repeat for one in verdicts})
+        by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
+        known, calls = {one.trajectory for one in verdicts}, [one for one in verdicts if one.calls]
+        spread = _by_trajectory(ran, self.no_verdict)
+        return JudgeAgreement(
+            first.judge, first.model, first.k, len(repeats),
+            n_trajectories=len({pair.trajectory for pair in pairs}),
+            n_tasks=len({pair.task for pair in pairs}),
+            n_verdicts=len(pairs),
+            no_verdict=dict(sorted(Counter(one.outcome for one in ran if one.verdict is None and one.trajectory in self.truth).items())),
+            failed=len(verdicts) - len(ran),
+            n_unlabelled=len(known - self.truth.keys()),
+            n_missing=len(self.truth.keys() - known),
+            cells=Cells(cells[True, True], cells[True, False], cells[False, True], cells[False, False]),
+            success_rate=self._share(pairs, lambda pair: pair.said),
+            label_rate=self._share(pairs, lambda pair: pair.label),
+            agreement=self._share(pairs, lambda pair: pair.said == pair.label),
+            precision=self._share([pair for pair in pairs if pair.said], lambda pair: pair.label),
+            recall=self._share([pair for pair in pairs if pair.label], lambda pair: pair.said),
+            negative_predictive_value=self._share([pair for pair in pairs if not pair.said], lambda pair: not pair.label),
+            kappa=self._kappa(pairs),
+            success_rate_sd=_sd([[pair.said for pair in some] for some in by_repeat]),
+            agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
+            flips=self._flips(spread),
+            n_flipped=sum(len(set(said)) > 1 for said in spread.values()),
+            repeats_kappa=self._repeats_kappa(spread, len(repeats)),
+            cost_per_verdict=cost_per_verdict(calls),
+            tokens_per_verdict=fmean(one.prompt_tokens + one.completion_tokens for one in calls) if calls else None,
+            ranking=self._ranking(pairs),
+        )  # fmt: skip
+
+    def _task(self, trajectory: str) -> str:
+        return self.tasks.get(trajectory, f"trajectory {trajectory}")
+
+    def _share(self, pairs: Sequence[_Pair], is_counted: Callable[[_Pair], bool]) -> Figure | None:
+        return _share([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
+
+    def _kappa(self, pairs: Sequence[_Pair]) -> Figure | None:
+        """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and failure how often
+        judge and labels say it."""
+        rows = [(1, pair.said == pair.label, 0, pair.said, pair.label, not pair.said, not pair.label) for pair in pairs]
+        sums = _sums([pair.task for pair in pairs], rows)
+        return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
+
+    def _flips(self, spread: Mapping[str, Sequence[bool]]) -> Figure | None:
+        flips = [
+            (self._task(trajectory), float(one != other))
+            for trajectory, said in spread.items()
+            for place, one in enumerate(said)
+            for other in said[place + 1 :]
+        ]
+        return _share(flips, self.seed)
+
+    def _repeats_kappa(self, spread: Mapping[str, Sequence[bool]], n_repeats: int) -> Figure | None:
+        whole = {one: said for one, said in spread.items() if len(said) == n_repeats}
+        return _fleiss(whole, self._task, self.seed) if n_repeats > 1 else None
+
+    def _ranking(self, pairs: Sequence[_Pair]) -> Ranking | None:
+        named = [pair for pair in pairs if pair.trajectory in self.agents]
+        agents = sorted({self.agents[pair.trajectory] for pair in named})
+        return (
+            _ranking(named, [self.agents[pair.trajectory] for pair in named], agents, self.seed)
+            if len(agents) > 1
+            else None
+        )
+
+
+def _by_trajectory(ran: Iterable[Judgement], no_verdict: NoVerdict) -> dict[str, list[bool]]:
+    """The verdicts of the repeats of each trajectory."""
+    found: dict[str, list[bool]] = {}
+    for one in ran:
+        if one.verdict is not None or no_verdict == "failure":
+            found.setdefault(one.trajectory, []).append(bool(one.verdict))
+    return found
+
+
+# --- figures ---
+
+
+def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure | None, float | None]:
+    """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
+    known = [one for one in judgements if one.verdict is not None]
+    repeats = [[bool(one.verdict) for one in known if one.repeat == number] for number in {one.repeat for one in known}]
+    return _share([(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed), _sd(
+        repeats
+    )
+
+
+def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
+    """USD, on average over those for which a model was asked; None where there is none, or a cost is not known."""
+    costs = [one.cost_usd for one in judgements if one.calls]
+    known = [cost for cost in costs if cost is not None]
+    return fmean(known) if known and len(known) == len(costs) else None
+
+
+def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
+    """The mean of values of 0 and 1, each with its task; None for no values."""
+    if not values:
+        return None
+    by_task: dict[str, list[float]] = {}
+    for task, value in values:
+        by_task.setdefault(task, []).append(value)
+    share = fmean(value for _, value in values)
+    added = np.array([sum(some) - share * len(some) for some in by_task.values()]) / len(values)
+    found = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
+    return Figure(share, found.ci95, len(values))
+
+
+def _sd(repeats: Sequence[Sequence[bool]]) -> float | None:
+    rates = [fmean(one) for one in repeats if one]
+    return stdev(rates) if len(rates) > 1 else None
+
+
+def _sums(tasks: Sequence[str], rows: Sequence[Sequence[float]]) -> np.ndarray:
+    """The rows of each task, summed: shape (n_tasks, columns), tasks in the order of their names."""
+    if not rows:
+        return np.zeros((0, 0))
+    places = {task: place for place, task in enumerate(sorted(set(tasks)))}
+    sums = np.zeros((len(places), len(rows[0])))
+    np.add.at(sums, [places[task] for task in tasks], np.array(rows, dtype=float))
+    return sums
+
+
+def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarray], n: int, seed: int) -> Figure | None:
+    """A figure of sums over tasks that depends on their ratios alone, and its percentile interval; None where it has no value."""
+    if not len(sums):
+        return None
+    value = figure(sums.sum(axis=0)[None])[0]
+    if np.isnan(value):
+        return None
+    return Figure(float(value), _percentiles(figure(resampled(sums, seed))) if len(sums) > 1 else None, n)
+
+
+def _percentiles(drawn: np.ndarray) -> tuple[float, float] | None:
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return None
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # + 0.0: no negative zero
+    return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
+
+
+def _fleiss(said: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed: int) -> Figure | None:
+    """Fleiss' kappa of several verdicts a trajectory, as many for each."""
+    if not said:
+        return None
+    counts = np.array([[sum(some), len(some) - sum(some)] for some in said.values()], dtype=float)
+    sums = _sums([task(one) for one in said], fleiss_columns(counts).tolist())
+    return _resampled_figure(sums, fleiss_of_sums, len(said), seed)
+
+
+def _people_kappa(people: Mapping[str, Mapping[str, bool]], tasks: Mapping[str, str], seed: int) -> Figure | None:
+    """Gives Fleiss' kappa of the trajectories with the most common number of labels above one."""
+    numbers = Counter(len(said) for said in people.values() if len(said) > 1)
+    if not numbers:
+        return None
+    usual = max(numbers, key=lambda number: (numbers[number], number))
+    said = {one: list(labels.values()) for one, labels in people.items() if len(labels) == usual}
+    return _fleiss(said, lambda one: tasks.get(one, f"trajectory {one}"), seed)
+
+
+# --- the order of agents ---
+
+
+def _ranking(pairs: Sequence[_Pair], of: Sequence[str], agents: Sequence[str], seed: int) -> Ranking:
+    """`of`: the agent of each pair; `agents`: all of them, two or more."""
+    place, width = {agent: number for number, agent in enumerate(agents)}, len(agents)
+    rows = np.zeros((len(pairs), 3 * width))
+    for row, pair, agent in zip(rows, pairs, of, strict=True):
+        # the agent's verdicts, its successes by the judge, and by labels
+        row[[place[agent], width + place[agent], 2 * width + place[agent]]] = 1, pair.said, pair.label
+    sums = _sums([pair.task for pair in pairs], rows.tolist())
+    whole = _rates(sums.sum(axis=0)[None], width)
+    n_of = Counter(agent for agent, _ in {(agent, pair.trajectory) for agent, pair in zip(of, pairs, strict=True)})
+    rates = [
+        AgentRates(agent, n_of[agent], float(whole.judge[0, number]), float(whole.labels[0, number]))
+        for agent, number in place.items()
+    ]
+    drawn = _rates(resampled(sums, seed), width) if len(sums) > 1 else whole
+    stable = kendall_tau(drawn.judge, np.broadcast_to(whole.judge, drawn.judge.shape))
+    tau = _resampled_figure(sums, lambda some: kendall_tau(*_rates(some, width)), width, seed)
+    best = np.argmax(whole.judge[0])
+    known = drawn.judge[~np.isnan(drawn.judge[:, best])]
+    return Ranking(
+        agents=tuple(sorted(rates, key=lambda one: (-one.by_judge, one.agent))),
+        tau=tau,
+        stability=None if np.isnan(stable).all() else float(np.nanmean(stable)),
+        best_kept=float((known[:, best] >= np.nanmax(known, axis=1) - SAME).mean()),
+    )
+
+
+class _Rates(NamedTuple):
+    """Rates of success, each of shape (n, agents); NaN for an agent without a verdict."""
+
+    judge: np.ndarray
+    labels: np.ndarray
+
+
+def _rates(sums: np.ndarray, width: int) -> _Rates:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _Rates(sums[:, width : 2 * width] / sums[:, :width], sums[:, 2 * width :] / sums[:, :width])
+
+
+def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Kendall's tau-b of each row of two arrays of shape (n, agents); NaN where a row ranks all alike. Agents with a NaN are left out.
+
+    Source: Kendall, Biometrika 33 (1945), 239-251.
+    """
+    same, untied_one, untied_other = (np.zeros(len(one)) for _ in range(3))
+    for i in range(one.shape[1]):
+        for j in range(i):
+            a, b = one[:, i] - one[:, j], other[:, i] - other[:, j]
+            known = ~np.isnan(a + b)
+            # rates that differ by rounding alone are equal
+            a, b = (np.where(known & (abs(x) > SAME), np.sign(x), 0.0) for x in (a, b))
+            same += a * b
+            untied_one += abs(a)
+            untied_other += abs(b)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return same / np.sqrt(untied_one * untied_other)

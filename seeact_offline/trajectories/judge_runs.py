@@ -1,0 +1,312 @@
+"""Trajectories judged by a model, in a folder: the same loop, store of replies, budget and locks as a run over steps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from seeact_offline.dataset import open_split
+from seeact_offline.files.formats import decoded
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import replace_text
+from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
+from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
+from seeact_offline.models import model_name
+from seeact_offline.models.budget import Budget
+from seeact_offline.prompting import load_template
+from seeact_offline.records import (
+    CallError,
+    InputError,
+    Message,
+    Model,
+    Request,
+    RowError,
+    SeeActError,
+    StepKey,
+    Usage,
+)
+from seeact_offline.runs.ask import ask_each, run_coroutine
+from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
+from seeact_offline.runs.open import safe_name
+from seeact_offline.trajectories.run_trajectories import run_trajectories
+from seeact_offline.runs.watch import Watch
+from seeact_offline.trajectories import (
+    Trajectory,
+    constructed_trajectories,
+    open_trajectories,
+    recorded_trajectories,
+)
+
+ALL = "all"
+"""The k of all screenshots."""
+
+
+class Item(NamedTuple):
+    """One judgement to make."""
+
+    trajectory: Trajectory
+    k: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFolder:
+    """A folder of verdicts."""
+
+    path: Path
+    judgements: tuple[Judgement, ...]
+    """Judgements in order of trajectory, k and repeat: those that were asked for, as far as the budget lasted."""
+    labels: tuple[Judgement, ...]
+    """Verdicts of others than models that the trajectories hold."""
+    n_left: int
+    """Judgements that the budget left over."""
+
+    @property
+    def n_failed(self) -> int:
+        """Calls that failed; the same command asks again."""
+        return sum(not one.ran for one in self.judgements)
+
+
+def judge(
+    source: str | Path,
+    *,
+    judge: str = "strict",
+    k: Sequence[str] = (),
+    repeats: int = 1,
+    constructed: bool = False,
+    config: EvalConfig | None = None,
+    watch: Watch | None = None,
+) -> JudgedFolder:
+    """Asks a model whether trajectories have done their tasks, as the command `judge` does.
+
+    `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of last screenshots, or
+    `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies are judged. `config`: model, prompts, split
+    and limit, cost and `out`. A folder that holds verdicts is resumed. Raises InputError for what cannot be used.
+    """
+    config, watch = config or EvalConfig(), watch or Watch()
+    if judge not in JUDGES:
+        raise InputError("judge", f"one of {', '.join(JUDGES)}", repr(judge))
+    if repeats > MOST_REPEATS:
+        raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{repeats:,}")
+    kind, ks = JUDGES[judge], _checked(k or (JUDGES[judge].k,))
+    config = replace(
+        config,
+        max_tokens=config.max_tokens if _is_given(config, "max_tokens") else kind.max_tokens,
+        seed=config.seed if _is_given(config, "seed") else kind.seed,
+        # equal requests of two repeats are two
+        ask_equal=config.ask_equal or repeats > 1,
+    )
+    texts = {file: load_template(config.prompts, file, rule) for file, rule in kind.templates.items()}
+    names = ["judge", judge, Path(source).name, *model_name(config.model).split("/")[-2:]]
+    out = config.out or Path("runs") / "-".join(map(safe_name, names))
+    folder = RunFolder(out)
+    settings = model_settings(config, folder)
+    settings.check_limit()
+    trajectories = find_trajectories(source, config, constructed)
+    manifest = _manifest(judge, source, texts, settings, config)
+    folder.check(manifest.identity)
+    with folder.alone(), settings.spending(folder) as budget:
+        run = _JudgeRun(judge, kind, texts, settings.name, config.max_image_side)
+        items = [Item(one, k, repeat) for one in trajectories for k in ks for repeat in range(1, repeats + 1)]
+        labels = labels_of(trajectories)
+        watch.note(
+            f"{len(trajectories)} trajectories, {len(items)} judgements by {judge}, model {settings.name}, out {out}"
+        )
+        return _judge_all(run, items, labels, folder, manifest, settings, budget, config.concurrency, watch)
+
+
+def _is_given(config: EvalConfig, name: str) -> bool:
+    return name in config.typed or getattr(config, name) != getattr(EvalConfig(), name)
+
+
+def _checked(k: Sequence[str]) -> tuple[str, ...]:
+    """Raises InputError for what is neither a number from 1 nor `all`."""
+    for one in k:
+        if one != ALL and not (one.isascii() and one.isdecimal() and len(one) < 10 and int(one) >= 1):
+            raise InputError("k", f"numbers from 1, or {ALL}", repr(one))
+    return tuple(dict.fromkeys(one if one == ALL else str(int(one)) for one in k))
+
+
+def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool = False) -> list[Trajectory]:
+    """The trajectories of a folder, a run, or a data set's recorded tasks. Raises InputError where there are none."""
+    path = Path(source)
+    folders = (path, path / "data")
+    if not path.exists() and str(source) != "sample":
+        wanted = "a folder of trajectories, a scored run, a data set's folder or file, or sample"
+        raise InputError("source", wanted, f"{str(source)!r}: there is no such folder or file")
+    if next(path.glob("*/predictions.jsonl"), None) is not None and not (path / "predictions.jsonl").is_file():
+        raise InputError("source", "one run", f"{path}, a folder of runs")
+    try:
+        if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
+            found: Iterable[Trajectory] = run_trajectories(path)
+        elif str(source) == "sample" or path.is_file() or any(next(one.glob("*.parquet"), None) for one in folders):
+            split = open_split(str(source), config.split, limit=config.limit)
+            found = recorded_trajectories(split.steps())
+        else:
+            found = open_trajectories(path)
+    except InputError as error:
+        name = "source" if error.argument in ("dataset", "trajectories") else error.argument
+        raise InputError(name, error.expected, error.got) from None
+    known = list(found)
+    if constructed:
+        known = list(constructed_trajectories(known, config.seed))
+    if config.limit is not None:
+        tasks = list(dict.fromkeys(one.task_id for one in known))[: config.limit]
+        known = [one for one in known if one.task_id in tasks]
+    if not known:
+        raise InputError("source", "at least one trajectory", f"none in {source}")
+    return known
+
+
+def _manifest(
+    judge: str, source: str | Path, texts: Mapping[str, str], settings: ModelSettings, config: EvalConfig
+) -> Manifest:
+    digest = hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()
+    identity = {
+        "judge": judge, "prompts_digest": digest, **settings.source.identity(settings.options), "seed": config.seed,
+        "max_image_side": config.max_image_side,
+    }  # fmt: skip
+    shown = {
+        "judge": judge,
+        "model": settings.name,
+        "source": str(source),
+        "prompts": str(config.prompts),
+        "seed": config.seed,
+    }
+    made = Made(
+        uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), config.command, config.temperature,
+        config.max_tokens, identity.get("base_url"), settings.asks_each,
+    )  # fmt: skip
+    return Manifest(identity=identity, settings=shown, made=made)
+
+
+def _judge_all(
+    run: _JudgeRun, items: Sequence[Item], labels: Sequence[Judgement], folder: RunFolder, manifest: Manifest,
+    settings: ModelSettings, budget: Budget, concurrency: int, watch: Watch,
+) -> JudgedFolder:  # fmt: skip
+    verdicts = folder.path / VERDICTS
+    journal, known = Journal(verdicts), {}
+    for line in journal.lines():
+        with worded(f"line {line.number} of {verdicts}, which is no judgement"):
+            one = decoded(line.text, Judgement)
+        known[_key(one)] = one
+    digests = {one.trajectory.id: run.digest(one.trajectory) for one in items}
+    # without a verdict or a call nothing was paid, and the pictures may be there by now
+    done = {
+        key: one
+        for key, one in known.items()
+        if one.ran and (one.verdict is not None or one.calls) and digests.get(one.trajectory) == one.digest
+    }
+    wanted = {run.key(item): item for item in items}
+    # where the folder has a manifest, its own stays
+    made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)
+    pays = (made or {}).get("run", "")
+    model = settings.open(budget, pays)
+    folder.claim(manifest)
+
+    async def ask() -> bool:
+        def keep(judgement: Judgement) -> None:
+            journal.append(judgement.line)
+            done[_key(judgement)] = judgement
+            progress.advance(judgement.outcome)
+
+        try:
+            with journal, watch.judging(len(wanted), f"judge {run.name}") as progress:
+                for _ in wanted.keys() & done.keys():
+                    progress.advance("", resumed=True)
+                left = (item for key, item in wanted.items() if key not in done)
+                return await ask_each(
+                    left, lambda item: run.judge(item, model), keep, concurrency, has_room=budget.has_room
+                )
+        finally:
+            await model.aclose()
+
+    complete = run_coroutine(ask())
+    for remark in getattr(model, "remarks", ()):
+        watch.note(remark)
+    if dropped := getattr(model, "dropped", ()):
+        watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
+    judged = [done[key] for key in wanted if key in done]
+    if not judged and not complete:
+        raise budget.too_small()
+    # judgements of an earlier command that are not asked for now stay
+    others = [one for key, one in known.items() if key not in wanted]
+    replace_text(verdicts, "".join(f"{one.line}\n" for one in [*judged, *others]))
+    replace_text(folder.path / LABELS, "".join(f"{one.line}\n" for one in labels))
+    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged))
+
+
+def _key(one: Judgement) -> tuple[str, str, int]:
+    return one.trajectory, one.k, one.repeat
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeRun:
+    """A judge and how it is asked."""
+
+    name: str
+    kind: Judge
+    texts: Mapping[str, str]
+    model: str
+    max_side: int
+
+    def key(self, item: Item) -> tuple[str, str, int]:
+        return item.trajectory.id, item.k, item.repeat
+
+    def digest(self, one: Trajectory) -> str:
+        """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
+        actions = [[step.action, step.thought] for step in one.steps]
+        told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    async def judge(self, item: Item, model: Model) -> Judgement:
+        """Raises only what must stop the run."""
+        trajectory, began = item.trajectory, time.monotonic()
+        usage, ran = Usage(), True
+        place = int(item.k) if item.k != ALL else 0
+
+        async def call(messages: tuple[Message, ...]) -> str:
+            nonlocal usage
+            key = StepKey(trajectory.id, f"judge-{self.name}")
+            completion = await model.complete(Request(messages, key, group=place, turn=item.repeat))
+            usage += completion.usage
+            return completion.text
+
+        try:
+            ruling = await self.kind.decide(self._case(item), self.texts, call)
+        except CallError as error:
+            usage, ran = usage + error.usage, error.answered
+            is_failure = self.kind.declined_is_failure and error.name == "refused"
+            ruling = Ruling(False if is_failure else None, error.name, detail=error.detail[:300])
+        except RowError as error:
+            ruling = Ruling(None, error.name, detail=error.detail[:300])
+        except SeeActError:
+            raise
+        except Exception as error:
+            # a trajectory that we never met must not end a run that others have paid for
+            ran, ruling = False, Ruling(None, "internal_error", detail=f"{type(error).__name__}: {error}"[:300])
+        return Judgement(
+            trajectory=trajectory.id, verdict=ruling.verdict, judge=self.name, model=self.model, k=item.k, repeat=item.repeat,
+            task=trajectory.task_id, agent=trajectory.agent, outcome=ruling.outcome, detail=ruling.detail, reply=ruling.reply,
+            n_pictures=ruling.n_pictures, calls=usage.calls, cost_usd=usage.cost_usd if usage.calls else None,
+            prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
+            seconds=round(time.monotonic() - began, 3), ran=ran, digest=self.digest(trajectory),
+        )  # fmt: skip
+
+    def _case(self, item: Item) -> Case:
+        """Raises RowError for a trajectory with faults."""
+        trajectory = item.trajectory
+        if trajectory.faults:
+            raise RowError(trajectory.faults[0].name, trajectory.faults[0].detail)
+        return Case(trajectory, None if item.k == ALL else int(item.k), self.max_side)

@@ -1,0 +1,203 @@
+"""Judges: what a model is asked about a trajectory, and what its replies decide. The wording is a prompt pack's.
+
+`webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py;
+MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), `strict` sees the actions too and needs no answer, and `webjudge` asks in
+three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance of each screenshot, verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seeact_offline.trajectories.judgements import NO_VERDICT
+from seeact_offline.trajectories.verdict_rules import read_verdict
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.prompting import Placeholders, fill
+from seeact_offline.records import CropBox, Message, Picture, RowError
+from seeact_offline.trajectories.trajectory import Trajectory
+
+Call = Callable[[tuple[Message, ...]], Awaitable[str]]
+"""Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""
+RELEVANT = 3
+"""Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
+_SCORE = re.compile(
+    r"score\s{0,3}(?:\([^()\n]{1,30}\))?\W{0,12}(?:(?:is|of)\b\W{1,6})?([1-5])(?:\.[0-9]+)?(?![0-9])", re.IGNORECASE
+)
+"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 the whole number counts."""
+_NO_ANSWER = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A trajectory to judge, and the pictures to show of it."""
+
+    trajectory: Trajectory
+    k: int | None
+    """Number of screenshots asked for, which may be more than there are; None: all."""
+    max_side: int
+    """Pixels of the longest side of a picture sent."""
+
+    def pictures(self) -> tuple[Picture, ...]:
+        """Opens the last screenshots, oldest first. Raises RowError for one that cannot be read, and where there is none."""
+        shots = self.trajectory.screenshots
+        if not shots:
+            raise RowError("no_screenshot", "the trajectory has no screenshot")
+        pages = [PagePicture(shot) for shot in (shots if self.k is None else shots[-self.k :])]
+        return tuple(page.crop(CropBox(0, 0, *page.size), self.max_side) for page in pages)
+
+    @property
+    def actions(self) -> str:
+        """One a line, numbered."""
+        return "\n".join(f"{n}. {text}" for n, text in enumerate(self.trajectory.actions, 1)) or _NO_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A judge's decision."""
+
+    verdict: bool | None
+    outcome: str
+    """See `Judgement`."""
+    reply: str = ""
+    detail: str = ""
+    n_pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The declaration of a judge."""
+
+    templates: Mapping[str, Placeholders]
+    """Files of the prompt pack, and what they may hold."""
+    decide: Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]
+    """Decides from a case, the texts of `templates` and the model."""
+    k: str = "all"
+    """Screenshots that are shown where nothing is asked for."""
+    max_tokens: int = 1000
+    seed: int = 42
+    declined_is_failure: bool = False
+    """A model that refuses to judge means a failure, where others give no verdict."""
+
+
+# --- one question ---
+
+
+def _answer(trajectory: Trajectory, marks: str) -> str | None:
+    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does, or the answer of
+    one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
+    last = next((step for step in reversed(trajectory.steps) if step.action), None)
+    if last is None or not last.action.startswith("ANSWER"):
+        return trajectory.answer
+    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", f"Thought: {last.thought}\nAction: {last.action}")
+    if found is None:
+        raise ValueError(f"no text behind ANSWER in {last.action!r:.100}")
+    return found[1].strip()
+
+
+def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]:
+    """`marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even where there are fewer
+    screenshots."""
+
+    async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+        try:
+            answer = _answer(case.trajectory, marks)
+        except ValueError as error:
+            return Ruling(None, "unreadable_answer", detail=str(error))
+        if answer is None:
+            return Ruling(False, "no_answer")
+        values = {"task": case.trajectory.task, "answer": answer}
+        if states_k and case.k is not None:
+            values["count"] = str(case.k)
+        return await _ask(judge, "judge-webvoyager", case, texts, values, call)
+
+    return decide
+
+
+async def _strict(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+    trajectory = case.trajectory
+    answer = _NO_ANSWER if trajectory.answer is None else trajectory.answer
+    values = {"task": trajectory.task, "answer": answer, "actions": case.actions}
+    return await _ask("strict", "judge-strict", case, texts, values, call)
+
+
+async def _ask(
+    judge: str, stem: str, case: Case, texts: Mapping[str, str], values: Mapping[str, str], call: Call
+) -> Ruling:
+    """Text, screenshots and closing question as one message of the user. The text states the number of screenshots that are shown, unless
+    `values` has one."""
+    pictures = await asyncio.to_thread(case.pictures)
+    system, turn1, turn2 = (texts[f"{stem}.{turn}.txt"] for turn in ("system", "turn1", "turn2"))
+    shown = _with_pictures(fill(turn1, {"count": str(len(pictures)), **values}), pictures)
+    reply = await call((Message("system", system), *shown, Message("user", turn2)))
+    return _ruling(judge, reply, len(pictures))
+
+
+def _with_pictures(text: str, pictures: Sequence[Picture]) -> list[Message]:
+    first = pictures[0] if pictures else None
+    return [Message("user", text, first), *(Message("user", "", picture) for picture in pictures[1:])]
+
+
+def _ruling(judge: str, reply: str, n_pictures: int) -> Ruling:
+    verdict = read_verdict(reply, judge)
+    return Ruling(verdict, NO_VERDICT if verdict is None else "verdict", reply, n_pictures=n_pictures)
+
+
+# --- points, relevance, verdict ---
+
+
+async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+    """A reply without a score counts as a score of 0."""
+    points_text, relevance_text, verdict_text = (texts[name] for name in _WEBJUDGE)
+    trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
+    points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
+    known = {"task": trajectory.task, "points": points}
+    shown: list[tuple[Picture, str]] = []
+    for picture in pictures:
+        remark = await call((Message("user", fill(relevance_text, known), picture),))
+        scores = _SCORE.findall(remark)
+        if scores and int(scores[-1]) >= RELEVANT:
+            shown.append((picture, remark))
+    values = known | {
+        "actions": case.actions,
+        "answer": _NO_ANSWER if trajectory.answer is None else trajectory.answer,
+        "count": str(len(shown)),
+        "remarks": "\n".join(f"{n}. {' '.join(remark.split())}" for n, (_, remark) in enumerate(shown, 1))
+        or _NO_ANSWER,
+    }
+    reply = await call(tuple(_with_pictures(fill(verdict_text, values), [picture for picture, _ in shown])))
+    return _ruling("webjudge", reply, len(shown))
+
+
+def _fields(*names: str) -> Placeholders:
+    """These placeholders, each required."""
+    return Placeholders(names, tuple((name,) for name in names))
+
+
+def _files(stem: str, *names: str) -> dict[str, Placeholders]:
+    return {
+        f"{stem}.system.txt": Placeholders(),
+        f"{stem}.turn1.txt": _fields(*names),
+        f"{stem}.turn2.txt": Placeholders(),
+    }
+
+
+_WEBVOYAGER = _files("judge-webvoyager", "task", "answer", "count")
+_WEBJUDGE = {
+    "judge-webjudge.points.txt": _fields("task"),
+    "judge-webjudge.relevance.txt": _fields("task", "points"),
+    "judge-webjudge.verdict.txt": Placeholders(
+        ("task", "points", "actions", "answer", "remarks", "count"), (("task",), ("points",), ("actions",))
+    ),
+}
+JUDGES: dict[str, Judge] = {
+    "webvoyager": Judge(_WEBVOYAGER, _by_answer("webvoyager", "; ", states_k=True)),
+    "openwebvoyager": Judge(
+        _WEBVOYAGER, _by_answer("openwebvoyager", r":; \n", states_k=False), k="3", declined_is_failure=True
+    ),
+    "strict": Judge(_files("judge-strict", "task", "answer", "actions", "count"), _strict),
+    "webjudge": Judge(_WEBJUDGE, _webjudge),
+}
+"""The judges, by name. To add one, write its `decide`, its reading in `verdict_rules`, and a line here."""

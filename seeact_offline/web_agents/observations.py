@@ -1,0 +1,217 @@
+"""Observations of web agents: what a window onto a recorded page shows, and what each label in it stands for.
+
+WebVoyager sees a marked window with a list of texts, or a tree; VisualWebArena one of five observations; OpenWebVoyager a tree beside
+the plain window. Marks and trees are those of `marks` and `trees`, with the fall-backs of `screen_page`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from seeact_offline.web_agents import marks
+from seeact_offline.web_agents import trees
+from seeact_offline.web_agents.marks import Mark
+from seeact_offline.web_agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
+from seeact_offline.web_agents.screen_page import screen_of
+from seeact_offline.agents.screens import Point, Rectangle
+from seeact_offline.web_agents.trees import TreeNode, TreeText
+from seeact_offline.dataset.recorded import AccessibilityTree
+from seeact_offline.pages.dom import Page
+from seeact_offline.pages.screenshots import Crop, PagePicture, encode
+from seeact_offline.records import PNG, Box, CropBox, ImageFormat, Picture, Step
+from seeact_offline.tokens import cut_words
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Draw = Callable[["Image.Image", Sequence[Mark]], "Image.Image"]
+Captions = Mapping[str, str]
+"""Id of a picture -> its caption."""
+
+
+class MarkedWindow:
+    """A window's picture with marks drawn on it, a `Picture`."""
+
+    def __init__(self, crop: Crop, drawn: Sequence[Mark], draw: Draw) -> None:
+        self.crop, self._marks, self._draw = crop, tuple(drawn), draw
+
+    @property
+    def key(self) -> str:
+        drawn = repr([(mark.label, mark.rects) for mark in self._marks if mark.is_drawn])
+        return f"{self.crop.key}+{self._draw.__name__}:{hashlib.sha256(drawn.encode()).hexdigest()[:16]}"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.crop.size
+
+    def image(self) -> Image.Image:
+        return self._draw(self.crop.image(), self._marks)
+
+    def encoded(self, image_format: ImageFormat = PNG) -> bytes:
+        return encode(self.image(), image_format)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The element and place that a label stands for."""
+
+    id: str
+    """`backend_node_id` of what it names."""
+    place: Point | None
+    """The place that an action on it points at, in pixels of the page; None for what has no box."""
+    words: str = ""
+    """Its line of the observation without the label, where lines tell what there is."""
+    is_shown: bool = True
+    """False: it can be neither seen nor read, though an action may name it."""
+    is_cut: bool = False
+    """True if it is not shown because the observation was too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The texts and picture of a window that an agent is shown."""
+
+    window: Rectangle
+    text: str
+    picture: Picture | None
+    labels: Mapping[str, Label] = field(repr=False)
+    is_cut: bool = False
+    """True if the text was too long, and is shown up to MAX_TOKENS."""
+
+
+class Scene:
+    """A step's page, from which the observations of its windows are made."""
+
+    def __init__(
+        self,
+        step: Step,
+        page: Page,
+        picture: PagePicture,
+        captions: Captions | None = None,
+        cut: Callable[[str, int], str] = cut_words,
+    ) -> None:
+        """`captions`: None where pictures go without. `cut`: a text and a number of tokens -> the text up to there. Raises RowError
+        `bad_recording` or `bad_screenshot`."""
+        self.step, self.page, self.picture, self.cut = step, page, picture, cut
+        self.size = picture.size
+        screen = screen_of(step, page, (0, 0, *self.size))
+        self.address, self.title, self.fall_backs = screen.address, screen.title, screen.fall_backs
+        self._alts: dict[str, str] = {}
+        if captions is not None:
+            pictures = (one for one in screen.elements if one.tag == "img")
+            self._alts = {
+                one.id: trees.caption_text(one.attributes.get("alt", ""), captions.get(one.id)) for one in pictures
+            }
+        self.elements = tuple(
+            replace(one, attributes={**one.attributes, "alt": self._alts[one.id]}) if one.id in self._alts else one
+            for one in screen.elements
+        )
+
+    @cached_property
+    def tree(self) -> TreeNode:
+        """The recorded tree; for a row without one, that of the cleaned HTML."""
+        recorded = self.step.recorded.read(AccessibilityTree) if self.step.recorded else None
+        if recorded is None or not recorded.nodes:
+            return tree_of_page(self.page, self._boxes, self.title, self._alts)
+        return tree_of_recording(recorded.nodes, fill_boxes(self.page, self._boxes), self._alts)
+
+    @cached_property
+    def html(self) -> TreeNode:
+        return html_of_page(self.page, self._boxes)
+
+    @cached_property
+    def _boxes(self) -> dict[str, Box]:
+        # the first of those that share an id is not a part of it
+        return {one.id: one.box for one in reversed(self.elements) if one.box is not None}
+
+    def crop(self, window: Rectangle) -> Crop:
+        return self.picture.crop(CropBox(*window))
+
+
+Observe = Callable[[Scene, Rectangle], Observation]
+
+
+def observe_webvoyager(scene: Scene, window: Rectangle) -> Observation:
+    """WebVoyager's marked window and list of texts."""
+    found = marks.webvoyager(scene.elements, window)
+    picture = MarkedWindow(scene.crop(window), found, marks.draw_webvoyager)
+    return Observation(window, marks.webvoyager_list(found), picture, _labels_of(found, window))
+
+
+def observe_webvoyager_text(scene: Scene, window: Rectangle) -> Observation:
+    """WebVoyager's tree."""
+    printed = trees.print_webvoyager(scene.tree, _box(window))
+    return Observation(window, printed.text, None, _labels_in(printed, printed.text))
+
+
+def observe_open(scene: Scene, window: Rectangle) -> Observation:
+    """OpenWebVoyager's tree and plain window. Its actions point at the middle of what the window shows of a box."""
+    printed = trees.print_open(scene.tree, _box(window))
+    labels = _labels_in(printed, printed.text)
+    for name, node in printed.nodes.items():
+        if node.box is not None:
+            left, right = max(node.box.x, window[0]), min(node.box.right, window[2])
+            top, bottom = max(node.box.y, window[1]), min(node.box.bottom, window[3])
+            # in the window's pixels, as halves are rounded down
+            x, y = left - window[0] + max(0, right - left) // 2, top - window[1] + max(0, bottom - top) // 2
+            labels[name] = replace(labels[name], place=(x + window[0], y + window[1]))
+    return Observation(window, printed.text, scene.crop(window), labels)
+
+
+def observe_som(scene: Scene, window: Rectangle) -> Observation:
+    """VisualWebArena's marked window and list; the tree in place of an empty list, as released."""
+    found = marks.visualwebarena(scene.elements, window)
+    text = marks.visualwebarena_list(found) or trees.print_arena(scene.tree, _box(window)).text
+    picture = MarkedWindow(scene.crop(window), found, marks.draw_visualwebarena)
+    shown = scene.cut(text, trees.MAX_TOKENS)
+    return Observation(window, shown, picture, _labels_of(found, window), shown != text)
+
+
+def observe_tree(scene: Scene, window: Rectangle) -> Observation:
+    """VisualWebArena's tree alone."""
+    return _arena(scene, window, trees.print_arena(scene.tree, _box(window)))
+
+
+def observe_tree_and_picture(scene: Scene, window: Rectangle) -> Observation:
+    """The same beside the plain window."""
+    return replace(observe_tree(scene, window), picture=scene.crop(window))
+
+
+def observe_html(scene: Scene, window: Rectangle) -> Observation:
+    """VisualWebArena's HTML."""
+    return _arena(scene, window, trees.print_html(scene.html, _box(window)))
+
+
+def _arena(scene: Scene, window: Rectangle, printed: TreeText) -> Observation:
+    headed = printed.below(trees.head_line([scene.title]))
+    text = scene.cut(headed.text, trees.MAX_TOKENS)
+    return Observation(window, text, None, _labels_in(headed, text), text != headed.text)
+
+
+def _box(window: Rectangle) -> Box:
+    left, top, right, bottom = window
+    return Box(left, top, right - left, bottom - top)
+
+
+def _labels_of(found: Sequence[Mark], window: Rectangle) -> dict[str, Label]:
+    return {
+        str(mark.label): Label(
+            mark.element_id, (mark.center[0] + window[0], mark.center[1] + window[1]), is_shown=mark.is_drawn
+        )
+        for mark in found
+        if mark.label is not None
+    }
+
+
+def _labels_in(printed: TreeText, text: str) -> dict[str, Label]:
+    """The labels of a tree. `text`: what is shown of it."""
+    labels = {}
+    for name, node in printed.nodes.items():
+        is_shown = printed.shows(name, text)
+        place = None if node.box is None else node.box.center
+        labels[name] = Label(node.id, place, printed.words(name), is_shown, not is_shown and printed.shows(name))
+    return labels

@@ -1,0 +1,136 @@
+"""The command `finetune`: its options become the recipe."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seeact_offline.cli import finetune, main
+from seeact_offline.dataset import TEST_SPLITS
+from seeact_offline.training import BASELINES
+from seeact_offline.training.baseline import find_baseline
+from seeact_offline.training.recipe import SMALL, Recipe, Running
+from seeact_offline.records import InputError
+
+
+def parsed(words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    finetune.add_arguments(parser)
+    return parser.parse_args(["--out", "model", *words.split()])
+
+
+def test_what_is_left_out_is_as_published() -> None:
+    args = parsed("")
+    assert (finetune.fine_tuning_of(args).resolved_recipe, finetune.fine_tuning_of(args).running) == (
+        Recipe(),
+        Running(),
+    )
+    assert (finetune.fine_tuning_of(args).resolved_base, args.split, args.evaluate) == (
+        "google/flan-t5-base",
+        "train",
+        TEST_SPLITS,
+    )
+
+
+def test_small_has_its_own_learning_rate() -> None:
+    for name in BASELINES:
+        small, published = (finetune.fine_tuning_of(parsed(f"--baseline {name} {more}")) for more in ("--small", ""))
+        asked = {field: SMALL[field] for field in SMALL if field not in find_baseline(name).ignores}
+        assert small.resolved_recipe == replace(published.resolved_recipe, **asked)
+    assert finetune.fine_tuning_of(parsed("--small --learning-rate 0.1")).resolved_recipe.learning_rate == 0.1
+
+
+def test_every_value_of_the_recipe_is_an_option() -> None:
+    words = """--epochs 1 --draws 2 --choices 3 --none-share 0.5 --hard-negatives 9 --held-out 0 --batch 4 --learning-rate 0.5
+    --warmup 0.25 --weight-decay 0.75 --max-context 6 --max-question 7 --lora 8 --quantised --optimizer adafactor
+    --group-by-length --seed 9"""
+    assert finetune.fine_tuning_of(parsed(words)).resolved_recipe == Recipe(
+        1, 2, 3, 0.5, 9, 0.0, 4, 0.5, 0.25, 0.75, 1.0, 6, 7, 8, True, "adafactor", True, 9
+    )
+
+
+def test_each_baseline_has_its_own_base_and_recipe() -> None:
+    blip2, vlm = (finetune.fine_tuning_of(parsed(f"--baseline {name}")) for name in ("blip2", "vlm"))
+    assert (blip2.resolved_base, blip2.resolved_recipe) == ("Salesforce/blip2-flan-t5-xl", Recipe())
+    assert (vlm.resolved_recipe.epochs, vlm.resolved_recipe.lora, vlm.resolved_recipe.warmup) == (1, 16, 0.03)
+    with pytest.raises(InputError, match="base: expected a model's folder or hub id, as vlm has no usual one"):
+        _ = vlm.resolved_base
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("--baseline flan-t5 --side 448", "side"),
+        ("--baseline flan-t5 --language t5", "language"),
+        ("--baseline vlm --base m --draws 3", "draws"),
+        ("--baseline vlm --base m --hard-negatives 9", "hard-negatives"),
+        ("--baseline vlm --base m --max-context 99", "max-context"),
+        ("--baseline vlm --base m --side 448", "side"),
+        ("--baseline vlm --base m --group-by-length", "group-by-length"),
+        ("--baseline flan-t5 --max-pixels 99", "max-pixels"),
+    ],
+)
+def test_an_option_that_a_baseline_takes_no_notice_of_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, option: str
+) -> None:
+    assert main(["finetune", *words.split(), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"error: --{option}: expected ")
+    assert f"with baseline {words.split()[1]}" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_splits_go_by_either_name() -> None:
+    assert parsed("--evaluate test_task,cross_domain").evaluate == ("cross_task", "cross_domain")
+    assert parsed("--evaluate none").evaluate == ()
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["finetune", "--small", "--split", "cross_task", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == "error: --split: expected train, as the others are for tests, got cross_task"
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "sentence"),
+    [
+        ("--quantised", (), "--quantised: expected lora too, as 4-bit weights are not trained themselves, got none"),
+        (
+            "--quantised --lora 8",
+            ("bitsandbytes",),
+            "--quantised: expected the package bitsandbytes, from seeact-offline[quantised], got ",
+        ),
+        (
+            "--quantised --lora 8",
+            (),
+            "--quantised: expected a GPU of CUDA, to train beside 4-bit weights, got none that torch sees",
+        ),
+    ],
+)
+def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_prepared(
+    words: str,
+    missing: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("seeact_offline.training.trainer.find_spec", lambda name: None if name in missing else name)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    command = ["finetune", "--baseline", "blip2", "--base", "none", *words.split(), "--out", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {sentence}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
+    args = parsed("--small --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5 --lora 8 --quantised")
+    _, _, *words = finetune._command(args).split()
+    again = argparse.ArgumentParser()
+    finetune.add_arguments(again)
+    repeated = again.parse_args(words)
+    assert finetune.fine_tuning_of(repeated).resolved_recipe == finetune.fine_tuning_of(args).resolved_recipe
+    assert (repeated.scores, repeated.limit, repeated.small) == (args.scores, args.limit, args.small)
