@@ -224,6 +224,29 @@ class Box(NamedTuple):
         return self.right <= 0 or self.bottom <= 0 or self.x >= size[0] or self.y >= size[1]
 
 
+CLICKED_DIGITS = 3
+"""Digits of a box's edges as fractions of the picture, as SeeClick rounds them."""
+SAME_DIGITS = 12
+"""Digits to which a point's fraction is one and the same number, whatever was multiplied and divided on its way."""
+
+
+class ClickedBox:
+    """A box as SeeClick has it: its edges are rounded fractions of the picture, and belong to it."""
+
+    def __init__(self, box: Box, size: tuple[int, int]) -> None:
+        self._size = width, height = size
+        self._left, self._right = (round(edge / width, CLICKED_DIGITS) for edge in (box.x, box.right))
+        self._top, self._bottom = (round(edge / height, CLICKED_DIGITS) for edge in (box.y, box.bottom))
+
+    def holds(self, x: float, y: float) -> bool:
+        width, height = self._size
+        # a fraction that was turned into pixels is got back as it was written
+        return (
+            self._left <= round(x / width, SAME_DIGITS) <= self._right
+            and self._top <= round(y / height, SAME_DIGITS) <= self._bottom
+        )
+
+
 class CropBox(NamedTuple):
     """A rectangle cut from a picture: left, top, right, bottom in whole pixels (right and bottom exclusive)."""
 

@@ -29,11 +29,8 @@ from typing import Any, NamedTuple
 
 import seeact_offline
 from seeact_offline.agents import AGENTS
-from seeact_offline.trajectories import verdict_rules
 from seeact_offline.replies import final_answer
-from seeact_offline.trajectories import locators
-from seeact_offline.trajectories import rule_sets
-from seeact_offline.trajectories import opening
+from seeact_offline.trajectories import locators, opening, rule_sets, verdict_rules
 
 Read = Callable[[str], object]
 ROOMS = (

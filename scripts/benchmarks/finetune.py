@@ -27,14 +27,14 @@ def measure(options: argparse.Namespace) -> list[Line]:
 def _preparation(folder: Path) -> list[Line]:
     """Questions a second of the processor: as text, parsing counted, like the reference's; and as tokens on disk."""
     from seeact_offline.dataset import open_split
+    from seeact_offline.grounding.strategies import open_pack
+    from seeact_offline.pages.dom import Page
     from seeact_offline.training.draws import draw, pool_of
     from seeact_offline.training.examples import example
     from seeact_offline.training.mindact_rows import MultiChoice, words_of
     from seeact_offline.training.recipe import Recipe
     from seeact_offline.training.small_bases import SmallBase, build_t5, train_tokenizer
     from seeact_offline.training.training_rows import parts_of, prepare
-    from seeact_offline.grounding.strategies import open_pack
-    from seeact_offline.pages.dom import Page
 
     reference = importlib.import_module("tests.reference.multichoice_data")
     split, recipe = open_split("sample", "train", limit=TASKS), Recipe(held_out=0)

@@ -10,12 +10,12 @@ from pathlib import Path
 from seeact_offline.cli.output import say
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
-from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, agreements
-from seeact_offline.trajectories.judgements import read_judgements
 from seeact_offline.records import InputError
 from seeact_offline.tables import figures
-from seeact_offline.trajectories.agreement_tables import agreement_document
 from seeact_offline.tables.document import ENDINGS
+from seeact_offline.trajectories.agreement_tables import agreement_document
+from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, agreements
+from seeact_offline.trajectories.judgements import read_judgements
 
 FORMS = {ending: form for form, ending in ENDINGS.items()}
 ALL = (".json", *FORMS, *figures.ENDINGS)

@@ -15,9 +15,9 @@ from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
-from seeact_offline.training import BASELINES
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.training import BASELINES
 
 if TYPE_CHECKING:
     from seeact_offline.training.baseline import FineTuning

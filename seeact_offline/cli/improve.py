@@ -12,9 +12,9 @@ from seeact_offline.cli.output import say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import TEST_SPLITS
-from seeact_offline.training.recipe import Running
 from seeact_offline.training.cycles import REPORT, improve
 from seeact_offline.training.improve_settings import ImproveConfig
+from seeact_offline.training.recipe import Running
 
 OF_RECIPE = ("epochs", "batch", "learning_rate", "warmup", "lora", "seed")
 """Options named like the field of the recipe that they change."""

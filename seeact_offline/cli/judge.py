@@ -10,13 +10,13 @@ from seeact_offline.cli.eval import add_limit_arguments, add_model_arguments, co
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
-from seeact_offline.trajectories.judge_agreement import agreements
-from seeact_offline.trajectories.judgements import LABELS, VERDICTS
-from seeact_offline.trajectories.judges import JUDGES
 from seeact_offline.records import InputError
-from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.scoring.report import counted
 from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
+from seeact_offline.trajectories.judge_agreement import agreements
+from seeact_offline.trajectories.judge_runs import judge
+from seeact_offline.trajectories.judgements import LABELS, VERDICTS
+from seeact_offline.trajectories.judges import JUDGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

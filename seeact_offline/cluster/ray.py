@@ -20,7 +20,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seeact_offline.dataset import Shard, Split
 from seeact_offline.cluster.ray_stages import (
     COLUMN,
     Describer,
@@ -34,6 +33,7 @@ from seeact_offline.cluster.ray_stages import (
     unpacked,
     worker_digest,
 )
+from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
+from seeact_offline.merging import Decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Call, Model, RankedCandidate, Reply, Stage, Step, StepKey, Usage
+from seeact_offline.records import Call, Model, RankedCandidate, Reply, Step, StepKey, Usage
 
 if TYPE_CHECKING:
     from seeact_offline.grounding.conversation import Question
@@ -61,20 +62,6 @@ class PreparedStep:
     picture: PagePicture
     ranked: tuple[RankedCandidate, ...]
     """The top-k, best first; empty for a strategy that needs no ranking."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The element and operation that a step's replies add up to."""
-
-    element_id: str | None
-    op: str
-    value: str
-    failure: str | None = None
-    """None, or why a part is missing."""
-    detail: str = ""
-    failed_in: Stage | None = None
-    """The stage of an error that ended the step."""
 
 
 @dataclass(frozen=True, slots=True)

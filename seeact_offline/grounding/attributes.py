@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.conversation import (
     Question,
@@ -31,8 +31,8 @@ from seeact_offline.grounding.conversation import (
     whole_page,
 )
 from seeact_offline.grounding.conversation import page_html as whole_markup
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, percent
+from seeact_offline.merging import Decision, decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_types import TYPES
 from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, PageSearch, SearchResult, descriptions

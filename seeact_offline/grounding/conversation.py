@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from seeact_offline.grounding import Decision, GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.merging import Decision
 from seeact_offline.models.model_call import WAITING, call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack

@@ -22,7 +22,7 @@ from seeact_offline.grounding.conversation import (
     in_thread,
     nonzero_notes,
 )
-from seeact_offline.grounding.merging import decision, merge
+from seeact_offline.merging import RELEASED_SIZE, decision, merge, split_groups
 from seeact_offline.pages.screenshots import is_crop_empty
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -38,8 +38,6 @@ from seeact_offline.records import (
 )
 from seeact_offline.tokens import count_words, visual_tokens
 
-RELEASED_SIZE = 17
-"""The group size with a rule of its own."""
 NOTES = {
     "last_group_dropped": "a last group of one element, which is not asked about (any group size but 17)",
     "tie_at_group_cut": "two elements of one height on either side of a cut between groups, where document order decides",
@@ -55,18 +53,6 @@ class Grouping:
     groups: tuple[tuple[str, ...], ...]
     """Ids, in the order in which the groups are asked."""
     notes: tuple[tuple[str, int], ...]
-
-
-def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Cuts at least one id into groups, as SeeAct's released code does.
-
-    It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1). Any other
-    size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
-    """
-    is_released = size == RELEASED_SIZE
-    cuts = [0, *range(size - is_released, len(ids), size), len(ids)]
-    groups = [tuple(ids[begin:end]) for begin, end in pairwise(cuts)]
-    return groups if is_released or len(groups[-1]) > 1 else groups[:-1]
 
 
 def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:

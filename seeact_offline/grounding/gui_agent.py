@@ -15,9 +15,9 @@ from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Shown, blocks
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.merging import decision
 from seeact_offline.pages.dom import TEXT, Page
 from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.prompting import PromptPack

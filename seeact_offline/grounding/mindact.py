@@ -22,7 +22,7 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.grounding import Decision, GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Reader, Session, group_picture, in_thread, nonzero_notes
 from seeact_offline.grounding.elimination import (
     GROUP_SIZE,
@@ -36,8 +36,8 @@ from seeact_offline.grounding.elimination import (
     rules_differ,
 )
 from seeact_offline.grounding.groups import ranked_boxes
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
+from seeact_offline.merging import Decision, decision
 from seeact_offline.models import find_model
 from seeact_offline.pages.dom import Style
 from seeact_offline.pages.screenshots import Crop

@@ -48,9 +48,9 @@ from seeact_offline.grounding.conversation import (
     in_thread,
     nonzero_notes,
 )
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
+from seeact_offline.merging import decision
 from seeact_offline.models.replay import Recording, read_recordings
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (

@@ -20,8 +20,8 @@ from seeact_offline.grounding.conversation import (
     in_thread,
     nonzero_notes,
 )
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInstance
+from seeact_offline.merging import decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack

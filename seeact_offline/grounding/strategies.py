@@ -14,11 +14,11 @@ from seeact_offline.agents import Agent
 from seeact_offline.files.extensions import entry_point_names, load_named
 from seeact_offline.grounding import annotation, attributes, choice, mindact, oracle, pixel, ungrounded
 from seeact_offline.grounding import gui_agent as agent
-from seeact_offline.web_agents import web_loop as web_agent
 from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
 from seeact_offline.records import InputError
+from seeact_offline.web_agents import web_loop as web_agent
 
 STRATEGIES: dict[str, Strategy] = {
     "choice": choice.STRATEGY,

@@ -14,8 +14,8 @@ from seeact_offline.grounding.conversation import (
     page_html,
     whole_page,
 )
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Strategy, StrategyInstance
+from seeact_offline.merging import decision
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model, StepError
 from seeact_offline.replies.next_action import parse_next_action

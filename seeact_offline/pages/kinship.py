@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, islice
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import Box, Candidate, Kinship
+from seeact_offline.records import Box, Candidate, ClickedBox, Kinship
 
 WORDS = 100
 """Words of an element that are compared, as many as a ranker reads."""
@@ -15,10 +15,6 @@ SPOKEN = frozenset({"alt", "aria_label", "aria-label", "placeholder", "title", "
     f"{which}{between}value" for which in ("input", "text") for between in "_-"
 }
 """Attributes that are read as words of the page, as cleaned pages and as browsers spell them."""
-DIGITS = 3
-"""Digits of a box's edges as fractions of the picture, as SeeClick rounds them."""
-SAME = 12
-"""Digits to which a point's fraction is one and the same number, whatever was multiplied and divided on its way."""
 
 
 def find_kin(
@@ -42,22 +38,6 @@ def find_kin(
         clicked = ClickedBox(first, size)
         found["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*c.box.center))
     return {kinship: frozenset(c.backend_node_id for c in ones) for kinship, ones in found.items()}
-
-
-class ClickedBox:
-    """A box as SeeClick has it: its edges are rounded fractions of the picture, and belong to it."""
-
-    def __init__(self, box: Box, size: tuple[int, int]) -> None:
-        self._size = width, height = size
-        self._left, self._right = (round(edge / width, DIGITS) for edge in (box.x, box.right))
-        self._top, self._bottom = (round(edge / height, DIGITS) for edge in (box.y, box.bottom))
-
-    def holds(self, x: float, y: float) -> bool:
-        width, height = self._size
-        # a fraction that was turned into pixels is got back as it was written
-        return (
-            self._left <= round(x / width, SAME) <= self._right and self._top <= round(y / height, SAME) <= self._bottom
-        )
 
 
 def _same_text(page: Page, positives: Sequence[Candidate], others: Sequence[Candidate]) -> Iterator[Candidate]:

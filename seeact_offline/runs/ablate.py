@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.web_agents.web_loop import WEB_AGENTS
 from seeact_offline.models.budget import Budget
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
@@ -24,6 +23,7 @@ from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_fol
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
+from seeact_offline.web_agents.web_loop import WEB_AGENTS
 
 if TYPE_CHECKING:
     from seeact_offline.runs.plan import Estimate

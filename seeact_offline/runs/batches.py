@@ -20,7 +20,6 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.web_agents.captions import captioning_model
 from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
 from seeact_offline.models.batch_api import BatchApi
 from seeact_offline.models.budget import Budget
@@ -38,6 +37,7 @@ from seeact_offline.runs.open import OpenRun, open_run, run_folder
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import BatchFolder, Closing, Shard, ShardLimits, Wave, WaveWriter, result_lines
+from seeact_offline.web_agents.captions import captioning_model
 
 BatchAction = Literal["export", "import", "submit"]
 BATCH_ACTIONS: tuple[BatchAction, ...] = get_args(BatchAction)

@@ -19,7 +19,6 @@ from typing import Any, cast
 
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
-from seeact_offline.web_agents.captions import PICTURE
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
 from seeact_offline.models.image_tokens import TILES, ImageRule
@@ -47,6 +46,7 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words
+from seeact_offline.web_agents.captions import PICTURE
 
 STAND_IN = "\0the reply that nobody knows yet\0"
 """Stands for an unknown reply. No page holds NUL characters."""

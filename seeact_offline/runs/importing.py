@@ -13,10 +13,10 @@ from typing import Any
 from seeact_offline.agents import AGENTS, Answer
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
-from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.grounding.attributes import match_notes, page_search
-from seeact_offline.grounding.merging import merge
+from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.grounding.strategies import UNGROUNDED
+from seeact_offline.merging import merge
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply

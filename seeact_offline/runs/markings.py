@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from seeact_offline.grounding.groups import split_groups
+from seeact_offline.merging import split_groups
 from seeact_offline.pages.marks import MARK_KINDS, MarkKind, MarkPosition, mark_capacity
 from seeact_offline.records import InputError, MergeRule
 from seeact_offline.scoring.paper_tables import paper_table

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
-from seeact_offline.web_agents.captions import captioning_model
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
@@ -20,6 +19,7 @@ from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, pric
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
+from seeact_offline.web_agents.captions import captioning_model
 
 REPLIES = "replies.sqlite"
 

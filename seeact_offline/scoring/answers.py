@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from seeact_offline.grounding.merging import merge
+from seeact_offline.merging import merge
 from seeact_offline.records import MergeRule, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 from seeact_offline.scoring.rules import (

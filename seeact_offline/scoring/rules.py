@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from seeact_offline.pages.kinship import ClickedBox
-from seeact_offline.records import OPERATIONS, Box, Kinship, Operation, Prediction, Truth
+from seeact_offline.records import OPERATIONS, Box, ClickedBox, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 
 if TYPE_CHECKING:

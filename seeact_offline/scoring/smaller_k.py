@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from seeact_offline.grounding.groups import split_groups
+from seeact_offline.merging import split_groups
 from seeact_offline.records import Prediction, Truth, Usage
 from seeact_offline.scoring.metrics import best_rank
 from seeact_offline.scoring.waterfall import Average

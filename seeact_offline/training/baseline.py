@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
 from seeact_offline.training import BASELINES
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import SMALL, Recipe, Running
 from seeact_offline.training.small_bases import SmallBase
 from seeact_offline.training.training_rows import QuestionMaker
-from seeact_offline.records import InputError
-from seeact_offline.runs.watch import Watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.training.baseline import FineTuning
 from seeact_offline.models.hf_folder import find_folder, first_line, has_safetensors
 from seeact_offline.models.hf_loading import LoadingOptions, nf4_weights, quiet, running_dtype
 from seeact_offline.records import InputError, ModelSpecError
+from seeact_offline.training.baseline import FineTuning
 
 
 def base_folder(name: object, argument: str = "base") -> Path:

@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import Split
+from seeact_offline.models.hf_folder import digest
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning
 from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
 from seeact_offline.training.examples import check_tokenizer
@@ -29,9 +32,6 @@ from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
 from seeact_offline.training.small_bases import build_blip2
 from seeact_offline.training.trainer import IGNORED, seq2seq_trainer
-from seeact_offline.models.hf_folder import digest
-from seeact_offline.records import InputError
-from seeact_offline.runs.watch import Watch
 
 TEMPLATE = (
     "{% for message in messages %}"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
-from seeact_offline.training.examples import CUTS
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.training.examples import CUTS
 
 SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seeact_offline.training.attempts import Exploration
 from seeact_offline.runs.finished import compare
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.training.attempts import Exploration
 
 
 def exploration_figures(found: Exploration, n_items: int, seed: int) -> dict[str, Any]:

@@ -20,31 +20,31 @@ from seeact_offline.dataset import open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
-from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.bases import base_folder
-from seeact_offline.training.separation import check_separate
-from seeact_offline.training.trainer import check_packages, last_checkpoint
-from seeact_offline.training.tuning import RECORD, fine_tune
-from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.grounding.oracle import PREDICTIONS
-from seeact_offline.web_agents.thoughts import read_thoughts
-from seeact_offline.training.attempts import AskedRun, Exploration, explore
-from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
-from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
-from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
-from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
 from seeact_offline.models import model_name
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError, ModelStopped
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
-from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
+from seeact_offline.training.attempts import AskedRun, Exploration, explore
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.bases import base_folder
+from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
+from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
+from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
 from seeact_offline.training.improvement_figure import improvement_png
+from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
+from seeact_offline.training.separation import check_separate
+from seeact_offline.training.trainer import check_packages, last_checkpoint
+from seeact_offline.training.tuning import RECORD, fine_tune
+from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD
+from seeact_offline.trajectories.judge_runs import judge
+from seeact_offline.web_agents.thoughts import read_thoughts
 
 JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has

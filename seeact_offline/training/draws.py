@@ -10,8 +10,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seeact_offline.training.recipe import HARD_SHARE, Recipe
 from seeact_offline.records import Step, StepKey
+from seeact_offline.training.recipe import HARD_SHARE, Recipe
 
 HELD_OUT = -1
 """Stands for the epoch in questions of the tasks that are held out."""

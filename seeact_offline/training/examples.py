@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seeact_offline.training.draws import Draw
-from seeact_offline.training.recipe import Recipe
 from seeact_offline.grounding.mindact import STYLES, answer_text, option_letter, question_text
 from seeact_offline.models.hf_prompts import control_tokens, harmless
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import InputError, PromptError, Step, letter
+from seeact_offline.training.draws import Draw
+from seeact_offline.training.recipe import Recipe
 
 HTML = "{{html}}"
 

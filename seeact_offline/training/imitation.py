@@ -9,17 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seeact_offline.web_agents.systems import THOUGHT
 from seeact_offline.dataset import Split
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.conversation import messages
-from seeact_offline.web_agents.web_loop import CORRECTED, WebAgentGrounding
-from seeact_offline.training.attempts import AskedRun
 from seeact_offline.records import Prediction, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.training.attempts import AskedRun
 from seeact_offline.trajectories.dialogue_files import (
     NONE,
     Dialogue,
@@ -30,6 +28,8 @@ from seeact_offline.trajectories.dialogue_files import (
     write_dialogues,
     write_lines,
 )
+from seeact_offline.web_agents.systems import THOUGHT
+from seeact_offline.web_agents.web_loop import CORRECTED, WebAgentGrounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS
-from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.web_agent_tuning import ASKED, BASELINE
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.training.recipe import Recipe, Running
+from seeact_offline.training.web_agent_tuning import ASKED, BASELINE
 
 Train = Callable[[Any, Sequence[Path], Path], Any]
 """Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed

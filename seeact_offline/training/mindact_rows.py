@@ -11,18 +11,18 @@ from typing import Any
 import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
-from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.draws import HELD_OUT, Pool, draw, pool_of
-from seeact_offline.training.examples import Encoder, check_pack, cut_counts, example
-from seeact_offline.training.page_pictures import PLACE, open_pictures, place_columns, span_of
-from seeact_offline.training.recipe import NEW_TOKENS, Recipe
-from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows, check_scores, map_in_order, open_scores
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking import check_candidates, top_k
 from seeact_offline.ranking.pipeline import HARMLESS
 from seeact_offline.records import InputError, RowError, Step, StepError
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.draws import HELD_OUT, Pool, draw, pool_of
+from seeact_offline.training.examples import Encoder, check_pack, cut_counts, example
+from seeact_offline.training.page_pictures import PLACE, open_pictures, place_columns, span_of
+from seeact_offline.training.recipe import NEW_TOKENS, Recipe
+from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows, check_scores, map_in_order, open_scores
 
 HELD_OUT_DRAWS = 2
 """Questions of each step of the tasks held out."""

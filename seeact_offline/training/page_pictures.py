@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
-from seeact_offline.training.training_rows import RowCounts, StepRows, parts_of, prepare
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.records import Box, InputError, RowError, Step, StepKey
+from seeact_offline.training.training_rows import RowCounts, StepRows, parts_of, prepare
 
 if TYPE_CHECKING:
     from PIL import Image

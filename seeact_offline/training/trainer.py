@@ -21,13 +21,13 @@ import numpy as np
 from filelock import FileLock
 
 from seeact_offline.files.whole import replace_text
+from seeact_offline.records import InputError
+from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS, Recipe, Running
 from seeact_offline.training.training_rows import EpochRows, LengthGroupedOrder
-from seeact_offline.records import InputError
-from seeact_offline.replies.elimination_answer import read_answer
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"

@@ -24,12 +24,12 @@ import pyarrow.compute as pc
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.whole import replace_text, write_whole
-from seeact_offline.training.examples import CUTS
-from seeact_offline.training.recipe import Recipe
 from seeact_offline.ranking import read_scores
 from seeact_offline.ranking.score_files import check_dataset
 from seeact_offline.records import InputError, ScoreFileError
 from seeact_offline.runs.watch import RankListener
+from seeact_offline.training.examples import CUTS
+from seeact_offline.training.recipe import Recipe
 
 PART_ROWS = 256
 """Rows of the data set that a process works on at a time."""

@@ -25,6 +25,12 @@ from typing import Any
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.run import Run
+from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
 from seeact_offline.training.curve import learning_curve_png
@@ -44,12 +50,6 @@ from seeact_offline.training.trainer import (
     train_what_fits,
 )
 from seeact_offline.training.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
-from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.records import InputError
-from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.run import Run
-from seeact_offline.runs.watch import Watch
 
 DATA = "data"
 RECORD = "training/record.json"

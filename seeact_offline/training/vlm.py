@@ -20,24 +20,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
-from seeact_offline.training.baseline import Baseline, FineTuning
-from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
-from seeact_offline.training.draws import HELD_OUT
-from seeact_offline.training.examples import check_letters
-from seeact_offline.training.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
-from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.small_bases import build_llava
-from seeact_offline.training.trainer import arguments, lora_config, report_progress
-from seeact_offline.training.training_rows import (
-    EPOCH,
-    RowCounts,
-    StepRows,
-    check_scores,
-    epochs_of,
-    open_scores,
-    places_of,
-)
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
@@ -56,6 +38,24 @@ from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.watch import Watch
+from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
+from seeact_offline.training.draws import HELD_OUT
+from seeact_offline.training.examples import check_letters
+from seeact_offline.training.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
+from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.recipe import Recipe
+from seeact_offline.training.small_bases import build_llava
+from seeact_offline.training.trainer import arguments, lora_config, report_progress
+from seeact_offline.training.training_rows import (
+    EPOCH,
+    RowCounts,
+    StepRows,
+    check_scores,
+    epochs_of,
+    open_scores,
+    places_of,
+)
 
 TEXTS = (("system", pa.string()), ("question", pa.string()), ("answer", pa.string()))
 """Columns of a question in words."""

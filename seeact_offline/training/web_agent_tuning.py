@@ -18,6 +18,11 @@ import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.digest import file_digest
+from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.hf_prompts import Turn, chat_messages, harmless, system_merged
+from seeact_offline.pages.screenshots import open_picture
+from seeact_offline.records import InputError, StepKey
+from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning
 from seeact_offline.training.bases import base_folder
 from seeact_offline.training.draws import HELD_OUT
@@ -26,11 +31,6 @@ from seeact_offline.training.recipe import Recipe
 from seeact_offline.training.small_bases import build_llava
 from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows
 from seeact_offline.training.vlm import checked_processor, checked_template, load_vlm, sft_trainer
-from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_prompts import Turn, chat_messages, harmless, system_merged
-from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.records import InputError, StepKey
-from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.dialogue_files import DialogueLine, messages_of, read_dialogues
 
 ASKED: Mapping[str, Any] = {"agent": "openwebvoyager", "image_format": "png", "max_tokens": 256}

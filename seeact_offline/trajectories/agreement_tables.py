@@ -8,10 +8,10 @@ from statistics import fmean
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.trajectories.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
-from seeact_offline.trajectories.judgements import CONSTRUCTED, Judgement
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.document import NO_FIGURE, TableDocument
+from seeact_offline.trajectories.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
+from seeact_offline.trajectories.judgements import CONSTRUCTED, Judgement
 
 CONSTRUCTED_REMARK = (
     "Labels are constructed: trajectories are right or wrong by the way in which they were made. The figures say how well a judge"

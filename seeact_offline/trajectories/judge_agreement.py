@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seeact_offline.trajectories.judgements import Judgement
 from seeact_offline.records import InputError
 from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums
 from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled
+from seeact_offline.trajectories.judgements import Judgement
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")

@@ -18,8 +18,6 @@ from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
-from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
-from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.prompting import load_template
@@ -39,7 +37,6 @@ from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.open import safe_name
-from seeact_offline.trajectories.run_trajectories import run_trajectories
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories import (
     Trajectory,
@@ -47,6 +44,9 @@ from seeact_offline.trajectories import (
     open_trajectories,
     recorded_trajectories,
 )
+from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
+from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
+from seeact_offline.trajectories.run_trajectories import run_trajectories
 
 ALL = "all"
 """The k of all screenshots."""

@@ -12,12 +12,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from seeact_offline.trajectories.judgements import NO_VERDICT
-from seeact_offline.trajectories.verdict_rules import read_verdict
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import Placeholders, fill
 from seeact_offline.records import CropBox, Message, Picture, RowError
+from seeact_offline.trajectories.judgements import NO_VERDICT
 from seeact_offline.trajectories.trajectory import Trajectory
+from seeact_offline.trajectories.verdict_rules import read_verdict
 
 Call = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""

@@ -19,7 +19,16 @@ from seeact_offline.files.named import read_rows
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, Message, Model, Request, StepKey
-from seeact_offline.trajectories import REASONS, RULES, RewardTask, TaskReward, TaskState, read_state, read_tasks, reward
+from seeact_offline.trajectories import (
+    REASONS,
+    RULES,
+    RewardTask,
+    TaskReward,
+    TaskState,
+    read_state,
+    read_tasks,
+    reward,
+)
 from seeact_offline.trajectories.model_rules import Ask
 from seeact_offline.trajectories.reward_tasks import LONGEST_DETAIL
 

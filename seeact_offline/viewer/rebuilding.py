@@ -13,12 +13,12 @@ from typing import Any
 
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
-from seeact_offline.web_agents.captions import ALTERNATIVE_TEXTS
 from seeact_offline.grounding.conversation import PastQuestion, Question
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.web_agents.captions import ALTERNATIVE_TEXTS
 
 OPTIONS = (
     "prompts", "seed", "top_k", "group_size", "merge", "turns", "no_image", "max_image_side", "batching",

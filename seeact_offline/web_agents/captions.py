@@ -15,7 +15,6 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from seeact_offline.web_agents.observations import Captions, Scene
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import PreparedStep
@@ -34,6 +33,7 @@ from seeact_offline.records import (
     Request,
     StepKey,
 )
+from seeact_offline.web_agents.observations import Captions, Scene
 
 ALTERNATIVE_TEXTS = "alternative texts alone"
 """Stands in manifests for captions where there are none."""

@@ -29,10 +29,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Protocol
 
-from seeact_offline.web_agents.trees import TreeNode, Value
 from seeact_offline.pages.dom import ID, TEXT, Page, PageNode
 from seeact_offline.pages.element_texts import BROWSER_WORDS
 from seeact_offline.records import Box
+from seeact_offline.web_agents.trees import TreeNode, Value
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

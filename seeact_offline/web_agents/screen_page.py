@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from seeact_offline.web_agents.screen_elements import Screen, ScreenElement
 from seeact_offline.agents.screens import Rectangle
 from seeact_offline.dataset.recorded import AccessibilityTree, Layout, PageState
 from seeact_offline.pages.dom import TEXT, Page, PageNode
 from seeact_offline.records import Box, Step
+from seeact_offline.web_agents.screen_elements import Screen, ScreenElement
 
 FALL_BACKS: Mapping[str, str] = {
     "href_of_all_links": "cleaned_html has no href: every `a` counts as a link",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seeact_offline.web_agents.web_actions import thought_of
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models.replay import read_recordings
 from seeact_offline.records import InputError, StepKey
+from seeact_offline.web_agents.web_actions import thought_of
 
 
 def read_thoughts(run: Path) -> dict[StepKey, str]:

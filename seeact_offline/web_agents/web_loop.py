@@ -18,31 +18,31 @@ from functools import partial
 from pathlib import Path
 
 from seeact_offline.agents import AGENTS, Act, Answer, Unreadable
-from seeact_offline.web_agents import observations
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
-from seeact_offline.web_agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
-from seeact_offline.web_agents.observations import Captions, Observation, Scene
-from seeact_offline.web_agents.screen_page import FALL_BACKS, OF_EVERY_ROW
 from seeact_offline.agents.screens import Shown
-from seeact_offline.web_agents.trees import MAX_TOKENS
-from seeact_offline.web_agents.web_actions import GRAMMARS, remembered
-from seeact_offline.web_agents.systems import THOUGHT, WIDEST
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
-from seeact_offline.grounding.gui_agent import STRICT_READING, agent_reply
-from seeact_offline.web_agents.captions import Captioner, ModelCaptioner, captions_identity, open_captioner
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
-from seeact_offline.grounding.merging import decision
+from seeact_offline.grounding.gui_agent import STRICT_READING, agent_reply
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
-from seeact_offline.web_agents.thoughts import read_thoughts
-from seeact_offline.web_agents.web_windows import PageWindows, SeenWindow, Target, WebAgent
+from seeact_offline.merging import decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
+from seeact_offline.web_agents import observations
+from seeact_offline.web_agents.captions import Captioner, ModelCaptioner, captions_identity, open_captioner
+from seeact_offline.web_agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
+from seeact_offline.web_agents.observations import Captions, Observation, Scene
+from seeact_offline.web_agents.screen_page import FALL_BACKS, OF_EVERY_ROW
+from seeact_offline.web_agents.systems import THOUGHT, WIDEST
+from seeact_offline.web_agents.thoughts import read_thoughts
+from seeact_offline.web_agents.trees import MAX_TOKENS
+from seeact_offline.web_agents.web_actions import GRAMMARS, remembered
+from seeact_offline.web_agents.web_windows import PageWindows, SeenWindow, Target, WebAgent
 
 PARTS_MISSING = "Your reply cannot be read: it needs a part that begins with Thought: and one that begins with Action:."
 CANNOT_ACT = (

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.trajectories.judges import JUDGES
 from seeact_offline.prompt_import import (
     ARENA_FILES,
     FRAME_FILE,
@@ -29,6 +28,7 @@ from seeact_offline.prompt_import import (
 )
 from seeact_offline.prompting import load_template, only_with
 from seeact_offline.records import PromptError
+from seeact_offline.trajectories.judges import JUDGES
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, nonzero_notes
-from seeact_offline.grounding.merging import decision
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
+from seeact_offline.merging import decision
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import GroundingReply, Model
 from seeact_offline.replies.next_action import parse_next_action

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
-from seeact_offline.grounding.merging import merge
+from seeact_offline.merging import merge
 from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth, letter
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat

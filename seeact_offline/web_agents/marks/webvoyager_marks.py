@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from seeact_offline.web_agents.marks.mark import Mark, in_window
-from seeact_offline.web_agents.screen_elements import ElementTree, ScreenElement
 from seeact_offline.agents.screens import Rectangle
 from seeact_offline.pages.marks import label_font
 from seeact_offline.records import Box
+from seeact_offline.web_agents.marks.mark import Mark, in_window
+from seeact_offline.web_agents.screen_elements import ElementTree, ScreenElement
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -13,6 +13,7 @@ import pytest
 
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
+from tests.seeact_offline.cli.test_resume import KillingAnswer, run_until_killed
 from tests.seeact_offline.conftest import (
     RESULT_FILES,
     Cli,
@@ -23,7 +24,6 @@ from tests.seeact_offline.conftest import (
     read_json,
     read_lines,
 )
-from tests.seeact_offline.cli.test_resume import KillingAnswer, run_until_killed
 
 TABLES = ("table.json", "table.md", "table.csv", "table.tex")
 BUNDLED = ("--split", "cross_task", "--limit", "1", "--top-k", "8", "--group-size", "4", "--max-image-side", "400")

@@ -18,8 +18,8 @@ from ranker import LexicalRanker
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import LiveScores, read_scores
 from tests.pages import synthetic_rows
-from tests.seeact_offline.conftest import RESULT_FILES, Cli, Outcome, Sample, contents, make_sample, read_json
 from tests.seeact_offline.cli.test_bad_rows import BAD
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Outcome, Sample, contents, make_sample, read_json
 
 ROWS = list(synthetic_rows(2, 2, 8, seed=4))
 HARMLESS = {"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"}

@@ -10,8 +10,8 @@ import pytest
 
 from seeact_offline.records import Message, ModelStopped
 from seeact_offline.runs.evaluate import evaluate
-from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents
 from tests.seeact_offline.cluster.mortal_model import MortalModel
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents
 
 FILES = (*RESULT_FILES, "targets.jsonl")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ranker import LexicalRanker
-from seeact_offline.dataset import Split, open_split
 from seeact_offline.cluster.ray import ClusterSize, RankWorkers, RayEngine, Workers, open_engine, rank_workers
+from seeact_offline.dataset import Split, open_split
 from seeact_offline.ranking import Origin, write_scores
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
 from seeact_offline.records import InputError

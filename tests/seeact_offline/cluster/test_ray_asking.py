@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.dataset import Split, open_split
 from seeact_offline.cluster.ray import ClusterSize, Workers, connected
 from seeact_offline.cluster.ray_asking import AskTask, AskWorkers, RayWorkerPool, ask_workers
+from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import ModelOptions
 from seeact_offline.records import InputError, ModelStopped, Prediction

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
-from seeact_offline.grounding.groups import split_groups
-from seeact_offline.grounding.merging import merge
 from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.merging import merge, split_groups
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture

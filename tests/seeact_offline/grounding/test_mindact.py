@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding import Decision, GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.elimination import (
     OUT_OF_RANGE,
     RULES,
@@ -36,6 +36,7 @@ from seeact_offline.grounding.mindact import (
     read_demonstrations,
 )
 from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.merging import Decision
 from seeact_offline.models.batch import WAITING
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.pages.dom import Page

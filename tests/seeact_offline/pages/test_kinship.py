@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.kinship import ClickedBox, find_kin
-from seeact_offline.records import Box, Candidate
+from seeact_offline.pages.kinship import find_kin
+from seeact_offline.records import Box, Candidate, ClickedBox
 
 SIZE = (1000, 1000)
 PAGE = """

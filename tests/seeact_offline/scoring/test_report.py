@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.training import card
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
 from seeact_offline.scoring.results import assemble
 from seeact_offline.tables.figures import draw_waterfall
+from seeact_offline.training import card
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "report.md"
 SETTINGS = {

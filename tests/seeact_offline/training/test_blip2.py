@@ -19,6 +19,11 @@ from PIL import Image, ImageChops
 from safetensors.torch import load_file
 
 from seeact_offline.dataset import load_steps, open_split
+from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.models import ModelOptions, open_model
+from seeact_offline.pages.screenshots import PagePicture, encode, group_crop
+from seeact_offline.records import PNG, Completion, ImageFormat, InputError, Message, Request, RowError, Step, StepKey
 from seeact_offline.training import bases
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.blip2 import BASELINE, Blip2, Collator, open_blip2, vision_tokens
@@ -28,11 +33,6 @@ from seeact_offline.training.recipe import Recipe, Running
 from seeact_offline.training.trainer import IGNORED, save_model
 from seeact_offline.training.training_rows import parts_of, prepare
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
-from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.pages.screenshots import PagePicture, encode, group_crop
-from seeact_offline.records import PNG, Completion, ImageFormat, InputError, Message, Request, RowError, Step, StepKey
 from tests.seeact_offline.training.conftest import of_card, write_dataset
 from tests.seeact_offline.training.conftest import rows_of as rows_of_split
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt

@@ -10,10 +10,10 @@ import pytest
 
 from seeact_offline.cli import finetune, main
 from seeact_offline.dataset import TEST_SPLITS
+from seeact_offline.records import InputError
 from seeact_offline.training import BASELINES
 from seeact_offline.training.baseline import find_baseline
 from seeact_offline.training.recipe import SMALL, Recipe, Running
-from seeact_offline.records import InputError
 
 
 def parsed(words: str) -> argparse.Namespace:

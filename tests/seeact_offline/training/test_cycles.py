@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.web_agents.systems import THOUGHT
+from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
+from seeact_offline.runs.watch import Watch
 from seeact_offline.training.attempts import Attempt, _tasks_of_hard_websites
 from seeact_offline.training.cycles import Improvement, _Improving
 from seeact_offline.training.improve_settings import ImproveConfig
-from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
-from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.dialogue_files import read_dialogues
+from seeact_offline.web_agents.systems import THOUGHT
 from tests.pages import synthetic_rows
 from tests.seeact_offline.training.conftest import rows_of, write_dataset
 

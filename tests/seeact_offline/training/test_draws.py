@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seeact_offline.records import Candidate, InputError, Operation, Step, StepKey
 from seeact_offline.training.draws import Pool, draw, pool_of
 from seeact_offline.training.recipe import HARD_SHARE, Recipe, Running
-from seeact_offline.records import Candidate, InputError, Operation, Step, StepKey
 
 WRONG = tuple(f"w{n}" for n in range(40))
 POOL = Pool(StepKey("task", "step"), ("r0", "r1"), WRONG)

@@ -17,9 +17,9 @@ import pytest
 
 from seeact_offline.cli.finetune import _stopped
 from seeact_offline.dataset import open_split
-from seeact_offline.training import trainer
-from seeact_offline.training import tuning
-from seeact_offline.training import vlm
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
+from seeact_offline.training import trainer, tuning, vlm
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.card import SAMPLE
 from seeact_offline.training.draws import HELD_OUT
@@ -27,8 +27,6 @@ from seeact_offline.training.recipe import Recipe, Running
 from seeact_offline.training.trainer import multichoice_accuracy
 from seeact_offline.training.training_rows import EpochRows
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
-from seeact_offline.records import InputError
-from seeact_offline.runs.watch import Watch
 from tests import tiny_models
 from tests.conftest import REPO
 from tests.seeact_offline.training.conftest import SHAPE, of_card

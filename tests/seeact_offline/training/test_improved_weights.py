@@ -16,20 +16,20 @@ from safetensors.torch import load_file
 
 import seeact_offline as so
 from seeact_offline.dataset import open_split
-from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.recipe import Running
-from seeact_offline.training.training_rows import parts_of
-from seeact_offline.training.tuning import fine_tune
-from seeact_offline.training.vlm import checked_template
-from seeact_offline.training.web_agent_tuning import BASELINE, DialogueConversations, DialogueRows
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.training.cycles import Improvement
 from seeact_offline.models.hf_generation import Generator
 from seeact_offline.models.hf_loading import LoadingOptions
 from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.pages.screenshots import PagePicture, open_picture
 from seeact_offline.records import CropBox, InputError, Message
 from seeact_offline.runs.watch import Watch
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.cycles import Improvement
+from seeact_offline.training.recipe import Running
+from seeact_offline.training.training_rows import parts_of
+from seeact_offline.training.tuning import fine_tune
+from seeact_offline.training.vlm import checked_template
+from seeact_offline.training.web_agent_tuning import BASELINE, DialogueConversations, DialogueRows
 from seeact_offline.trajectories.dialogue_files import Dialogue, write_dialogues
 from tests.pages import Stored, picture
 from tests.seeact_offline.training.conftest import write_dataset

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import open_split
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.training.baseline import FineTuning, find_baseline
 from seeact_offline.training.recipe import Recipe, Running
 from seeact_offline.training.small_bases import SmallBase
 from seeact_offline.training.tuning import fine_tune
-from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluate import evaluate
 from tests.pages import synthetic_rows, write_parquet
 
 SHAPE = SmallBase(vocab_size=600, d_model=64, d_kv=16, d_ff=128, heads=4, encoder_layers=2, decoder_layers=1)

@@ -10,6 +10,12 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
+from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.pages.dom import Page
+from seeact_offline.prompting import PromptPack
+from seeact_offline.ranking import write_scores
+from seeact_offline.ranking.score_files import ScoreRow
+from seeact_offline.records import InputError, PromptError, ScoreFileError
 from seeact_offline.training.draws import HELD_OUT, Draw, draw, pool_of
 from seeact_offline.training.examples import Encoder, check_pack, check_tokenizer, example
 from seeact_offline.training.mindact_rows import MultiChoice
@@ -24,12 +30,6 @@ from seeact_offline.training.training_rows import (
     parts_of,
     prepare,
 )
-from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.pages.dom import Page
-from seeact_offline.prompting import PromptPack
-from seeact_offline.ranking import write_scores
-from seeact_offline.ranking.score_files import ScoreRow
-from seeact_offline.records import InputError, PromptError, ScoreFileError
 from tests.reference import multichoice_data as slow
 from tests.seeact_offline.training.conftest import rows_of, write_dataset
 

@@ -13,13 +13,6 @@ import torch
 from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
-from seeact_offline.training import vlm
-from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.page_pictures import Pictures, kept_pictures
-from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.training_rows import parts_of
-from seeact_offline.training.tuning import FineTuningResult, fine_tune
-from seeact_offline.training.vlm import ChoiceQuestions, conversations
 from seeact_offline.models.hf_generation import Generator
 from seeact_offline.models.hf_loading import LoadingOptions
 from seeact_offline.models.hf_prompts import Prompt, Turn
@@ -27,6 +20,13 @@ from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions
 from seeact_offline.runs.ranking import RankConfig, rank
+from seeact_offline.training import vlm
+from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.page_pictures import Pictures, kept_pictures
+from seeact_offline.training.recipe import Recipe, Running
+from seeact_offline.training.training_rows import parts_of
+from seeact_offline.training.tuning import FineTuningResult, fine_tune
+from seeact_offline.training.vlm import ChoiceQuestions, conversations
 from tests.seeact_offline.training.conftest import of_card
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
 from tests.tiny_models import CHAT, save_blip2, save_llama, save_llava

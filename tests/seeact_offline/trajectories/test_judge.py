@@ -15,12 +15,12 @@ from PIL import Image
 import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.dataset.rows import StoredScreenshot
-from seeact_offline.trajectories.judges import JUDGES, Case
 from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.trajectories.judge_runs import JudgedFolder, judge
-from seeact_offline.trajectories.run_trajectories import run_trajectories
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
+from seeact_offline.trajectories.judge_runs import JudgedFolder, judge
+from seeact_offline.trajectories.judges import JUDGES, Case
+from seeact_offline.trajectories.run_trajectories import run_trajectories
 from tests.chat_server import Answer, ChatServer, Script
 
 

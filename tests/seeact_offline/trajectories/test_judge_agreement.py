@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seeact_offline.cli import main
-from seeact_offline.trajectories.judge_agreement import agreements, kendall_tau
-from seeact_offline.trajectories.judgements import Judgement
 from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import draws
+from seeact_offline.trajectories.judge_agreement import agreements, kendall_tau
+from seeact_offline.trajectories.judgements import Judgement
 from tests.reference.agreement import fleiss, kappa, tau_b
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.trajectories.judgements import Judgement, read_judgements
 from seeact_offline.records import InputError
 from seeact_offline.trajectories import Trajectory, Verdict, write_trajectories
+from seeact_offline.trajectories.judgements import Judgement, read_judgements
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from seeact_offline.trajectories import read_verdict
 from seeact_offline.records import InputError
+from seeact_offline.trajectories import read_verdict
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.web_agents.captions import PROMPT
 from seeact_offline.models.budget import Budget, Price, SharedBudget, Terms
 from seeact_offline.records import Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
@@ -20,6 +19,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.estimate import dry_run
 from seeact_offline.runs.run import Run
 from seeact_offline.viewer.site import Site
+from seeact_offline.web_agents.captions import PROMPT
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
 

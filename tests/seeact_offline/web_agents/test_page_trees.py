@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.web_agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
-from seeact_offline.web_agents.trees import TreeNode, print_arena, print_html, print_open, print_webvoyager
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.recorded import AccessibleNode
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box
 from seeact_offline.sample import DATA
+from seeact_offline.web_agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording
+from seeact_offline.web_agents.trees import TreeNode, print_arena, print_html, print_open, print_webvoyager
 from tests.reference import page_trees as reference
 
 WINDOW = Box(0, 0, 1280, 2048)

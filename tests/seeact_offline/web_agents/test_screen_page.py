@@ -7,9 +7,6 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from seeact_offline.web_agents.marks import webvoyager
-from seeact_offline.web_agents.screen_elements import ScreenElement
-from seeact_offline.web_agents.screen_page import FALL_BACKS, screen_of
 from seeact_offline.dataset.recorded import (
     AccessibilityTree,
     AccessibleNode,
@@ -21,6 +18,9 @@ from seeact_offline.dataset.recorded import (
 )
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, Candidate, Operation, Step
+from seeact_offline.web_agents.marks import webvoyager
+from seeact_offline.web_agents.screen_elements import ScreenElement
+from seeact_offline.web_agents.screen_page import FALL_BACKS, screen_of
 
 WINDOW = (0, 100, 1280, 868)
 HTML = """<html backend_node_id="1"><body backend_node_id="2">

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from seeact_offline.records import Box
 from seeact_offline.web_agents.trees import (
     MAX_LINES,
     TreeNode,
@@ -19,7 +20,6 @@ from seeact_offline.web_agents.trees import (
     print_open,
     print_webvoyager,
 )
-from seeact_offline.records import Box
 from tests.reference import web_trees
 
 WINDOW = Box(0, 100, 200, 300)

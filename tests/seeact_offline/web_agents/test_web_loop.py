@@ -15,20 +15,20 @@ import pytest
 import seeact_offline as so
 from seeact_offline import cli
 from seeact_offline.agents import AGENTS, Answer
-from seeact_offline.web_agents import trees
 from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_NOTE, TREE_NOTE
-from seeact_offline.web_agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
-from seeact_offline.web_agents.systems import THOUGHT
 from seeact_offline.dataset.recorded import RecordedColumns
-from seeact_offline.web_agents.captions import read_captions
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.web_agents.web_loop import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding
-from seeact_offline.web_agents.web_windows import PageWindows
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Candidate, Completion, InputError, Request, StepKey
 from seeact_offline.runs.run import Run
+from seeact_offline.web_agents import trees
+from seeact_offline.web_agents.captions import read_captions
+from seeact_offline.web_agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
+from seeact_offline.web_agents.systems import THOUGHT
+from seeact_offline.web_agents.web_loop import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding
+from seeact_offline.web_agents.web_windows import PageWindows
 from tests.reference import web_loop
 
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from seeact_offline.records import Box
 from seeact_offline.web_agents.marks import (
     Mark,
     draw_visualwebarena,
@@ -18,7 +19,6 @@ from seeact_offline.web_agents.marks import (
 )
 from seeact_offline.web_agents.marks.visualwebarena_marks import EMPTY_WORDS, place_labels
 from seeact_offline.web_agents.screen_elements import ScreenElement
-from seeact_offline.records import Box
 from tests.reference import web_marks as reference
 
 WINDOW = (10, 20, 110, 100)

@@ -1,11 +1,41 @@
-"""The answers of a step's groups -> one decision. Knows no page, so that scoring can read it."""
+"""Cuts ranked candidates into groups, and merges the groups' replies into one decision. Knows no page and no model: scoring uses it too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from seeact_offline.grounding import Decision
-from seeact_offline.records import MergeRule, Reply
+from seeact_offline.records import MergeRule, Reply, Stage
+
+RELEASED_SIZE = 17
+"""The group size with a rule of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The element and operation that a step's replies add up to."""
+
+    element_id: str | None
+    op: str
+    value: str
+    failure: str | None = None
+    """None, or why a part is missing."""
+    detail: str = ""
+    failed_in: Stage | None = None
+    """The stage of an error that ended the step."""
+
+
+def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Cuts at least one id into groups, as SeeAct's released code does.
+
+    It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1). Any other
+    size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
+    """
+    is_released = size == RELEASED_SIZE
+    cuts = [0, *range(size - is_released, len(ids), size), len(ids)]
+    groups = [tuple(ids[begin:end]) for begin, end in pairwise(cuts)]
+    return groups if is_released or len(groups[-1]) > 1 else groups[:-1]
 
 
 def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> Decision:
