@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -125,7 +125,7 @@ def load_pack(
     turn2: Placeholders | None,
     *,
     turn1: Sequence[str] = (),
-    lenders: Sequence[str] = (),
+    lenders: Callable[[], Sequence[str]] = tuple,
     turns: Literal[1, 2] = 2,
     image: bool = True,
     variant: str = "",
@@ -146,7 +146,7 @@ def load_pack(
     usual = _TURN1 if image else _TURN1_TEXT
     first = Placeholders((*usual.known, *turn1), usual.required)
     rules = {"system": Placeholders(), "turn1": first, "turn2": turn2 or Placeholders()}
-    source = _Source(folder, pack, grounding, rules, turn2 is None, tuple(lenders), turns, image, variant, shared)
+    source = _Source(folder, pack, grounding, rules, turn2 is None, lenders, turns, image, variant, shared)
     system, first_turn, second_turn = texts = [source.load(turn) for turn in rules]
     prefix, examples = _manifest(folder).reply_prefix, source.load_examples()
     hashed = [*texts, *filter(None, [prefix]), *([one.user, one.assistant] for one in examples)]
@@ -222,7 +222,7 @@ class _Source:
     grounding: str
     rules: Mapping[str, Placeholders]
     turn1_only: bool
-    lenders: tuple[str, ...]
+    lenders: Callable[[], Sequence[str]]
     turns: Literal[1, 2]
     image: bool
     variant: str
@@ -271,7 +271,7 @@ class _Source:
         variants = [f"{usual}.{self.variant}" for usual in variants] * bool(self.variant) + variants
         prefixes = [f"{self.grounding}.", *([""] if self.shared else ())]
         if self.turn1_only and self.shared:
-            prefixes += [f"{other}." for other in self.lenders]
+            prefixes += [f"{other}." for other in self.lenders()]
         return [f"{prefix}{turn}{variant}.txt" for variant in variants for prefix in prefixes]
 
 

@@ -7,25 +7,37 @@ from __future__ import annotations
 
 from seeact_offline.agents.acts import ENDINGS, Act, Answer, Fold, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.literals import SEECLICK, SHOWUI
-from seeact_offline.agents.point_verbs import HOLO1, HOLO1_5, OSATLAS, SCREENSUITE
-from seeact_offline.agents.pyautogui import AGUVIS, OPENCUA
-from seeact_offline.agents.qwen import ANTHROPIC, GEMINI, OPENAI, QWEN_2_5_VL, QWEN_3_VL
-from seeact_offline.agents.uground_agent import SEEACT_PLANNER, UGROUND, UGROUND_BLIND, UGROUND_GROUNDER
-from seeact_offline.agents.uitars import UITARS, UITARS_1_5
-from seeact_offline.web_agents.systems import OPENWEBVOYAGER, VISUALWEBARENA, WEBVOYAGER, WEBVOYAGER_TEXT
+from seeact_offline.files.extensions import Doors
 
-GUI_MODELS: dict[str, Agent] = {
-    agent.name: agent
-    for agent in (
-        QWEN_2_5_VL, QWEN_3_VL, UGROUND, UGROUND_BLIND, SEEACT_PLANNER, UGROUND_GROUNDER, UITARS, UITARS_1_5, AGUVIS, OPENCUA, SHOWUI, SEECLICK, OSATLAS, HOLO1,
-        HOLO1_5, SCREENSUITE, ANTHROPIC, OPENAI, GEMINI,
-    )
-}  # fmt: skip
-"""Agents that name places, by name, in the order in which docs and help list them."""
-AGENTS: dict[str, Agent] = GUI_MODELS | {
-    agent.name: agent for agent in (WEBVOYAGER, WEBVOYAGER_TEXT, VISUALWEBARENA, OPENWEBVOYAGER)
+_GUI_MODELS = {
+    "qwen2.5-vl": "qwen:QWEN_2_5_VL",
+    "qwen3-vl": "qwen:QWEN_3_VL",
+    "uground": "uground_agent:UGROUND",
+    "uground-blind": "uground_agent:UGROUND_BLIND",
+    "seeact-planner": "uground_agent:SEEACT_PLANNER",
+    "uground-grounder": "uground_agent:UGROUND_GROUNDER",
+    "uitars": "uitars:UITARS",
+    "uitars-1.5": "uitars:UITARS_1_5",
+    "aguvis": "pyautogui:AGUVIS",
+    "opencua": "pyautogui:OPENCUA",
+    "showui": "literals:SHOWUI",
+    "seeclick": "literals:SEECLICK",
+    "osatlas": "point_verbs:OSATLAS",
+    "holo1": "point_verbs:HOLO1",
+    "holo1.5": "point_verbs:HOLO1_5",
+    "screensuite": "point_verbs:SCREENSUITE",
+    "anthropic": "qwen:ANTHROPIC",
+    "openai": "qwen:OPENAI",
+    "gemini": "qwen:GEMINI",
 }
+_WEB_AGENTS = ("webvoyager", "webvoyager-text", "visualwebarena", "openwebvoyager")
+
+GUI_MODELS = Doors({name: f"seeact_offline.agents.{place}" for name, place in _GUI_MODELS.items()})
+"""Agents that name places, by name, in the order in which docs and help list them; each loads when it is looked up."""
+AGENTS = Doors(
+    GUI_MODELS.data
+    | {name: f"seeact_offline.web_agents.systems:{name.replace('-', '_').upper()}" for name in _WEB_AGENTS}
+)
 """Every agent by its name; the web agents, which name labels of what they are shown, come last."""
 
 __all__ = ["AGENTS", "ENDINGS", "GUI_MODELS", "Act", "Agent", "Answer", "Fold", "Unreadable", "View"]

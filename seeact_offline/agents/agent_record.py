@@ -65,6 +65,8 @@ class Agent:
     """The agent that finds the place of what this one describes."""
     protocol: str = "seeact"
     """The scoring rules that its figures are published under."""
+    strategy: str = "seeact_offline.grounding.gui_agent:strategy_of"
+    """`MODULE:FUNCTION` that makes the grounding strategy which asks it."""
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
         """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises

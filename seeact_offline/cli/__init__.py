@@ -188,13 +188,16 @@ def _parser(words: Sequence[str]) -> Parser:
 def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
     module = importlib.import_module(f"seeact_offline.cli.{verb.replace('-', '_')}")
     options = {word.split("=")[0] for word in words} - ({"--config"} if verb in TASK_FILES else set())
-    if options & {"--grounding", "--agent", "--config"}:
-        from seeact_offline.cli.config_file import load_strategies
+    if "all" in words and "--help" in words:
+        parser.strategies = None
+    elif options & {"--grounding", "--agent", "--config"}:
+        from seeact_offline.cli.config_file import load_strategies, option_names
 
         try:
-            parser.own = load_strategies(words)
+            parser.strategies = load_strategies(words)
         except InputError as error:
             parser.exit(fail(f"--{error}"))
+        parser.own = option_names(parser.strategies)
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(

@@ -6,11 +6,14 @@ import argparse
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.formats import short
 from seeact_offline.files.named import read_settings
 from seeact_offline.records import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from seeact_offline.grounding.strategy import Strategy
 
 
 def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -30,9 +33,8 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         action.required = False
 
 
-def load_strategies(words: Sequence[str]) -> frozenset[str]:
-    """Loads the groundings and the agent that the words or their configuration file name, so that their options are options of
-    the verb; returns the names of these options.
+def load_strategies(words: Sequence[str]) -> list[Strategy]:
+    """Loads the groundings and the agent that the words or their configuration file name, whose options are options of the verb.
 
     Raises InputError.
     """
@@ -40,14 +42,19 @@ def load_strategies(words: Sequence[str]) -> frozenset[str]:
 
     named = _named(words)
     in_file = {} if named.config is None else read_settings("config", named.config)
-    groundings = str(named.grounding or in_file.get("grounding") or "").split(",")
-    strategies = [find_strategy(name.strip()) for name in groundings if name]
+    groundings, agent = named.grounding or in_file.get("grounding"), named.agent or in_file.get("agent")
+    strategies = [find_strategy(name.strip()) for name in str(groundings or "").split(",") if name]
     with suppress(InputError):
         # `eval` says what is wrong with an agent
-        strategies += [find_strategy(named.agent)] if named.agent else []
-    names = {option.name for one in strategies for option in one.options}
-    names |= {name for one in strategies for name in one.grouping_options}
-    return frozenset(names | ({"batching"} if any(one.is_grouped for one in strategies) else set()))
+        strategies += [find_strategy(str(agent))] if agent else []
+    return strategies
+
+
+def option_names(strategies: Sequence[Strategy]) -> frozenset[str]:
+    """The names of the options that these strategies use and not all others."""
+    names = {option.name for strategy in strategies for option in strategy.options}
+    names |= {name for strategy in strategies for name in strategy.grouping_options}
+    return frozenset(names | ({"batching"} if any(strategy.is_grouped for strategy in strategies) else set()))
 
 
 def _named(words: Sequence[str]) -> argparse.Namespace:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
-from seeact_offline.grounding.strategies import notes, own_options
+from seeact_offline.grounding.strategies import notes
 from seeact_offline.models import usage
 from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import IMAGE_DETAILS, JPEG_95, InputError, Prediction
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "builtin/lexical"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     options.add_data_arguments(parser)
     options.add_tasks_argument(parser)
     options.add_question_arguments(parser, several=True)
@@ -324,7 +324,7 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if lost is not None:
         _note_what_is_left(run, args.max_cost)
         return 1
-    say(short(run.results, notes()) if args.verbose else headline_text(run.results))
+    say(short(run.results, notes(str(run.results["grounding"]))) if args.verbose else headline_text(run.results))
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
@@ -339,7 +339,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
     """Returns the configuration of a run from the arguments; options that a verb lacks keep their defaults."""
-    known = [*(field.name for field in fields(EvalConfig)), *own_options()]
+    own = [action.dest for action in args.verb_parser._actions if getattr(action, "is_own", False)]
+    known = [*(field.name for field in fields(EvalConfig)), *own]
     given = {name: getattr(args, name) for name in known if hasattr(args, name)}
     if hasattr(args, "named_values"):
         given["model_args"] = read_model_args(args.named_values)

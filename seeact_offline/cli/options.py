@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seeact_offline.cli import grounding_options
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings
 from seeact_offline.records import MERGE_RULES, DatasetError, InputError
@@ -123,7 +123,7 @@ def add_tasks_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_question_arguments(parser: argparse.ArgumentParser, several: bool = False) -> None:
+def add_question_arguments(parser: Parser, several: bool = False) -> None:
     """Adds the options that determine a model's questions. `several`: allow more than one grounding."""
     asked = parser.add_argument_group("ranking, grounding and prompts")
     add_group_arguments(asked)
@@ -142,7 +142,7 @@ def add_question_arguments(parser: argparse.ArgumentParser, several: bool = Fals
         help=f"way of looking and answering: {', '.join(agents())}, or FILE.py:NAME; others than seeact bring their own grounding"
         " (default: %(default)s)",
     ))  # fmt: skip
-    grounding_options.add_arguments(parser.add_argument_group("questions"))
+    grounding_options.add_arguments(parser.add_argument_group("questions"), parser.strategies)
 
 
 def _groundings(text: str) -> tuple[str, ...]:

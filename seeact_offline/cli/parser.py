@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from seeact_offline.cli.output import fail, say
 from seeact_offline.records import did_you_mean
+
+if TYPE_CHECKING:
+    from seeact_offline.grounding.strategy import Strategy
 
 MANY = 24
 """A verb with at most so many options shows them all."""
@@ -29,6 +32,8 @@ class Parser(argparse.ArgumentParser):
 
     own: frozenset[str] = frozenset()
     """Names of the options that the named strategy has, which the short help shows too."""
+    strategies: Sequence[Strategy] | None = ()
+    """Strategies that the words name, whose own options are added; None: all."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, "formatter_class": _Formatter, **kwargs, "add_help": False})
@@ -48,6 +53,15 @@ class Parser(argparse.ArgumentParser):
         word = next((one for one in words if one.startswith("-")), words[0]).partition("=")[0]
         if not word.startswith("-"):
             self.error(f"unexpected argument {word}")
+        if "--grounding" in self._option_string_actions:
+            # only now, as this loads all groundings
+            from seeact_offline.grounding.strategies import own_options
+
+            _, owners = own_options().get(word.removeprefix("--").replace("-", "_"), (None, ()))
+            if owners:
+                self.exit(
+                    fail(f"{word} is an option of {' and '.join(owners)} alone: name one with --grounding or --agent")
+                )
         known = ", ".join(name for action in self._actions for name in action.option_strings if name.startswith("--"))
         hint = did_you_mean(word, known)
         self.exit(fail(f"there is no option {word}{hint or f'; see {self.prog} --help'}"))

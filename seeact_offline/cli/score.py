@@ -152,7 +152,7 @@ def _show(done: Run) -> int:
     from seeact_offline.runs.rescoring import meanings
     from seeact_offline.scoring.report import short
 
-    say(short(done.results, meanings()))
+    say(short(done.results, meanings(done.results)))
     # imported steps cannot be asked again
     has_failed = done.results["n_not_run"] and "format" not in done.results
     return 1 if has_failed or not done.results["complete"] else 0

@@ -10,7 +10,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_picture_arguments, config_of
 from seeact_offline.cli.output import say
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.shown_files import (
     PicturePaths,
@@ -37,7 +37,7 @@ TARGET = "\ntarget: "
 """Begins the element's own line in a ranker's text."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     options.add_data_arguments(parser)
     options.add_question_arguments(parser)
     basic(

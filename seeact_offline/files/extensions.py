@@ -1,6 +1,7 @@
-"""Objects that people add without editing the package: `FILE.py:NAME`, or an entry point of an installed package.
+"""Objects by name that load when they are chosen: the package's own (`Doors`), and those that people add without editing it: `FILE.py:NAME`, or
+an entry point of an installed package.
 
-Loading one runs its code with the rights of the run, as importing a package does.
+Loading one of the latter runs its code with the rights of the run, as importing a package does.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ import hashlib
 import os
 import re
 import sys
+from collections import UserDict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +26,36 @@ from seeact_offline.records import InputError
 _FILE_AND_NAME = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
 DIGEST_CHARS = 16
 _PREFIX = "_seeact_"
+
+
+class Doors(UserDict[str, Any]):
+    """Objects of this package by name, each loaded when it is first looked up. Those of rooms that were deleted are left out.
+
+    >>> rules = Doors({"usual": "seeact_offline.merging:merge"})
+    >>> rules["usual"].__name__
+    'merge'
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """`places`: name -> `MODULE:NAME`."""
+        super().__init__({name: place for name, place in places.items() if has_room(place)})
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.data[name]
+        if isinstance(value, str):
+            value = self.data[name] = load_place(value)
+        return value
+
+
+def has_room(place: str) -> bool:
+    """Tells whether the room of a `MODULE:NAME` of this package is there; loads nothing."""
+    return find_spec(".".join(place.partition(":")[0].split(".")[:2])) is not None
+
+
+def load_place(place: str) -> Any:
+    """Loads the object that `MODULE:NAME` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,6 +401,3 @@ def strategy_of(agent: Agent) -> Strategy:
             "acts_without_place": "the model said what to do, and not where",
         },
     )
-
-
-STRATEGIES: dict[str, Strategy] = {name: strategy_of(agent) for name, agent in GUI_MODELS.items()}

@@ -6,33 +6,28 @@ A new one here is a module that declares a `Strategy`, and a line in `STRATEGIES
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from seeact_offline.agents import Agent
-from seeact_offline.files.extensions import entry_point_names, load_named
-from seeact_offline.grounding import annotation, attributes, choice, mindact, oracle, pixel, ungrounded
-from seeact_offline.grounding import gui_agent as agent
+from seeact_offline.agents import AGENTS, Agent
+from seeact_offline.files.extensions import Doors, entry_point_names, load_named, load_place
 from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
 from seeact_offline.records import InputError
-from seeact_offline.web_agents import web_loop as web_agent
 
-STRATEGIES: dict[str, Strategy] = {
-    "choice": choice.STRATEGY,
-    "annotation": annotation.STRATEGY,
-    "attributes": attributes.STRATEGY,
-    "pixel": pixel.STRATEGY,
-    "mindact": mindact.STRATEGY,
-    "oracle": oracle.STRATEGY,
-    "ungrounded": ungrounded.STRATEGY,
-}
-AGENTS: dict[str, Strategy] = {**agent.STRATEGIES, **web_agent.STRATEGIES}
-"""The agents, which bring what they are asked with."""
-UNGROUNDED = ungrounded.STRATEGY.name
+UNGROUNDED = "ungrounded"
 """Names the strategy that asks for no element; users ask for it by an option of its own."""
+STRATEGIES = Doors(
+    {
+        name: f"seeact_offline.grounding.{name}:STRATEGY"
+        for name in ("choice", "annotation", "attributes", "pixel", "mindact", "oracle", UNGROUNDED)
+    }
+)
+"""SeeAct's strategies. Agents bring theirs: see `strategy_of`."""
 ENTRY_POINTS = "seeact_offline.groundings"
 """Names the group of entry points by which installed packages add strategies."""
 
@@ -42,8 +37,11 @@ ADDED: dict[str, Strategy] = {}
 
 def find_strategy(spec: str) -> Strategy:
     """A strategy or an agent by its name here, by `FILE.py:NAME`, or by the name of an entry point. Raises InputError."""
-    if spec in STRATEGIES or spec in AGENTS:
-        return STRATEGIES.get(spec) or AGENTS[spec]
+    if spec in STRATEGIES:
+        strategy: Strategy = STRATEGIES[spec]
+        return strategy
+    if spec in AGENTS:
+        return _strategy_of_agent(spec)
     extension = load_named(spec, ENTRY_POINTS, "grounding")
     if extension is None:
         raise InputError(
@@ -51,11 +49,22 @@ def find_strategy(spec: str) -> Strategy:
             f"one of {', '.join([*groundings(), *entry_point_names(ENTRY_POINTS)])}, or FILE.py:NAME",
             repr(spec),
         )
-    found = agent.strategy_of(extension.value) if isinstance(extension.value, Agent) else extension.value
+    found = strategy_of(extension.value) if isinstance(extension.value, Agent) else extension.value
     if not isinstance(found, Strategy):
         raise InputError("grounding", f"a Strategy or an Agent in {spec}", f"a {type(found).__name__}")
     ADDED[spec] = replace(found, label=extension.name, digest=extension.digest)
     return ADDED[spec]
+
+
+def strategy_of(agent: Agent) -> Strategy:
+    """The strategy that asks this agent."""
+    strategy: Strategy = load_place(agent.strategy)(agent)
+    return strategy
+
+
+@cache
+def _strategy_of_agent(name: str) -> Strategy:
+    return strategy_of(AGENTS[name])
 
 
 def groundings() -> tuple[str, ...]:
@@ -78,7 +87,7 @@ def open_pack(
         strategy.name,
         strategy.turn2,
         turn1=strategy.turn1,
-        lenders=[name for name, other in STRATEGIES.items() if other.turn2 is not None],
+        lenders=lambda: [name for name, other in STRATEGIES.items() if other.turn2 is not None],
         turns=turns,
         image=image,
         variant=variant,
@@ -86,23 +95,27 @@ def open_pack(
     )
 
 
-def own_options() -> dict[str, tuple[Option, tuple[str, ...]]]:
-    """Every option that not all strategies have, and the names of the strategies that have it."""
-    found: dict[str, tuple[Option, tuple[str, ...]]] = {}
-    for strategy in _all():
+def own_options(strategies: Iterable[Strategy] | None = None) -> dict[str, tuple[Option, tuple[str, ...]]]:
+    """Every option that not all strategies have, and the names of the strategies that have it.
+
+    `strategies`: those to look at; None: all, which loads them, for help and errors.
+    """
+    options: dict[str, tuple[Option, tuple[str, ...]]] = {}
+    if strategies is None:
+        strategies = [*STRATEGIES.values(), *map(_strategy_of_agent, AGENTS), *ADDED.values()]
+    for strategy in strategies:
         for option in strategy.options:
-            _, owners = found.get(option.name, (option, ()))
-            found[option.name] = option, (*owners, strategy.name)
-    return found
+            _, owners = options.get(option.name, (option, ()))
+            options[option.name] = option, (*owners, strategy.name)
+    return options
 
 
-def notes() -> dict[str, str]:
-    """Everything that strategies count beside failures, and what each count means."""
+def notes(grounding: str) -> dict[str, str]:
+    """Everything that a strategy counts beside failures, and what each count means. `grounding`: its name in results, which may be
+    of one that is not here."""
     meanings = dict(NOTES)
-    for strategy in _all():
+    if grounding in STRATEGIES or grounding in AGENTS:
+        meanings |= find_strategy(grounding).notes
+    for strategy in ADDED.values():
         meanings |= strategy.notes
     return meanings
-
-
-def _all() -> list[Strategy]:
-    return [*STRATEGIES.values(), *AGENTS.values(), *ADDED.values()]

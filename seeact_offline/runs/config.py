@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from seeact_offline.files.named import read_text
@@ -48,9 +50,9 @@ def _takes_own_options(config: type[C]) -> type[C]:
 
     @wraps(init)
     def take(self: C, **options: Any) -> None:
-        # one from outside the package has options that are known only once it is loaded
-        find_strategy(options.get("grounding", "choice"))
-        names = [name for name in options if name in own_options()]
+        known = {field.name for field in fields(self)}  # type: ignore[arg-type]
+        strategy = _strategy(options.get("agent", SEEACT), options.get("grounding", "choice"))
+        names = [name for name in options if name not in known and _is_own(name, strategy)]
         own = {**options.pop("grounding_options", {}), **{name: options.pop(name) for name in names}}
         init(self, **options, grounding_options=own)
 
@@ -191,17 +193,17 @@ class EvalConfig:
         for name, known in CHOICES.items():
             _check_choice(name, getattr(self, name), known)
         own = dict(self.grounding_options)
-        for name in [name for name, given in own.items() if isinstance(given, str) and name in own_options()]:
+        for option in self.strategy.options:
             # a text is read as the command does
-            read = own_options()[name][0].read
-            try:
-                own[name] = own[name] if read in (str, bool) else read(own[name])
-            except ValueError as error:
-                raise InputError(name, "a value of this option", f"{own[name]!r}: {error}") from None
+            text = own.get(option.name)
+            if isinstance(text, str) and option.read not in (str, bool):
+                try:
+                    own[option.name] = option.read(text)
+                except ValueError as error:
+                    raise InputError(option.name, "a value of this option", f"{text!r}: {error}") from None
+            if option.choices and own.get(option.name) is not None:
+                _check_choice(option.name, own[option.name], option.choices)
         object.__setattr__(self, "grounding_options", own)
-        for name, (option, _) in own_options().items():
-            if option.choices and self.own(name) is not None:
-                _check_choice(name, self.own(name), option.choices)
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
@@ -232,10 +234,9 @@ class EvalConfig:
         """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
         if "shuffle_groups" in options:
             options["repeats"] = options.pop("shuffle_groups")
-        # one from outside the package has options that are known only now
-        find_strategy(options.get("grounding", self.grounding))
         known = {name.name for name in fields(self)}
-        own = {name: options.pop(name) for name in [*options] if name in own_options().keys() - known}
+        strategy = _strategy(options.get("agent", self.agent), options.get("grounding", self.grounding))
+        own = {name: options.pop(name) for name in [*options] if name not in known and _is_own(name, strategy)}
         if unknown := sorted(options.keys() - known):
             near = get_close_matches(unknown[0], [*known, *own_options()], 1)
             meant = f": did you mean {near[0]}?" if near else ""
@@ -288,9 +289,32 @@ def names_options(function: F) -> F:
     for one in (known for known in fields(EvalConfig) if known.name not in given.parameters):
         default = one.default if one.default_factory is MISSING else one.default_factory()
         named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=one.type))
-    named += [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()]
-    function.__signature__ = given.replace(parameters=named)  # type: ignore[attr-defined]
+    function.__signature__ = _EvalSignature(named, return_annotation=given.return_annotation)  # type: ignore[attr-defined]
     return function
+
+
+class _EvalSignature(Signature):
+    """A signature that also names the groundings' own options. They are looked up when somebody reads it, as that loads all groundings."""
+
+    __slots__ = ()
+
+    @property
+    def parameters(self) -> MappingProxyType[str, Parameter]:  # type: ignore[override]
+        own = {name: Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()}
+        return MappingProxyType({**super().parameters, **own})
+
+
+def _strategy(agent: str, grounding: str) -> Strategy:
+    """The strategy that the two name; `choice` for an agent that does not exist, about which the configuration says so."""
+    if agent != SEEACT:
+        with suppress(InputError):
+            return find_strategy(agent)
+    return find_strategy(grounding)
+
+
+def _is_own(name: str, strategy: Strategy) -> bool:
+    """Tells whether some grounding has an option of this name; the run's own strategy is asked first, as no other is loaded then."""
+    return any(option.name == name for option in strategy.options) or name in own_options()
 
 
 def _check_agent(config: EvalConfig) -> None:

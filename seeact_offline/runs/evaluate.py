@@ -181,6 +181,8 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
         orders=run.folder.finished_repeats(truths),
     )
     run.folder.order(predictions, truths)
-    run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
+    run.folder.write_scores(
+        made.rows, made.results, printable(report(made.results, made.rows, notes(str(made.results["grounding"]))))
+    )
     run.folder.remember_flagged(run.flagged)
     return len(order)

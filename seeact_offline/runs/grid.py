@@ -17,7 +17,7 @@ from seeact_offline.dataset import TEST_SPLITS, canonical_split
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
-from seeact_offline.grounding.strategies import find_strategy, own_options
+from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import InputError
@@ -136,9 +136,8 @@ def _configs(config: EvalConfig, cells: Sequence[tuple[Cell, Any]], path: Path) 
     configs = []
     for cell, model in cells:
         # without the options that its grounding does not have
-        strategy = find_strategy(cell.grounding).name
-        others = [name for name, (_, owners) in own_options().items() if strategy not in owners]
-        own: dict[str, Any] = {name: None for name in others if config.own(name) is not None}
+        known = {option.name for option in find_strategy(cell.grounding).options}
+        own: dict[str, Any] = {name: None for name in config.grounding_options if name not in known}
         own |= {"model": model, "grounding": cell.grounding, "split": cell.split, "out": path / cell.folder}
         configs.append(without_ignored(config.changed(**own)))
     return configs

@@ -98,26 +98,28 @@ def without_ignored(config: EvalConfig) -> EvalConfig:
 
 def _check(config: EvalConfig, strategy: Strategy) -> None:
     """Raises InputError for options that do not go together."""
-    for name, (_, owners) in own_options().items():
-        if config.own(name) is not None and strategy.name not in owners:
-            raise InputError(name, f"grounding {' or '.join(owners)}", strategy.name)
-    unknown = config.grounding_options.keys() - own_options().keys()
-    if unknown:
-        raise InputError("grounding_options", "options of a grounding", min(unknown))
+    own = {option.name for option in strategy.options}
+    for name in [name for name in config.grounding_options if config.own(name) is not None and name not in own]:
+        if name not in own_options():
+            raise InputError("grounding_options", "options of a grounding", name)
+        raise InputError(name, f"grounding {' or '.join(own_options()[name][1])}", strategy.name)
     if config.ungrounded and config.grounding != "choice":
         raise InputError("ungrounded", "no other grounding", config.grounding)
-    grouped = f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
     if config.no_image and strategy.needs_picture:
         others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
         raise InputError("no_image", f"grounding {' or '.join(others)}", f"{strategy.name}, which needs a picture")
     if config.turns == 1 and strategy.turn2 is None:
         raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
     if config.batching != BATCHINGS[0] and not strategy.is_grouped:
-        raise InputError("batching", f"{grouped} with {config.batching}", strategy.name)
+        raise InputError("batching", f"{_grouped()} with {config.batching}", strategy.name)
     if config.batching != BATCHINGS[0] and config.turns == 1:
         raise InputError("batching", f"turns 2 with {config.batching}", "1")
     if config.shuffle_groups and not strategy.is_grouped:
-        raise InputError("shuffle_groups", grouped, f"{strategy.name}, which has no groups")
+        raise InputError("shuffle_groups", _grouped(), f"{strategy.name}, which has no groups")
+
+
+def _grouped() -> str:
+    return f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:

@@ -100,14 +100,14 @@ class FinishedRun:
         return made
 
 
-def meanings() -> dict[str, str]:
-    """The meaning of each note of a run, asked here or imported."""
-    return notes_of_imports() | notes_of_strategies()
+def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The meaning of each note of a run, asked here or imported. `settings`: as results or a manifest have them."""
+    return notes_of_imports() | notes_of_strategies(str(settings.get("agent", settings["grounding"])))
 
 
 def report_of(made: ScoringOutput) -> str:
     """The text of `report.md`."""
-    return printable(report(made.results, made.rows, meanings()))
+    return printable(report(made.results, made.rows, meanings(made.results)))
 
 
 def rescore(
@@ -215,8 +215,8 @@ def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
     """Raises InputError for another kind of run, and for one of other steps."""
     scored = read_scored(run)
     grounding = Run(run).results.get("grounding")
-    human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
-    if grounding not in human:
+    if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:
+        human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
         wanted = f"a finished run of the {' or '.join(human)} grounding"
         raise InputError("oracle", wanted, f"{run}, whose grounding is {grounding}")
     rights = {key: step.element == 1.0 for key, step in scored.steps.items()}

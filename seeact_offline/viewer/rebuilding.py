@@ -14,7 +14,7 @@ from typing import Any
 from seeact_offline import __version__
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import PastQuestion, Question
-from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, own_options
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -39,7 +39,7 @@ def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
     if grounding not in STRATEGIES and grounding not in agents():
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
-    own = [name for name, (_, owners) in own_options().items() if grounding in owners]
+    own = [option.name for option in find_strategy(grounding).options]
     given = {name: settings[name] for name in (*OPTIONS, *own) if settings.get(name) is not None}
     if str(given.get("cut_by", "")).startswith("hf:"):
         # a manifest may be from another person: to look at a run must not load a model's files

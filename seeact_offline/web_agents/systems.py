@@ -13,6 +13,7 @@ THOUGHT = "This is the next step."
 """Stands for the thoughts that a recording lacks, and for those of the ideal replies."""
 WIDEST = 100_000
 """Wider than any page: WebVoyager's and OpenWebVoyager's windows are as wide as the page was recorded."""
+STRATEGY = "seeact_offline.web_agents.web_loop:strategy_of"
 _VOYAGER = "MinorJerry/WebVoyager 5a78967"
 
 
@@ -25,7 +26,16 @@ def _agent(name: str, source: str, size: Size, step: int) -> Agent:
     grammar = GRAMMARS[name]
     view = View("window", size, step)
     scroll = grammar.reply(Act("scroll", None, "down"), THOUGHT)
-    return Agent(name, source, grammar.read, grammar.read_strictly, partial(_write, grammar), view=view, scroll=scroll)
+    return Agent(
+        name,
+        source,
+        grammar.read,
+        grammar.read_strictly,
+        partial(_write, grammar),
+        view=view,
+        scroll=scroll,
+        strategy=STRATEGY,
+    )
 
 
 WEBVOYAGER = _agent("webvoyager", _VOYAGER, (WIDEST, 768), 512)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from seeact_offline.agents import AGENTS, Act, Answer, Unreadable
+from seeact_offline.agents import Act, Agent, Answer, Unreadable
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
 from seeact_offline.agents.screens import Shown
@@ -38,7 +38,14 @@ from seeact_offline.web_agents.captions import Captioner, ModelCaptioner, captio
 from seeact_offline.web_agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
 from seeact_offline.web_agents.observations import Captions, Observation, Scene
 from seeact_offline.web_agents.screen_page import FALL_BACKS, OF_EVERY_ROW
-from seeact_offline.web_agents.systems import THOUGHT, WIDEST
+from seeact_offline.web_agents.systems import (
+    OPENWEBVOYAGER,
+    THOUGHT,
+    VISUALWEBARENA,
+    WEBVOYAGER,
+    WEBVOYAGER_TEXT,
+    WIDEST,
+)
 from seeact_offline.web_agents.thoughts import read_thoughts
 from seeact_offline.web_agents.trees import MAX_TOKENS
 from seeact_offline.web_agents.web_actions import GRAMMARS, remembered
@@ -399,21 +406,21 @@ def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]
 
 WEB_AGENTS: Mapping[str, WebAgent] = {
     "webvoyager": WebAgent(
-        AGENTS["webvoyager"], GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
+        WEBVOYAGER, GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
         lambda messages, strict: clip(messages, 3), OBSERVATION, "alone", names_elements=True,
     ),
     "webvoyager-text": WebAgent(
-        AGENTS["webvoyager-text"], GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
+        WEBVOYAGER_TEXT, GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
         lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone",
     ),
     "visualwebarena": WebAgent(
-        AGENTS["visualwebarena"], GRAMMARS["visualwebarena"],
+        VISUALWEBARENA, GRAMMARS["visualwebarena"],
         {"som+captions": observations.observe_som, "tree": observations.observe_tree, "tree+captions": observations.observe_tree,
          "image+tree+captions": observations.observe_tree_and_picture, "html": observations.observe_html},
         lambda messages, strict: tuple(messages[-1:]),
     ),
     "openwebvoyager": WebAgent(
-        AGENTS["openwebvoyager"], GRAMMARS["openwebvoyager"],
+        OPENWEBVOYAGER, GRAMMARS["openwebvoyager"],
         {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above",
     ),
 }  # fmt: skip
@@ -461,8 +468,9 @@ _VARIANTS = {"som+captions": "som", "image+tree+captions": "image", "html": "htm
 """Observation -> ending of the prompt files that fit it better than those for a tree alone."""
 
 
-def strategy_of(web: WebAgent) -> Strategy:
-    """The grounding strategy that asks this agent."""
+def strategy_of(agent: Agent) -> Strategy:
+    """The grounding strategy that asks this agent, one of `WEB_AGENTS`."""
+    web = WEB_AGENTS[agent.name]
     several = len(web.observations) > 1
     return Strategy(
         name=web.agent.name,
@@ -502,4 +510,3 @@ NOTES: Mapping[str, str] = {
     **{name: said for name, said in FALL_BACKS.items() if name not in OF_EVERY_ROW},
 }
 """Everything that web agents count beside failures."""
-STRATEGIES: dict[str, Strategy] = {name: strategy_of(web) for name, web in WEB_AGENTS.items()}
