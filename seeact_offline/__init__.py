@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from seeact_offline.runs.questions import questions
     from seeact_offline.runs.ranking import rank
     from seeact_offline.runs.run import Run, load_run
-    from seeact_offline.training.cycles import improve
 
 __all__ = [
     "EvalConfig",
@@ -41,7 +40,7 @@ _MODULES = {
     "Run": "runs.run",
     "compare": "runs.finished",
     "evaluate": "cli.interactive",
-    "improve": "improving.cycles",
+    "improve": "training.cycles",
     "load_run": "runs.run",
     "load_steps": "dataset",
     "questions": "runs.questions",

@@ -16,6 +16,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +25,7 @@ from seeact_offline.cli.output import fail, lasting_output, note, say
 from seeact_offline.cli.parser import Parser
 from seeact_offline.records import InputError, SeeActError
 
-VERBS = {
+PURPOSES = {
     "eval": "evaluate a model on the steps of a split",
     "rank": "score the candidates of a split with a ranker, into a score file",
     "train-ranker": "train a ranker on the steps of a split",
@@ -47,6 +48,13 @@ VERBS = {
     "convert-raw-dump": "convert Mind2Web's raw dump and task files to the hub's layout",
     "import-prompts": "build a prompt pack from a checkout of the authors' repository",
 }
+"""What each verb does."""
+VERBS = {
+    verb: purpose
+    for verb, purpose in PURPOSES.items()
+    if find_spec(f"seeact_offline.cli.{verb.replace('-', '_')}") is not None
+}
+"""The verbs that are here: those of an annex can be deleted with it."""
 EXTRAS = {
     "cssselect": "rewards",
     "nltk": "rewards",

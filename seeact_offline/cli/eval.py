@@ -98,16 +98,24 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
+class _ModelUsage:
+    """The models that there are, for a help text; looked up when it is printed, as that loads all providers."""
+
+    def __str__(self) -> str:
+        return usage()
+
+
 def add_model_arguments(
     parser: argparse.ArgumentParser, several: bool = False, default: str | None = DEFAULT_MODEL
 ) -> None:
     """Adds the options of the model. `several`: allow more than one model. `default`: None where it must be named."""
     model = parser.add_argument_group("model")
-    basic(model.add_argument(
+    named = basic(model.add_argument(
         "--model", action=options.Several if several else "store", default=default, metavar="PROVIDER/NAME",
         required=default is None,
-        help=usage() + (" (default: %(default)s)" if default else "") + ("; repeat the option for a grid" if several else ""),
+        help="%(models)s" + (" (default: %(default)s)" if default else "") + ("; repeat the option for a grid" if several else ""),
     ))  # fmt: skip
+    named.models = _ModelUsage()  # type: ignore[attr-defined]
     basic(
         model.add_argument(
             "--base-url",

@@ -13,7 +13,7 @@ from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings
 from seeact_offline.records import MERGE_RULES, DatasetError, InputError
-from seeact_offline.runs.config import ENGINES
+from seeact_offline.runs.engines import ENGINES
 
 ALL = "all"
 _NAMES = f"{', '.join(groundings())}, or FILE.py:NAME"

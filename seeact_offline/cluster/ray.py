@@ -38,6 +38,7 @@ from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker
 from seeact_offline.records import InputError, StepKey
+from seeact_offline.runs.engines import Workers
 
 STEPS_AT_ONCE = 8
 """Steps in one Ray task: some MB of pages, or a second of a GPU."""
@@ -55,25 +56,15 @@ INSTALL = "pip install 'seeact-offline[ray]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
-    """The Ray to work on, and the number of workers; None: as many as there is room for."""
-
-    address: str | None = None
-    """HOST:PORT of a cluster, or auto; None: a Ray of our own on this machine, which ends with the run."""
-    score: int | None = None
-    """Workers with a model each: a ranker, or the model that is asked."""
-    describe: int | None = None
-    gpus_each: float | None = None
-    """GPUs, or a share of one, for every worker with a model."""
-
-
-@dataclass(frozen=True, slots=True)
 class RankWorkers:
     """The workers that will be started."""
 
     score: int
     describe: int
     gpus_each: float
+
+    def __str__(self) -> str:
+        return f"Ray: {self.describe} describing and {self.score} scoring workers, {self.gpus_each:g} GPUs each of the latter"
 
 
 class ClusterSize(NamedTuple):

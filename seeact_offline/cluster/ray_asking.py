@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
@@ -19,52 +19,23 @@ from typing import Any
 from seeact_offline.cluster.ray import (
     ATTEMPTS,
     ClusterSize,
-    Workers,
     cluster_size,
     connected,
     first_line,
     worded_errors,
 )
 from seeact_offline.grounding.conversation import in_thread
-from seeact_offline.models import ModelOptions, find_model, open_model
+from seeact_offline.models import open_model
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores, StepScores
 from seeact_offline.ranking.rankers import model_threads, set_model_threads
 from seeact_offline.records import InputError, Model, SeeActError, Step, StepError
+from seeact_offline.runs.engines import AskTask, Workers
 
 START_S = 120.0
 """Seconds for a worker to start, on a cluster that is busy or has lost a machine."""
 CLOSE_S = 5.0
 """Seconds for workers to put down their work."""
-
-
-@dataclass(frozen=True)
-class AskTask:
-    """The work of a worker: the model and the function that asks a step."""
-
-    model: Any
-    """A spec as `open_model` takes it."""
-    options: ModelOptions
-    """Options for all workers together."""
-    ask: Callable[[Step, Scores | None, Model], Awaitable[Any]]
-    """Asks one step; can be sent to another process."""
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Everything that replies depend on, as this machine sees it. Raises InputError."""
-        return find_model(self.model).identity(self.options)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Tells, as `Provider.is_loaded`, that a worker holds the model itself, and does not call it elsewhere."""
-        return find_model(self.model).provider.is_loaded
-
-    def shared(self, places: int) -> AskTask:
-        """The task of a worker with so many of the places: its part of the calls in flight and of the calls a minute."""
-        part = places / self.options.concurrency
-        rpm, tpm = (None if rate is None else rate * part for rate in (self.options.rpm, self.options.tpm))
-        cache = None if self.options.cache is None else self.options.cache.absolute()
-        return replace(self, options=replace(self.options, concurrency=places, rpm=rpm, tpm=tpm, cache=cache))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +47,7 @@ class AskWorkers:
     gpus_each: float
 
     def __str__(self) -> str:
-        return (
-            f"{len(self.places)} asking workers, {self.gpus_each:g} GPUs each, {sum(self.places)} steps at once in all"
-        )
+        return f"Ray: {len(self.places)} asking workers, {self.gpus_each:g} GPUs each, {sum(self.places)} steps at once in all"
 
 
 def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int) -> AskWorkers:

@@ -28,7 +28,7 @@ DIGEST_CHARS = 16
 _PREFIX = "_seeact_"
 
 
-class Doors(UserDict[str, Any]):
+class Doors(UserDict[Any, Any]):
     """Objects of this package by name, each loaded when it is first looked up. Those of rooms that were deleted are left out.
 
     >>> rules = Doors({"usual": "seeact_offline.merging:merge"})
@@ -40,7 +40,7 @@ class Doors(UserDict[str, Any]):
         """`places`: name -> `MODULE:NAME`."""
         super().__init__({name: place for name, place in places.items() if has_room(place)})
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: Any) -> Any:
         value = self.data[name]
         if isinstance(value, str):
             value = self.data[name] = load_place(value)

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from seeact_offline.files.extensions import entry_point_names, load_named
-from seeact_offline.models import builtin, hf, openai, replay
+from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ModelClient
 from seeact_offline.models.function import name_of_object, provider_of_object
@@ -36,12 +35,7 @@ __all__ = [
     "usage",
 ]
 
-PROVIDERS: dict[str, Provider] = {
-    "openai": openai.PROVIDER,
-    "replay": replay.PROVIDER,
-    "builtin": builtin.PROVIDER,
-    "hf": hf.PROVIDER,
-}
+PROVIDERS = Doors({name: f"seeact_offline.models.{name}:PROVIDER" for name in ("openai", "replay", "builtin", "hf")})
 ENTRY_POINTS = "seeact_offline.providers"
 UNSAID = frozenset({"cache", "budget", "run", "seed", "typed", "concurrency", "fail_on_error"})
 """Options that are set without being given, and one that the run heeds whatever the model."""
@@ -124,7 +118,7 @@ def find_model(spec: Any) -> ModelSource:
 
 def _named_with_provider(spec: str) -> str:
     """Returns `; did you mean PROVIDER/NAME?` for a model that is named without its provider; empty for no name at all."""
-    if spec in builtin.MODELS:
+    if spec in PROVIDERS["builtin"].usage:
         meant = [f"builtin/{spec}"]
     elif spec and Path(spec).exists():
         meant = [f"hf/{spec}" if Path(spec).is_dir() else f"replay/{spec}"]

@@ -19,13 +19,13 @@ from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
 from seeact_offline.models import Price
 from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.records import IMAGE_DETAILS, JPEG_95, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
+from seeact_offline.runs.engines import ENGINES
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 SEEACT = "seeact"
 """Names the agent that a grounding belongs to."""
 BATCHINGS = ("per-group", "shared-turn1")
-ENGINES = ("local", "ray")
 CHOICES: dict[str, tuple[object, ...]] = {
     "merge": MERGE_RULES,
     "turns": (1, 2),
@@ -299,7 +299,7 @@ class _EvalSignature(Signature):
     __slots__ = ()
 
     @property
-    def parameters(self) -> MappingProxyType[str, Parameter]:  # type: ignore[override]
+    def parameters(self) -> MappingProxyType[str, Parameter]:
         own = {name: Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()}
         return MappingProxyType({**super().parameters, **own})
 

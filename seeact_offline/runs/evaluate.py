@@ -16,6 +16,7 @@ from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
 from seeact_offline.runs.model_settings import replies_of, sent_usage
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.run import Run
@@ -142,12 +143,10 @@ async def _engine(
     if run.asking.workers is None or not state.to_ask:
         yield lambda step: ask(step, scores, model)
         return
-    from seeact_offline.cluster.ray_asking import AskTask, open_worker_pool
-
-    async with open_worker_pool(
+    async with ASKING_ENGINES[run.asking.engine](
         AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers
     ) as workers:
-        watch.note(f"Ray: {workers.askers}")
+        watch.note(str(workers.askers))
 
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)

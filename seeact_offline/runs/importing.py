@@ -113,7 +113,7 @@ def import_run(
     identity = {"imported": importer.name, "files": digests or _title(sources)} | {
         name: settings[name] for name in ("split", "dataset_fingerprint", *told, "answered_only") if name in settings
     }
-    known = meanings(settings)
+    known = meanings()
     about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
     watch = watch or Watch()
     _note_problems([*problems, *about], known, watch)

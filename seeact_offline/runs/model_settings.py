@@ -18,6 +18,7 @@ from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.engines import LOCAL
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.web_agents.captions import captioning_model
 
@@ -154,8 +155,8 @@ def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
     found = model_settings(second, folder)
     if config.max_cost is not None and not (found.is_free or found.quote or found.source.provider.reports_cost):
         raise InputError("max_cost", f"a price of the model of {name} too", f"none for {found.name}")
-    if config.engine == "ray":
-        raise InputError("engine", f"local with a model of {name}", "ray")
+    if config.engine != LOCAL:
+        raise InputError("engine", f"local with a model of {name}", config.engine)
     return found
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from seeact_offline.dataset import Split, canonical_split, open_split
 from seeact_offline.dataset.lint import read_findings
@@ -17,6 +16,7 @@ from seeact_offline.models import model_name
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.engines import LOCAL, Workers
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
@@ -24,9 +24,6 @@ from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
 from seeact_offline.runs.selection import step_ids
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
-
-if TYPE_CHECKING:
-    from seeact_offline.cluster.ray import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,8 @@ class AskOptions:
     fail_on_error: float | None
     """The run stops once more than this share (0 to 1) of its steps ends in an error of the model; None: never for that."""
     workers: Workers | None = None
-    """Ray's, with a model each; None: this process asks."""
+    """Those of an engine, with a model each; None: this process asks."""
+    engine: str = LOCAL
     named: frozenset[StepKey] | None = None
     """Steps to ask, answered before or not; None: those without an answer."""
     retry_failed: bool = False
@@ -126,8 +124,8 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     source = opened.reply_source
     folder = run_folder(config, source.model if source else None)
     model = model_settings(config, folder)
-    if config.max_cost is not None and config.engine == "ray":
-        raise InputError("max_cost", "engine local, where every call is counted before it is made", "ray")
+    if config.max_cost is not None and config.engine != LOCAL:
+        raise InputError("max_cost", "engine local, where every call is counted before it is made", config.engine)
     model.check_limit()
     asks_captioner = getattr(opened.grounding, "asks_captioner", False)
     if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
@@ -271,12 +269,17 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
             raise InputError("step", f"ids of steps of {split.name}", got)
         named = frozenset(keys[name] for name in ids)
     workers = None
-    if config.engine == "ray":
-        from seeact_offline.cluster.ray import Workers
-
+    if config.engine != LOCAL:
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
     is_function = callable(config.model) and not hasattr(config.model, "complete")
     anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
     return AskOptions(
-        config.top_k, model.options.concurrency, config.fail_on_error, workers, named, config.retry_failed, anew
+        config.top_k,
+        model.options.concurrency,
+        config.fail_on_error,
+        workers,
+        config.engine,
+        named,
+        config.retry_failed,
+        anew,
     )

@@ -46,6 +46,7 @@ from seeact_offline.ranking.recall import CUT, PUBLISHED_RANKERS, PUBLISHED_RECA
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.engines import LOCAL, RANKING_ENGINES, Workers
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import SCORES
@@ -156,7 +157,7 @@ def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStag
         return RankingStage(scores.digest, lambda: scores)
     ranking = RankConfig.of(config)
     with open_engine(ranking, watch) as engine:
-        if config.engine == "local":
+        if config.engine == LOCAL:
             return RankingStage(scores_digest(engine.digest), partial(kept_scores, ranking, split, engine, watch))
         # only Ray's workers know what their ranker's scores depend on, and starting it takes long: all is done at once
         kept = kept_scores(ranking, split, engine, watch)
@@ -225,22 +226,16 @@ def ship_scores(folder: Path, watch: Watch) -> list[Path]:
 @contextmanager
 def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
     """Raises InputError if the ranker or Ray cannot be used."""
-    if config.engine == "local":
+    if config.engine == LOCAL:
         for name in ("address", "score_workers", "describe_workers", "gpus_per_worker"):
             if getattr(config, name) is not None:
                 raise InputError(name, "engine ray", "local")
         yield LocalEngine(config.open_ranker())
         return
-    from seeact_offline.cluster.ray import Workers
-    from seeact_offline.cluster.ray import open_engine as open_ray
-
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
     opener = partial(open_ranker, dtype=config.dtype, backend=config.backend)
-    with open_ray(config.ranker_name, workers, opener) as engine:
-        crew = engine.crew
-        watch.note(
-            f"Ray: {crew.describe} describing and {crew.score} scoring workers, {crew.gpus_each:g} GPUs each of the latter"
-        )
+    with RANKING_ENGINES[config.engine](config.ranker_name, workers, opener) as engine:
+        watch.note(str(engine.crew))
         yield engine
 
 

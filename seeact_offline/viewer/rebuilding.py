@@ -18,7 +18,6 @@ from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, 
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
-from seeact_offline.web_agents.captions import ALTERNATIVE_TEXTS
 
 OPTIONS = (
     "prompts", "seed", "top_k", "group_size", "merge", "turns", "no_image", "max_image_side", "batching",
@@ -35,7 +34,7 @@ def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
     version = (manifest.get("packages") or {}).get("seeact-offline")
     if version != __version__:
         raise InputError("run", f"one of version {__version__}", f"one of version {version or 'unknown'}")
-    grounding = settings.get("grounding")
+    grounding = str(settings.get("grounding"))
     if grounding not in STRATEGIES and grounding not in agents():
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
@@ -48,7 +47,8 @@ def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
         raise InputError(
             "run", "questions that no other step's replies are told in", f"thoughts {settings['thoughts']}"
         )
-    if given.pop("captions", ALTERNATIVE_TEXTS) != ALTERNATIVE_TEXTS and captions.is_file():
+    # a run without captions of its own leaves no file of them
+    if given.pop("captions", None) and captions.is_file():
         given["captions"] = captions
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():

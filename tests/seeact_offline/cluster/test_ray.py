@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from ranker import LexicalRanker
-from seeact_offline.cluster.ray import ClusterSize, RankWorkers, RayEngine, Workers, open_engine, rank_workers
+from seeact_offline.cluster.ray import ClusterSize, RankWorkers, RayEngine, open_engine, rank_workers
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.ranking import Origin, write_scores
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
 from seeact_offline.records import InputError
+from seeact_offline.runs.engines import Workers
 from tests.mortal_ranker import open_mortal
 from tests.pages import synthetic_rows, write_parquet
 

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.cluster.ray import ClusterSize, Workers, connected
-from seeact_offline.cluster.ray_asking import AskTask, AskWorkers, RayWorkerPool, ask_workers
+from seeact_offline.cluster.ray import ClusterSize, connected
+from seeact_offline.cluster.ray_asking import AskWorkers, RayWorkerPool, ask_workers
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import ModelOptions
 from seeact_offline.records import InputError, ModelStopped, Prediction
 from seeact_offline.runs.ask import ask_each, ask_step
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.engines import AskTask, Workers
 from seeact_offline.runs.groundings import open_strategy
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.cluster.mortal_model import MortalModel, StoppedModel
