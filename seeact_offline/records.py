@@ -323,6 +323,10 @@ class StepKey(NamedTuple):
         return f"{self.annotation_id}_{self.action_uid}"
 
 
+PICTURE = "picture"
+"""Stands for the task in the key of a request about a picture alone, so that its reply is kept by picture."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """The operation on an element."""

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
     split = open_split(args.dataset, args.split, limit=args.limit)
-    step, task = _find(split, args.step, getattr(grounding, "earlier", 0))
+    step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
     try:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from seeact_offline.merging import Decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Call, Model, RankedCandidate, Reply, Step, StepKey, Usage
+from seeact_offline.records import Call, MergeRule, Model, RankedCandidate, Reply, Step, StepKey, Usage
 
 if TYPE_CHECKING:
-    from seeact_offline.grounding.conversation import Question
+    from seeact_offline.grounding.conversation import PastQuestion, Question
 
 MAX_SIDE = 8000
 """Pixels of a picture's longest side that common servers still accept."""
@@ -85,19 +86,42 @@ class GroundingResult:
     """Result of `reaches` once what depends on a model's captions is known; None: the earlier result holds."""
 
 
-class Grounding(Protocol):
-    """The one seam between the runner and a strategy.
+class Grounding(ABC):
+    """The one seam between the runner and a strategy. What a strategy can do beside asking has a default here."""
 
-    One that does not offer every ranked element, or ranks none, has `reaches(prepared)` as well: whether a perfect model would
-    get the element right. It asks nobody, so the ceiling is the same whatever the model does, and raises what `questions` raises.
-    """
-
-    needs_ranking: bool
+    needs_ranking = True
     """False: no scores are opened, and `PreparedStep.ranked` is empty."""
+    asks_grounder = False
+    """True if a second model, the grounder, finds the place of what the first describes."""
+    earlier = 0
+    """Number of earlier steps of the task whose rows its questions need."""
+    merge_rule: MergeRule | None = None
+    """The rule by which the answers of several groups become one; None: it asks about no groups."""
     form: QuestionOptions
 
+    @abstractmethod
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The questions that are asked first, without any reply. Raises RowError."""
 
+    @abstractmethod
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         """Asks the model and decides. A row or call at fault becomes the decision's named failure."""
+
+    def reaches(self, prepared: PreparedStep) -> bool | None:
+        """Tells whether a perfect model would get the element right; None: yes, where the element is ranked.
+
+        It asks nobody, so the ceiling is the same whatever the model does. Raises what `questions` raises.
+        """
+        return None
+
+    def past_questions(self, prepared: PreparedStep, replies: Sequence[Sequence[str]]) -> Iterator[PastQuestion] | None:
+        """The questions of the dialogue in which these replies came; None: `questions`, `question` and `final_round` give them all."""
+        return None
+
+    def question(self, prepared: PreparedStep, offered: Sequence[str], index: int) -> Question | None:
+        """The question about these elements, where it depends on replies; None: no question does. Raises RowError."""
+        return None
+
+    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question | None:
+        """The question about the groups' picks; None: there is no such question. Raises RowError."""
+        return None

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.conversation import (
     Question,
@@ -66,7 +66,7 @@ class _Outcome:
     """Counts about the matches."""
 
 
-class AttributesGrounding:
+class AttributesGrounding(Grounding):
     """Asks for a type and a text, searches, and asks again when several elements have them."""
 
     needs_ranking = False

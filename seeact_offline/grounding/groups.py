@@ -6,12 +6,12 @@ is left out only where its part of the page is empty; an element need not be vis
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
@@ -68,10 +68,10 @@ def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box
 # --- asking ---
 
 
-class GroupStrategy(ABC):
+class GroupStrategy(Grounding):
     """Offers the ranked candidates group by group, and merges the groups' answers by a rule."""
 
-    needs_ranking = True
+    merge_rule: MergeRule
 
     def __init__(
         self,

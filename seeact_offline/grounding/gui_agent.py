@@ -13,7 +13,7 @@ from itertools import islice
 
 from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Shown, blocks
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
@@ -63,11 +63,10 @@ class Target:
     """Tells whether this reply, read and mapped to the page, leads to a positive."""
 
 
-class AgentGrounding:
+class AgentGrounding(Grounding):
     """Shows an agent one view of the page after the other, until it does something else than scroll."""
 
     needs_ranking = False
-    asks_grounder = False
     """True if a second model may find what the first describes."""
 
     def __init__(

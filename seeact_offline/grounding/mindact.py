@@ -22,7 +22,7 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.grounding import GroundingResult, Order, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, Order, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Reader, Session, group_picture, in_thread, nonzero_notes
 from seeact_offline.grounding.elimination import (
     GROUP_SIZE,
@@ -181,10 +181,8 @@ class EliminationOptions:
         return Elimination(ids, self.size, self.rule, self.beyond)
 
 
-class MindactGrounding:
+class MindactGrounding(Grounding):
     """Asks about a few candidates at a time until one is left."""
-
-    needs_ranking = True
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, short
 from seeact_offline.files.named import read_rows
 from seeact_offline.files.redaction import redact
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
     Conversation,
     Question,
@@ -95,7 +95,7 @@ class PersonAnswer:
 NO_ANSWER = PersonAnswer(None, "")
 
 
-class OracleGrounding:
+class OracleGrounding(Grounding):
     """Takes the element, operation and value from the answers; asks the model for the text only."""
 
     needs_ranking = False

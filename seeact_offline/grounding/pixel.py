@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
     Question,
     Session,
@@ -55,7 +55,7 @@ class TargetPoint:
     """True if it takes more decimals than a place is usually written with."""
 
 
-class PixelGrounding:
+class PixelGrounding(Grounding):
     """Asks once for a place on the picture of the whole page."""
 
     needs_ranking = False

@@ -80,6 +80,19 @@ class StrategyInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondModel:
+    """A model that a strategy asks besides the run's own."""
+
+    role: str
+    """Its name in manifests, such as `grounder`."""
+    option: str
+    """The option that names it, for errors."""
+    spec: Any
+    """As `find_model` takes it."""
+    base_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """A strategy's declaration: the rest of the program knows nothing else of it."""
 
@@ -94,6 +107,8 @@ class Strategy:
     variant: Callable[[Mapping[str, Any], QuestionOptions], str] = lambda own, form: ""
     """Own options and form -> ending of the prompt files that fit them better than the usual ones; empty for none."""
     options: tuple[Option, ...] = ()
+    second_model: Callable[[Mapping[str, Any]], SecondModel | None] = lambda own: None
+    """Own options, as given -> the model that they name; None: they name none."""
     grouping_options: tuple[GroupingOption, ...] = ()
     """Grouping options that it uses; the others are refused. A strategy that ranks uses `top_k` at least."""
     shares_prompts: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
     Question,
     Session,
@@ -21,7 +21,7 @@ from seeact_offline.records import GroundingReply, Model, StepError
 from seeact_offline.replies.next_action import parse_next_action
 
 
-class UngroundedGrounding:
+class UngroundedGrounding(Grounding):
     """Asks what to do next, and never on which element."""
 
     needs_ranking = False

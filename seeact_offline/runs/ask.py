@@ -123,7 +123,7 @@ async def ask_steps(
 def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterator[Step]:
     """Streams the split, notes what is right at each step, and gives those to ask."""
     known = run.folder.load_targets()
-    for step in with_earlier(run.split.steps(), getattr(run.grounding, "earlier", 0)):
+    for step in with_earlier(run.split.steps(), run.grounding.earlier):
         state.truths[step.key] = step.truth
         if step.key in state.to_ask:
             yield step
@@ -162,9 +162,7 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         prepared = await in_thread(ready)
         # a fault that keeps `reaches` from an answer keeps every model from one
         known = replace(known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False)
-        known = replace(
-            known, reachable=await in_thread(getattr(grounding, "reaches", lambda prepared: None), prepared)
-        )
+        known = replace(known, reachable=await in_thread(grounding.reaches, prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
         return replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)

@@ -37,7 +37,6 @@ from seeact_offline.runs.open import OpenRun, open_run, run_folder
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import BatchFolder, Closing, Shard, ShardLimits, Wave, WaveWriter, result_lines
-from seeact_offline.web_agents.captions import captioning_model
 
 BatchAction = Literal["export", "import", "submit"]
 BATCH_ACTIONS: tuple[BatchAction, ...] = get_args(BatchAction)
@@ -129,8 +128,8 @@ def run_batch(
             raise InputError(name, f"{usual or 'none'} with batch", str(getattr(config, name)))
     out = run_folder(config)
     model = model_settings(config, out)
-    if captioning_model(config.own("captions")) is not None:
-        raise InputError("captions", "a file of captions with batch", str(config.own("captions")))
+    if second := config.strategy.second_model(config.grounding_options):
+        raise InputError(second.option, f"a file of {second.option} with batch", str(second.spec))
     # before a folder is made: a mistyped model must not claim one
     BatchCodec(model.spec, model.options)
     with batches.alone():

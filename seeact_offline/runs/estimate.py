@@ -26,6 +26,7 @@ from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_ke
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, is_fetched, open_tokenizer
 from seeact_offline.records import (
+    PICTURE,
     CallError,
     Completion,
     GroundingReply,
@@ -46,7 +47,6 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
 from seeact_offline.tokens import count_words
-from seeact_offline.web_agents.captions import PICTURE
 
 STAND_IN = "\0the reply that nobody knows yet\0"
 """Stands for an unknown reply. No page holds NUL characters."""
@@ -279,7 +279,7 @@ class _CountingModel:
         self._calls.clear()
         self._asked.clear()
         n_kept = self.n_kept
-        is_grouped = hasattr(grounding, "merge_rule")
+        is_grouped = grounding.merge_rule is not None
         asked = _PickingStrategy(cast("GroupStrategy", grounding)) if is_grouped else grounding
         ready = partial(prepare, step, scores, top_k, grounding.form.image)
         prediction = await predict(step, ready, asked, self)
@@ -308,10 +308,8 @@ def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
     return certain, 1.0 if certain or picks == 1.0 else 1.0 - below
 
 
-class _PickingStrategy:
+class _PickingStrategy(Grounding):
     """A strategy whose groups name their first element wherever a stand-in is read."""
-
-    needs_ranking = True
 
     def __init__(self, strategy: GroupStrategy) -> None:
         self._strategy = strategy
@@ -346,7 +344,7 @@ def _count(
         await counting.add(step, scores, run.grounding, run.asking.top_k)
 
     with watch.ranking(len(left), str(run.manifest.settings["split"])) as progress:
-        every = with_earlier(run.split.steps(), getattr(run.grounding, "earlier", 0))
+        every = with_earlier(run.split.steps(), run.grounding.earlier)
         steps = (step for step in every if step.key in left)
         run_coroutine(
             ask_each(steps, ask, lambda _: progress.advance(f"{counting.expected.calls:,.0f} calls"), concurrency=1)

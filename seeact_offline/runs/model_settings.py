@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.places import cache_folder
+from seeact_offline.grounding.strategy import SecondModel
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
@@ -20,7 +21,6 @@ from seeact_offline.records import ImageFormat, InputError, Model, Prediction, U
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import LOCAL
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.web_agents.captions import captioning_model
 
 REPLIES = "replies.sqlite"
 
@@ -44,6 +44,8 @@ class ModelSettings:
     """None: how the model counts pictures is not known."""
     grounder: ModelSettings | None = None
     """A second model, which finds what this one describes, or says what pictures show."""
+    role: str = "model"
+    """Its name in manifests."""
 
     @property
     def is_free(self) -> bool:
@@ -141,22 +143,27 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
 
 def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
     """The second model, asked with the options of the first on its own server. Raises InputError."""
-    captioner = captioning_model(config.own("captions"))
-    if config.grounder is None and captioner is None:
-        return None
-    name, model, base_url = "grounder", config.grounder, config.grounder_base_url
-    if captioner is not None:
-        name, model, base_url = "captions", captioner, config.own("captions_base_url")
+    named = config.strategy.second_model(config.grounding_options)
+    if named is None:
+        if config.grounder is None:
+            return None
+        named = SecondModel("grounder", "grounder", config.grounder, config.grounder_base_url)
     # one price is the first model's; a table may have both
     price = config.price if isinstance(config.price, PriceTable) else None
-    second = config.changed(
-        model=model, base_url=base_url, grounder=None, price=price, max_cost=None, captions=None, captions_base_url=None
+    second = replace(
+        config,
+        model=named.spec,
+        base_url=named.base_url,
+        grounder=None,
+        price=price,
+        max_cost=None,
+        grounding_options={},
     )
-    found = model_settings(second, folder)
+    found = replace(model_settings(second, folder), role=named.role)
     if config.max_cost is not None and not (found.is_free or found.quote or found.source.provider.reports_cost):
-        raise InputError("max_cost", f"a price of the model of {name} too", f"none for {found.name}")
+        raise InputError("max_cost", f"a price of the model of {named.option} too", f"none for {found.name}")
     if config.engine != LOCAL:
-        raise InputError("engine", f"local with a model of {name}", config.engine)
+        raise InputError("engine", f"local with a model of {named.option}", config.engine)
     return found
 
 

@@ -127,8 +127,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     if config.max_cost is not None and config.engine != LOCAL:
         raise InputError("max_cost", "engine local, where every call is counted before it is made", config.engine)
     model.check_limit()
-    asks_captioner = getattr(opened.grounding, "asks_captioner", False)
-    if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
+    if config.grounder is not None and not opened.grounding.asks_grounder:
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     if config.task_ids is not None:
@@ -226,7 +225,7 @@ def _manifest(
     }  # fmt: skip
     second = model.grounder
     if second is not None:
-        identity[_role(opened)] = second.source.identity(second.options)
+        identity[second.role] = second.source.identity(second.options)
     ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
@@ -238,7 +237,7 @@ def _manifest(
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint,
         **({} if config.task_ids is None else {"tasks": list(config.task_ids)}),
-        **({} if second is None else {_role(opened): second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
+        **({} if second is None else {second.role: second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
     }  # fmt: skip
     made = Made(
         run=uuid.uuid4().hex,
@@ -250,11 +249,6 @@ def _manifest(
         ask_equal=model.asks_each,
     )
     return Manifest(identity=identity, settings=settings, made=made)
-
-
-def _role(opened: OpenedStrategy) -> str:
-    """The second model as a manifest names it."""
-    return "captioner" if getattr(opened.grounding, "asks_captioner", False) else "grounder"
 
 
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:

@@ -66,9 +66,9 @@ def rebuild_questions(grounding: Grounding, prepared: PreparedStep, prediction: 
 
     Raises StepError for a page that no question can be built from.
     """
-    past_questions = getattr(grounding, "past_questions", None)
-    if past_questions is not None:
-        rebuilt = enumerate(past_questions(prepared, [group.replies for group in prediction.groups]))
+    dialogue = grounding.past_questions(prepared, [group.replies for group in prediction.groups])
+    if dialogue is not None:
+        rebuilt = enumerate(dialogue)
         offered = [group.offered for group in prediction.groups]
         return {place: one for place, one in rebuilt if one.question.offered == offered[place]}
     first = {(question.index, question.offered): question for question in grounding.questions(prepared)}
@@ -87,12 +87,11 @@ def _later_question(
 ) -> Question | None:
     """A question that depends on answers: a final round, a later group of an elimination. None where it cannot be rebuilt."""
     picks = [one.element_id for one in before if one.element_id is not None]
-    name, offered = ("final_round", picks) if group.is_final_round else ("question", list(group.offered))
-    ask = getattr(grounding, name, None)
-    if ask is None:
-        return None
     try:
-        question: Question = ask(prepared, offered, group.group)
+        if group.is_final_round:
+            question = grounding.final_round(prepared, picks, group.group)
+        else:
+            question = grounding.question(prepared, group.offered, group.group)
     except (SeeActError, LookupError):
         return None
-    return question if question.offered == group.offered else None
+    return question if question is not None and question.offered == group.offered else None

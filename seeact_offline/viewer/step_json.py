@@ -193,7 +193,7 @@ class _StepBuilder:
         why = grounding if isinstance(grounding, str) else ""
         if not isinstance(grounding, str) and prediction.groups:
             try:
-                n_earlier = getattr(grounding, "earlier", 0)
+                n_earlier = grounding.earlier
                 earlier = () if entry.data is None else entry.data.earlier(self._key, n_earlier)
                 prepared = prepare(replace(page.step, earlier=earlier), None, 0, grounding.form.image)
                 # predictions keep the order of the ranking, and no scores; one picture for all runs is decoded once

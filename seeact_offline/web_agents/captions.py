@@ -23,6 +23,7 @@ from seeact_offline.models import PROVIDERS, model_name
 from seeact_offline.models.model_call import call_model
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.records import (
+    PICTURE,
     PNG,
     Call,
     CallError,
@@ -42,8 +43,6 @@ SMALLEST_SIDE = 8
 """Pixels below which a picture (a spacer, a counter) has no caption."""
 CAPTION_GROUP = -1
 """The group of calls for captions among those of a step."""
-PICTURE = "picture"
-"""Stands for the task in the key of a request for a caption, so that replies are kept by picture."""
 
 
 class Captioner(Protocol):

@@ -16,17 +16,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from seeact_offline.agents import Act, Agent, Answer, Unreadable
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
 from seeact_offline.agents.screens import Shown
 from seeact_offline.files.digest import file_digest
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
 from seeact_offline.grounding.gui_agent import STRICT_READING, agent_reply
 from seeact_offline.grounding.oracle import PREDICTIONS
-from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.grounding.strategy import Option, SecondModel, Strategy, StrategyInputs, StrategyInstance, whole
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
@@ -34,7 +35,7 @@ from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
 from seeact_offline.web_agents import observations
-from seeact_offline.web_agents.captions import Captioner, ModelCaptioner, captions_identity, open_captioner
+from seeact_offline.web_agents.captions import Captioner, captioning_model, captions_identity, open_captioner
 from seeact_offline.web_agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
 from seeact_offline.web_agents.observations import Captions, Observation, Scene
 from seeact_offline.web_agents.screen_page import FALL_BACKS, OF_EVERY_ROW
@@ -113,7 +114,7 @@ class _Turn:
     last_action: str = ""
 
 
-class WebAgentGrounding:
+class WebAgentGrounding(Grounding):
     """Shows a web agent one window after the other, and corrects it, until it acts."""
 
     needs_ranking = False
@@ -138,8 +139,6 @@ class WebAgentGrounding:
         self.observation = observation or next(iter(web.observations))
         self._captioner, self._max_turns, self._strict = captioner, max_turns, strict
         self._captions: dict[StepKey, Captions] = dict(getattr(captioner, "known", {}))
-        self.asks_captioner = isinstance(captioner, ModelCaptioner)
-        """Tells whether a second model says what pictures show."""
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}
@@ -468,6 +467,11 @@ _VARIANTS = {"som+captions": "som", "image+tree+captions": "image", "html": "htm
 """Observation -> ending of the prompt files that fit it better than those for a tree alone."""
 
 
+def _captioner(own: Mapping[str, Any]) -> SecondModel | None:
+    model = captioning_model(own.get("captions"))
+    return None if model is None else SecondModel("captioner", "captions", model, own.get("captions_base_url"))
+
+
 def strategy_of(agent: Agent) -> Strategy:
     """The grounding strategy that asks this agent, one of `WEB_AGENTS`."""
     web = WEB_AGENTS[agent.name]
@@ -491,6 +495,7 @@ def strategy_of(agent: Agent) -> Strategy:
                 Option("captions_base_url", "server of the model that describes pictures", metavar="URL"),
             ) * several,
         ),
+        second_model=_captioner,
         shares_prompts=False,
         needs_picture=True,
         notes=NOTES,

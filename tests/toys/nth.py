@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, nonzero_notes
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.grounding.ungrounded import UngroundedGrounding
@@ -14,9 +14,7 @@ from seeact_offline.records import GroundingReply, Model
 from seeact_offline.replies.next_action import parse_next_action
 
 
-class NthGrounding:
-    needs_ranking = True
-
+class NthGrounding(Grounding):
     def __init__(self, pack: PromptPack, form: QuestionOptions, place: int) -> None:
         self.form = form
         self._plan = UngroundedGrounding(pack, form)
