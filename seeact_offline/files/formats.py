@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -126,7 +127,7 @@ def _check_yaml(events: Iterable[Any]) -> None:
 def typed(value: object, kind: type[T]) -> T:
     """Converts a JSON value to this type. Raises FormatError."""
     try:
-        return msgspec.convert(value, type=kind)
+        return msgspec.convert(value, type=described(kind))
     except msgspec.ValidationError as error:
         # a type's `__post_init__` words its own refusals
         own = error.__cause__
@@ -139,10 +140,27 @@ def typed(value: object, kind: type[T]) -> T:
 def decoded(text: str | bytes, kind: type[T]) -> T:
     """Decodes a JSON text as this type, quickly if it is valid. Raises FormatError."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=described(kind))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # accepts lone surrogates, and words the error
         return typed(read_json(text), kind)
+
+
+_describing = threading.Lock()
+_are_described: set[object] = set()
+
+
+def described(kind: type[T]) -> type[T]:
+    """The type, once msgspec has its description.
+
+    msgspec makes it when a type is first read, and offers it to other threads before it is whole: a second thread that reads the same
+    type then ends the program with a segmentation fault.
+    """
+    if kind not in _are_described:
+        with _describing:
+            msgspec.json.Decoder(kind)
+            _are_described.add(kind)
+    return kind
 
 
 def short(found: object) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import described
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.rankers import StepScores
 from seeact_offline.ranking.score_pickles import one_line, read_tables
@@ -226,7 +227,7 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
 def _origin(text: bytes | None) -> Origin | None:
     """Fields that a later version adds are ignored; metadata that is not ours counts as none."""
     try:
-        return msgspec.json.decode(text or b"null", type=Origin | None)
+        return msgspec.json.decode(text or b"null", type=described(Origin | None))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, StepKey, Usage
@@ -153,8 +154,8 @@ def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     predictions, truths = [p for p, _ in kept], [t for _, t in kept]
     protocol = finished.protocol(run.results.protocol)
     made = assemble(predictions, truths, protocol, finished.settings, complete=False)
-    results = msgspec.convert(made.results, Results)
-    return replace(run, results=results, steps=[msgspec.convert(row, StepRow) for row in made.rows])
+    results = typed(made.results, Results)
+    return replace(run, results=results, steps=[typed(row, StepRow) for row in made.rows])
 
 
 def _check_place(layout: Layout, runs: Sequence[TableRun]) -> None:

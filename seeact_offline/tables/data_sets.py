@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import typed
 from seeact_offline.files.table import Table
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.scoring.paper_tables import paper_table
@@ -87,7 +88,7 @@ def _count(given: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
             if error.argument != "split" or (name == last and not splits):
                 raise
             continue
-        splits[name] = msgspec.convert(asdict(dataset_stats(split.steps(), name, tokenizer.count)), SplitCounts)
+        splits[name] = typed(asdict(dataset_stats(split.steps(), name, tokenizer.count)), SplitCounts)
         named = {"split": name, "dataset_fingerprint": split.fingerprint}
         sources.append({"run": dataset, "results_sha256": None, **named})
     provenance = Provenance(table=given.table, inputs=[], dataset=dataset, runs=sources)
