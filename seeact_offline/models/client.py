@@ -29,6 +29,10 @@ class ServerModel(Protocol):
     server: str
     """Its name in errors."""
 
+    @property
+    def reply_limit(self) -> float:
+        """Most tokens of a reply, as the next attempt will say; infinite where it will say nothing."""
+
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the request; the result makes one attempt. Raises RowError for a picture that cannot be encoded."""
 
@@ -102,4 +106,6 @@ class ModelClient:
         n_pictures = sum(message.picture is not None for message in messages)
         tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
         seed = f"{request.key} {request.group} {request.turn}"
-        return await self._calls.call(seed, tokens, lambda: self._budget.spend(messages, attempt))
+        return await self._calls.call(
+            seed, tokens, lambda: self._budget.spend(messages, attempt, self._model.reply_limit)
+        )
