@@ -79,9 +79,8 @@ class ModelSettings:
     @property
     def terms(self) -> Terms:
         """What decides the cost of a call. A picture counts at the detail at which it costs most."""
-        provider, rules = self.source.provider, (self.image_rule or TILES,)
-        if provider.picture_rules is not None:
-            rules = provider.picture_rules(self.source.name)
+        rules_of = self.source.provider.picture_rules
+        rules = (self.image_rule or TILES,) if rules_of is None else rules_of(self.source.name)
         return Terms(self.options.price, self.options.max_tokens, tuple(rule.most for rule in rules))
 
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
