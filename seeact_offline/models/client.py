@@ -24,14 +24,13 @@ _PICTURE_TOKENS = 1000
 
 
 class ServerModel(Protocol):
-    """A model on a server whose attempts can fail for other reasons than the request, and are then made again."""
+    """A model on a server whose attempts can fail for other reasons than the request, and are then made again.
+
+    One that may send another limit of new tokens than that of its options says so by `reply_limit`, infinite for none.
+    """
 
     server: str
     """Its name in errors."""
-
-    @property
-    def reply_limit(self) -> float:
-        """Most tokens of a reply, as the next attempt will say; infinite where it will say nothing."""
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the request; the result makes one attempt. Raises RowError for a picture that cannot be encoded."""
@@ -106,6 +105,8 @@ class ModelClient:
         n_pictures = sum(message.picture is not None for message in messages)
         tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
         seed = f"{request.key} {request.group} {request.turn}"
-        return await self._calls.call(
-            seed, tokens, lambda: self._budget.spend(messages, attempt, self._model.reply_limit)
-        )
+
+        def paid() -> Awaitable[Completion | Failure]:
+            return self._budget.spend(messages, attempt, getattr(self._model, "reply_limit", None))
+
+        return await self._calls.call(seed, tokens, paid)
