@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import re
-import signal
 import threading
 import time
 import traceback
@@ -322,7 +321,7 @@ def bill(verb: str, tariff: Tariff, pages: Path, folder: Path, cap: float, kills
                 ends = time.monotonic() + LONGEST_S
                 while len(server.requests) < wanted and process.is_alive() and time.monotonic() < ends:
                     time.sleep(0.002)
-                os.kill(process.pid or 0, signal.SIGKILL)
+                process.kill()
                 n_killed += 1
             process.join(LONGEST_S)
             assert not process.is_alive()
