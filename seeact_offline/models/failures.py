@@ -23,7 +23,7 @@ DETAIL_CHARS = 300
 _LONGEST = 100_000
 """Characters that are looked at: far more than are shown, so that no secret is cut in two where it can be seen."""
 BLANK_RETRIES = 2
-MALFORMED_RETRIES = 5
+MALFORMED_RETRIES = 4
 RETRIES: Mapping[str, float] = {
     **dict.fromkeys(("timeout", "server_error", "rate_limited", "connection_failed"), math.inf),
     "api_error": MALFORMED_RETRIES,

@@ -13,7 +13,8 @@ from typing import Any
 from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding.captions import captioning_model
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
-from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
+from seeact_offline.models.bills import Terms
+from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
@@ -61,9 +62,26 @@ class ModelSettings:
 
     def check_limit(self) -> None:
         """Raises InputError for a limit on a cost that nobody knows."""
-        if self.max_cost is not None and self.quote is None and not self.source.provider.reports_cost:
+        if self.max_cost is None:
+            return
+        if self.quote is None and not self.may_report_cost:
             got = f"neither, for {self.name}"
             raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+        for one in (self, *([self.grounder] if self.grounder else [])):
+            one.source.provider.check_spending(one.options)
+
+    @property
+    def may_report_cost(self) -> bool:
+        """True where replies may name their cost; those of the providers in the bundled table never do."""
+        provider = self.source.provider
+        return provider.reports_cost and not provider.is_listed(self.options.base_url)
+
+    @property
+    def terms(self) -> Terms:
+        """What decides the cost of a call. A picture counts at the detail at which it costs most."""
+        rules_of = self.source.provider.picture_rules
+        rules = (self.image_rule or TILES,) if rules_of is None else rules_of(self.source.name)
+        return Terms(self.options.price, self.options.max_tokens, tuple(rule.most for rule in rules))
 
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
         """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
@@ -72,9 +90,7 @@ class ModelSettings:
             return model
         second, shared = self.grounder, None
         if budget is not None:
-            rule, detail = second.image_rule or TILES, second.options.image_detail
-            terms = Terms(second.options.price, second.options.max_tokens, lambda size: rule.count(size, detail))
-            shared = SharedBudget(budget, terms)
+            shared = SharedBudget(budget, replace(second.terms, name="second"))
         return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 
     @contextmanager
@@ -83,12 +99,9 @@ class ModelSettings:
 
         A run of an earlier version has no ledger: its answered steps count, and those of the runs in its folder.
         """
-        price, rule = self.options.price, self.image_rule or TILES
+        price, terms = self.options.price, self.terms
         with Ledger(folder.ledger, price) as ledger:
-            detail = self.options.image_detail
-            budget = Budget(
-                self.max_cost, price, self.options.max_tokens, lambda size: rule.count(size, detail), ledger
-            )
+            budget = Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
             if ledger.is_new and not self.is_free:
                 folders = [folder.path, *(path.parent for path in folder.path.glob("*/predictions.jsonl"))]
                 done = (one for path in folders for one in RunFolder(path).load().values())
@@ -152,7 +165,9 @@ def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
         model=model, base_url=base_url, grounder=None, price=price, max_cost=None, captions=None, captions_base_url=None
     )
     found = model_settings(second, folder)
-    if config.max_cost is not None and not (found.is_free or found.quote or found.source.provider.reports_cost):
+    # a server that names its costs does so for both models; an object of Python may alone
+    is_named = found.may_report_cost and (config.price is None or not found.source.provider.usage)
+    if config.max_cost is not None and not (found.is_free or found.quote or is_named):
         raise InputError("max_cost", f"a price of the model of {name} too", f"none for {found.name}")
     if config.engine == "ray":
         raise InputError("engine", f"local with a model of {name}", "ray")

@@ -12,7 +12,8 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.grounding.captions import PROMPT
-from seeact_offline.models.budget import Budget, Price, SharedBudget, Terms
+from seeact_offline.models.bills import Price, Terms
+from seeact_offline.models.budget import Budget, SharedBudget
 from seeact_offline.records import Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
 from seeact_offline.runs.batches import run_batch
