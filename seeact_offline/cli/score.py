@@ -153,8 +153,9 @@ def _show(done: Run) -> int:
     from seeact_offline.scoring.report import short
 
     say(short(done.results, meanings()))
-    # imported steps cannot be asked again
-    has_failed = done.results["n_not_run"] and "format" not in done.results
+    # neither imported steps nor rows at fault can be asked again
+    n_failed = done.results["n_not_run"] - sum(done.results.get("data_faults", {}).values())
+    has_failed = n_failed and "format" not in done.results
     return 1 if has_failed or not done.results["complete"] else 0
 
 

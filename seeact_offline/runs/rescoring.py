@@ -160,7 +160,7 @@ def rescore_all(
             runs = {one.name: _write(out / one.name, finished.score(one)) for one in rules}
             replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
-    all_ran = IMPORT_NOTES in finished.settings or all(prediction.ran for prediction in finished.predictions)
+    all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
     return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
 
 

@@ -28,7 +28,7 @@ last is a digest for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person", "unanswered", "element_by_rule",
+    "causes_by_person", "unanswered", "element_by_rule", "data_faults",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -59,6 +59,20 @@ AVERAGED = {
     "headline_of_f1": "Operation F1",
 }
 """Rules of averaging, by the field of a protocol, with the figures that each concerns."""
+FAULTS = {
+    "no_screenshot": "without a screenshot",
+    "bad_screenshot": "with a screenshot that cannot be read",
+    "bad_html": "with HTML that cannot be read",
+    "page_too_large": "with too large a page",
+    "no_candidates": "without candidates",
+    "bad_candidates": "with candidates that cannot be read",
+    "bad_operation": "with an operation that cannot be read",
+    "duplicate_id": "with an id of two elements",
+    "duplicate_step": "with the ids of another row",
+    "no_scores": "without scores",
+    "no_answer": "without an answer",
+}
+"""Common faults of rows, in words."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
     "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
@@ -92,6 +106,14 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
     return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
 
 
+def faults_in_words(faults: Mapping[str, int]) -> list[str]:
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked."""
+    return [
+        f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} as wrong."
+        for name, n in faults.items()
+    ]
+
+
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
@@ -119,6 +141,7 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     ]
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
     remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
+    remarks += [" ".join(faults)] if (faults := faults_in_words(results.get("data_faults", {}))) else []
     paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
 
@@ -169,8 +192,10 @@ def headline_text(results: Mapping[str, Any]) -> str:
         lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
     if results["n_tasks"] < VERY_FEW_TASKS:
         lines.append(f"Caution: {counted(results['n_tasks'], 'task')} only, too few to tell methods apart.")
-    if results["failures"]:
-        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in results['failures'].items())}")
+    faults = results.get("data_faults", {})
+    lines += faults_in_words(faults)
+    if failures := {name: n for name, n in results["failures"].items() if name not in faults}:
+        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in failures.items())}")
     usage = results["usage"]
     tokens = [f"{usage[f'{kind}_tokens']:,} {kind} tokens" for kind in TOKENS if usage[f"{kind}_tokens"]]
     return "\n".join(
@@ -195,7 +220,13 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
         _counts("", "worth knowing", results.get("notes") or {}, notes),
         _usage(results["usage"]),
     ]
-    return "\n\n".join([head, *(replace(one, title="").markdown() for one in tables if one is not None)])
+    return "\n\n".join(
+        [
+            head,
+            *faults_in_words(results.get("data_faults", {})),
+            *(replace(one, title="").markdown() for one in tables if one is not None),
+        ]
+    )
 
 
 def _settings(results: Mapping[str, Any]) -> Table:
