@@ -30,7 +30,7 @@ from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
-from seeact_offline.scoring.report import report
+from seeact_offline.scoring.report import NO_PREDICTION, report
 from seeact_offline.scoring.results import ScoringOutput, assemble
 
 IMPORT_NOTES = "import_notes"
@@ -194,21 +194,26 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         if split.fingerprint != settings["dataset_fingerprint"]:
             raise InputError("dataset", f"the data that {run} was run on", f"other rows in {source}")
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
-    reached = [truth for truth in truths if truth.key in known]
-    if len(reached) < len(truths):
-        (watch or Watch()).note(
-            f"{len(truths) - len(reached)} of {len(truths)} steps have no prediction and are left out"
-        )
+    predictions = [known.get(truth.key) or _missing(truth.key) for truth in truths]
+    n_missing = len({truth.key for truth in truths} - known.keys())
+    if n_missing:
+        (watch or Watch()).note(f"{n_missing} of {len(truths)} steps have no prediction and count as wrong")
     with _about_run():
-        orders = directory.finished_repeats(reached)
+        orders = directory.finished_repeats(truths)
     return FinishedRun(
         settings=settings,
-        predictions=[known[truth.key] for truth in reached],
-        truths=reached,
-        complete=was_finished and len(reached) == len(truths),
+        predictions=predictions,
+        truths=truths,
+        complete=was_finished and not n_missing,
         flagged=flagged,
         orders=orders,
     )
+
+
+def _missing(key: StepKey) -> Prediction:
+    """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
+    detail = "the run holds no prediction of this step"
+    return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
 
 
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:

@@ -86,6 +86,8 @@ VERY_FEW_TASKS = 10
 NOT_THE_PAPERS = (
     "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
 )
+NO_PREDICTION = "no_prediction"
+"""The failure of a step that the run has no line of."""
 NOT_REPORTED = "not reported"
 TOKENS = ("prompt", "completion", "image")
 
@@ -104,6 +106,16 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
     """`lost`: as `results.unanswered` gives it."""
     end = f"{lost['failure']} at {lost['steps']:,} of {counted(n_steps, 'step')}"
     return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
+
+
+def incomplete_in_words(results: Mapping[str, Any]) -> list[str]:
+    """A sentence on what is missing of a run that was asked here; none for a complete one."""
+    n_steps = counted(results["n_steps"] + results["left_out"], "step")
+    if n := results["failures"].get(NO_PREDICTION):
+        return [f"Not complete: {n:,} of {n_steps} have no prediction and count as wrong."]
+    if results["complete"] or "unanswered" in results or "format" in results:
+        return []
+    return [f"Not complete: the run has other steps or repeats, which are not among these {n_steps}."]
 
 
 def faults_in_words(faults: Mapping[str, int]) -> list[str]:
@@ -142,7 +154,8 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
     remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
     remarks += [" ".join(faults)] if (faults := faults_in_words(results.get("data_faults", {}))) else []
-    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
+    missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
+    paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -188,6 +201,7 @@ def headline_text(results: Mapping[str, Any]) -> str:
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
     if parts := _by_split(results):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
+    lines += incomplete_in_words(results)
     if lost := results.get("unanswered"):
         lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
     if results["n_tasks"] < VERY_FEW_TASKS:
@@ -223,6 +237,7 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
     return "\n\n".join(
         [
             head,
+            *incomplete_in_words(results),
             *faults_in_words(results.get("data_faults", {})),
             *(replace(one, title="").markdown() for one in tables if one is not None),
         ]
