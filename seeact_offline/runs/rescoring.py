@@ -129,10 +129,7 @@ def rescore(
     """
     with rare_collections():
         finished = open_finished(run, dataset, watch)
-        if oracle is not None:
-            finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
-        if causes is not None:
-            finished = replace(finished, causes=read_causes(causes))
+        finished = with_opinions(finished, oracle, causes)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made)
 
@@ -214,6 +211,13 @@ def _missing(key: StepKey) -> Prediction:
     """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
     detail = "the run holds no prediction of this step"
     return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
+
+
+def with_opinions(finished: FinishedRun, oracle: Path | None, causes: Path | None) -> FinishedRun:
+    """Adds what people say: a run of the oracle grounding, and a file of causes of loss. Raises InputError."""
+    if oracle is not None:
+        finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
+    return finished if causes is None else replace(finished, causes=read_causes(causes))
 
 
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:

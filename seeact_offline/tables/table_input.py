@@ -219,7 +219,8 @@ def read_run(path: Path, base: Path) -> TableRun:
         name=relative(path, base),
         results_sha256=file_digest(path / "results.json"),
         results=results,
-        settings={name: one for name, one in settings.items() if name not in NO_SETTINGS} | {"protocol": results.protocol},
+        settings={name: one for name, one in settings.items() if name not in NO_SETTINGS}
+        | {"protocol": results.protocol},
         steps=list(read_steps(path).values()),
         date=manifest.made.date if manifest and manifest.made else "",
     )
