@@ -227,3 +227,38 @@ def test_a_line_that_is_being_written_is_left_alone(cli: Cli, finished: Path) ->
     path.write_bytes(torn)
     cli("score", finished)
     assert path.read_bytes() == torn
+
+
+def test_check_names_each_difference_and_ends_with_status_1(cli: Cli, finished: Path) -> None:
+    before = contents(finished)
+    whole = cli("score", finished, "--check")
+    assert (whole.status, whole.out) == (0, f"{finished}: verified in part\n")
+    assert contents(finished) == before
+    results = read_json(finished / "results.json")
+    results["step_success_rate"]["macro"] = 0.695
+    (finished / "results.json").write_text(json.dumps(results))
+    edited = cli("score", finished, "--check")
+    assert edited.status == 1
+    assert edited.out.startswith("results.json: step_success_rate.macro is 0.695, scored again it is ")
+    assert edited.out.endswith(f"{finished}: not verified\n")
+
+
+def test_check_takes_a_folder_of_runs(cli: Cli, finished: Path) -> None:
+    outcome = cli("score", finished.parent, "--check")
+    assert (outcome.status, outcome.out) == (0, f"{finished}: verified in part\n")
+
+
+@pytest.mark.parametrize("words", [("--out", "x"), ("--protocol", "seeact,mindact"), ("--format", "table")])
+def test_check_writes_nothing_and_imports_nothing(cli: Cli, finished: Path, words: tuple[str, ...]) -> None:
+    assert "--check: expected" in cli("score", finished, "--check", *words).error
+
+
+def test_a_table_of_an_edited_run_is_not_verified(cli: Cli, finished: Path, tmp_path: Path) -> None:
+    """An edited results.json once stood in a table, outside of its own interval."""
+    results = read_json(finished / "results.json")
+    results["step_success_rate"]["macro"] = 0.0
+    (finished / "results.json").write_text(json.dumps(results))
+    cli("tables", finished, "--table", 2, "--out", tmp_path / "t.md")
+    checked = cli("tables", "--check", tmp_path / "t.md")
+    assert checked.status == 1
+    assert "not verified: run: results.json: step_success_rate.macro is 0.0" in checked.out

@@ -227,7 +227,8 @@ def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: 
     lost = next(row for row in Run(run).to_pandas().to_dict("records") if row["outcome"] != "success")
     causes = tmp_path / "causes.jsonl"
     causes.write_text(
-        json.dumps({name: lost[name] for name in ("annotation_id", "action_uid")} | {"cause": "wrong_annotation"}) + "\n"
+        json.dumps({name: lost[name] for name in ("annotation_id", "action_uid")} | {"cause": "wrong_annotation"})
+        + "\n"
     )
     rescore(run, causes=causes)
     found = verify(run, dataset="sample")

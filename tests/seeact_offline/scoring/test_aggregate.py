@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
