@@ -11,7 +11,6 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
-from seeact_offline.runs.verifying import verify_files
 from seeact_offline.tables import TABLES, build_table, checking, figures
 from seeact_offline.tables.document import ENDINGS, Form
 
@@ -146,6 +145,9 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
 
 def _run_differences(base: Path, name: str) -> list[str]:
     """What is not in a run's files as it follows from the others; no data are opened. Scores without their run are not checked."""
+    # reads replies, which a table does not
+    from seeact_offline.runs.verifying import verify_files
+
     if not (base / name / "manifest.json").is_file():
         return []
     found = verify_files(base / name, None)

@@ -219,7 +219,7 @@ def test_data_that_are_not_at_hand_are_said_to_prove_nothing(run: Path) -> None:
 
 
 def test_other_data_that_are_named_are_refused(run: Path) -> None:
-    with pytest.raises(InputError, match="the data that .* was run on"):
+    with pytest.raises(InputError, match=r"the data that .* was run on"):
         verify(run, dataset=Path(__file__).parent)
 
 
