@@ -170,8 +170,11 @@ def _write(folder: Path, made: ScoringOutput) -> Run:
 # --- opening ---
 
 
-def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) -> FinishedRun:
-    """A run's predictions with what was right. Raises InputError."""
+def open_finished(
+    run: Path, dataset: Any = None, watch: Watch | None = None, *, opens_data: bool = True
+) -> FinishedRun:
+    """A run's predictions with what was right. `opens_data`: False: the data set that the manifest names is never opened, as the
+    folder may be anybody's. Raises InputError."""
     with _about_run():
         settings = read_manifest(run).settings
         directory = RunFolder(run)
@@ -183,6 +186,11 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         # its own targets are only those of the steps that it reached
         with suppress(OSError, ValueError, LookupError, TypeError):
             was_finished = bool(read_json(read_regular(run / "results.json"))["complete"])
+    elif not opens_data:
+        strange = sorted(known.keys() - kept.keys())
+        raise InputError(
+            "run", "the right answer of every prediction", f"{run}, which lacks {len(strange)}, {strange[0]} first"
+        )
     else:
         from seeact_offline.dataset import open_split
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import read_regular
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.groups import GroupStrategy
@@ -124,7 +125,15 @@ def verify_files(
         if not kept:
             findings.not_proved.append("the figures: the folder keeps no predictions, or no right answers")
             return findings.outcome()
-        finished = open_finished(run)
+        try:
+            finished = open_finished(run, opens_data=False)
+        except InputError as error:
+            findings.add("predictions.jsonl", [str(error)])
+            return findings.outcome()
+        for journal in (RunFolder(run).predictions, RunFolder(run).targets):
+            again = sum(1 for _ in Journal(journal).lines()) - len(finished.truths)
+            if again > 0:
+                findings.add(journal.name, [f"{counted(again, 'line')} of steps that another line is of"])
         _check_scores(run, finished, findings, protocol, oracle, causes)
         if split is None:
             findings.not_proved.append(f"that right answers and steps are those of the data: {problem}")

@@ -16,6 +16,7 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.verifying import verify, verify_files
+from tests.pages import synthetic_rows, write_parquet
 
 SMALL = {"dataset": "sample", "split": "cross_task", "limit": 1}
 Row = dict[str, Any]
@@ -155,6 +156,17 @@ EDITS: dict[str, tuple[str, Callable[[Path], object]]] = {
             lambda row: row["groups"][0]["replies"].__setitem__(-1, "ELEMENT: B\nACTION: SELECT\nVALUE: x"),
         ),
     ),
+    "a step twice": (
+        "predictions.jsonl: 1 line of steps that another line is of",
+        lambda run: (run / "predictions.jsonl").write_text(
+            (text := (run / "predictions.jsonl").read_text("utf-8")) + text.splitlines(keepends=True)[0]
+        ),
+    ),
+    "a lost right answer": ("which lacks 1", lambda run: drop_line(run / "targets.jsonl")),
+    "a damaged line": (
+        "predictions.jsonl:",
+        lambda run: (run / "predictions.jsonl").write_text("{}\n" + (run / "predictions.jsonl").read_text("utf-8")),
+    ),
     "the data's fingerprint": (
         "manifest.json: settings.dataset_fingerprint",
         lambda run: edit_json(
@@ -210,17 +222,17 @@ def test_an_agents_answer_is_read_again_on_its_page(tmp_path: Path) -> None:
 
 
 def test_data_that_are_not_at_hand_are_said_to_prove_nothing(run: Path) -> None:
-    for part in ("settings",):
-        edit_json(run / "manifest.json", lambda row, part=part: row[part].update(dataset="/nowhere"))
+    edit_json(run / "manifest.json", lambda row: row["settings"].update(dataset="/nowhere"))
     rescore(run)
     found = verify(run)
     assert (found.status, found.differences) == ("verified in part", ())
     assert "/nowhere is not on this machine" in found.not_proved[0]
 
 
-def test_other_data_that_are_named_are_refused(run: Path) -> None:
+def test_other_data_that_are_named_are_refused(run: Path, tmp_path: Path) -> None:
+    write_parquet(synthetic_rows(1, 1, 4), tmp_path / "data" / "test_task-00000-of-00001.parquet")
     with pytest.raises(InputError, match=r"the data that .* was run on"):
-        verify(run, dataset=Path(__file__).parent)
+        verify(run, dataset=tmp_path)
 
 
 def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: Path) -> None:
