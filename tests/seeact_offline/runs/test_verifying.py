@@ -16,6 +16,7 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.verifying import verify, verify_files
+from seeact_offline.scoring.human_causes import answer_digest
 from tests.pages import synthetic_rows, write_parquet
 
 SMALL = {"dataset": "sample", "split": "cross_task", "limit": 1}
@@ -230,18 +231,17 @@ def test_data_that_are_not_at_hand_are_said_to_prove_nothing(run: Path) -> None:
 
 
 def test_other_data_that_are_named_are_refused(run: Path, tmp_path: Path) -> None:
-    write_parquet(synthetic_rows(1, 1, 4), tmp_path / "data" / "test_task-00000-of-00001.parquet")
+    write_parquet(synthetic_rows(1, 1, 4, seed=1), tmp_path / "data" / "test_task-00000-of-00001.parquet")
     with pytest.raises(InputError, match=r"the data that .* was run on"):
         verify(run, dataset=tmp_path)
 
 
 def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: Path) -> None:
-    lost = next(row for row in Run(run).to_pandas().to_dict("records") if row["outcome"] != "success")
+    lost = {row["action_uid"] for row in Run(run).to_pandas().to_dict("records") if row["outcome"] != "success"}
+    prediction = next(one for one in Run(run).predictions() if one.key.action_uid in lost)
     causes = tmp_path / "causes.jsonl"
-    causes.write_text(
-        json.dumps({name: lost[name] for name in ("annotation_id", "action_uid")} | {"cause": "wrong_annotation"})
-        + "\n"
-    )
+    row = {**prediction.key._asdict(), "answer_sha256": answer_digest(prediction), "cause": "wrong_annotation"}
+    causes.write_text(json.dumps(row) + "\n")
     rescore(run, causes=causes)
     found = verify(run, dataset="sample")
     assert (found.status, found.differences) == ("verified in part", ())
