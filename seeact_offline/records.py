@@ -699,6 +699,17 @@ class Prediction:
             return None if self.failure is None else self.failed_in
         return "reply" if self.ran else "row" if self.failure in ROW_FAILURES else "call"
 
+    @property
+    def is_data_fault(self) -> bool:
+        """True where the step could not be asked, as its row or what else the run is given for it is at fault: asking again would
+        give the same."""
+        return not self.ran and self.stage == "row"
+
+    @property
+    def has_failed(self) -> bool:
+        """True where the model gave no answer, so that asking again may."""
+        return not self.ran and self.stage != "row"
+
 
 @dataclass(frozen=True, slots=True)
 class StepScore:

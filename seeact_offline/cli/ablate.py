@@ -30,7 +30,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
 from seeact_offline.runs.plan import table_of_variants
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import counted, faults_in_words
 from seeact_offline.tables import build_table
 from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
 from seeact_offline.tables.document import TableDocument
@@ -107,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
         note(
             f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
         )
+    for sentence in faults_in_words(found.faults):
+        note(sentence)
     if found.failed:
         note(
             f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command retries them"

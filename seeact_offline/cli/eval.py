@@ -367,10 +367,10 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
 
 
 def failed_steps(run: Run) -> Table:
-    """Tabulates the failures that kept steps from running, each with its first step and message."""
+    """Tabulates the failures of calls, each with its first step and message."""
     failed: dict[str, list[Prediction]] = {}
     for prediction in run.predictions():
-        if not prediction.ran:
+        if prediction.has_failed:
             failed.setdefault(prediction.failure or "", []).append(prediction)
     rows = [(name, len(ones), str(ones[0].key), ones[0].detail) for name, ones in sorted(failed.items())]
     return Table(header=("failure", "steps", "first step", "its message"), rows=rows)

@@ -42,7 +42,7 @@ class Tally:
         self.elements += score.element or 0.0
         self.f1 += score.operation_f1 or 0.0
         self.successes += score.success or 0.0
-        self.failed += not prediction.ran
+        self.failed += prediction.has_failed
         self.usage += prediction.usage
 
     @property

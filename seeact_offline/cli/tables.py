@@ -131,11 +131,27 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
         say(f"not of these runs: {text}")
     for cell in found.moved:
         say(f"moved: {cell.place}: was {cell.was or 'empty'}, is now {cell.now or 'empty'}")
+    differing = (
+        [text for run in new.provenance.runs for text in _run_differences(base, run["run"])] if new.provenance else []
+    )
+    for text in differing:
+        say(f"not verified: {text}")
     counts = [f"{len(found.moved) or 'none'} of {found.n_cells} cells moved"]
     counts += [f"{len(found.missing)} missing"] if found.missing else []
     counts += [f"{len(found.unknown)} not of these runs"] if found.unknown else []
     say(f"Table {old.table} ({old.form}): {', '.join(counts)}")
-    return bool(found)
+    return bool(found or differing)
+
+
+def _run_differences(base: Path, name: str) -> list[str]:
+    """What is not in a run's files as it follows from the others; no data are opened. Scores without their run are not checked."""
+    # reads replies, which a table does not
+    from seeact_offline.runs.verifying import verify_files
+
+    if not (base / name / "manifest.json").is_file():
+        return []
+    found = verify_files(base / name, None)
+    return [f"{name}: {text}" for text in found.differences]
 
 
 # --- figures ---

@@ -57,7 +57,7 @@ def split_figures(run: Run) -> dict[str, Any]:
     """Every metric as its protocol quotes it, with the number of steps and tasks."""
     results = run.results
     quoted = {name: headline(results["protocol"], name, results[name]) for name in METRICS}
-    return {"n_tasks": results["n_tasks"], "n_steps": results["n_steps"], "n_not_run": results["n_not_run"], **quoted}
+    return {"n_tasks": results["n_tasks"], "n_steps": results["n_steps"], "n_not_run": run.n_failed, **quoted}
 
 
 def differences(run: Run, others: Mapping[str, Run], seed: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from seeact_offline.judging.judgements import Judgement
 from seeact_offline.records import InputError
 from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums
-from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled
+from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled, total
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
@@ -321,7 +321,7 @@ def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
     for task, value in values:
         by_task.setdefault(task, []).append(value)
     share = fmean(value for _, value in values)
-    added = np.array([sum(some) - share * len(some) for some in by_task.values()]) / len(values)
+    added = np.array([total(some) - share * len(some) for some in by_task.values()]) / len(values)
     found = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
     return Figure(share, found.ci95, len(values))
 

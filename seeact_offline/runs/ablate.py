@@ -5,6 +5,7 @@ The runs share the replies and the money of the folder: equal questions are paid
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,7 +109,9 @@ class Ablation:
 
     path: Path
     failed: int
-    """Answers that failed to run, over all runs."""
+    """Questions to which the model gave no answer, over all runs."""
+    faults: Mapping[str, int]
+    """Rows that some run could not ask, by the fault."""
     n_left: int
     """Steps that some run lacks, because a cost limit stopped the ablation: they are not in the table."""
 
@@ -216,4 +219,6 @@ def _ablate(
     for run, state in zip(runs, states, strict=True):
         write_results(run, state, complete)
     shared = frozenset.intersection(*(frozenset(state.done) for state in states))
-    return Ablation(out.path, sum(not one.ran for one in done), len(split.keys) - len(shared))
+    faults = Counter(name for _, name in {(one.key, str(one.failure)) for one in done if one.is_data_fault})
+    failed = sum(one.has_failed for one in done)
+    return Ablation(out.path, failed, dict(sorted(faults.items())), len(split.keys) - len(shared))

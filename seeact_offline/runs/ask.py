@@ -137,8 +137,8 @@ def _stop_on_errors(run: OpenRun, done: Collection[Prediction], enough: int = 0)
     there are fewer, ended in an error of the model."""
     if run.asking.fail_on_error is None:
         return
-    asked = [prediction for prediction in done if prediction.ran or prediction.stage != "row"]
-    failed = [prediction for prediction in asked if not prediction.ran]
+    asked = [prediction for prediction in done if not prediction.is_data_fault]
+    failed = [prediction for prediction in asked if prediction.has_failed]
     if len(failed) > run.asking.fail_on_error * max(len(asked), enough):
         share = f"at most {run.asking.fail_on_error:.0%} of steps to end in an error, not {len(failed)} of {len(asked)}"
         raise ModelStopped("model", share, f"{failed[0].failure}: {failed[0].detail}")

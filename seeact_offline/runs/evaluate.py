@@ -98,7 +98,7 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     if replies and state.to_ask:
         watch.note(replies_in_words(replies))
     reached = finish(run, state, complete and state.is_complete(run))
-    failed = sum(not prediction.ran for prediction in repeated)
+    failed = sum(prediction.has_failed for prediction in repeated)
     return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - reached)
 
 

@@ -102,7 +102,7 @@ class OpenRun:
         """The steps to ask, given what the folder holds."""
         if self.asking.named is not None:
             return self.asking.named
-        failed = frozenset(key for key, prediction in known.items() if not prediction.ran)
+        failed = frozenset(key for key, prediction in known.items() if prediction.has_failed)
         return failed if self.asking.retry_failed else failed | (frozenset(self.split.keys) - known.keys())
 
     @property

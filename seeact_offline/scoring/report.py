@@ -28,7 +28,7 @@ last is a digest for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person", "unanswered", "element_by_rule",
+    "causes_by_person", "unanswered", "element_by_rule", "data_faults",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -59,6 +59,20 @@ AVERAGED = {
     "headline_of_f1": "Operation F1",
 }
 """Rules of averaging, by the field of a protocol, with the figures that each concerns."""
+FAULTS = {
+    "no_screenshot": "without a screenshot",
+    "bad_screenshot": "with a screenshot that cannot be read",
+    "bad_html": "with HTML that cannot be read",
+    "page_too_large": "with too large a page",
+    "no_candidates": "without candidates",
+    "bad_candidates": "with candidates that cannot be read",
+    "bad_operation": "with an operation that cannot be read",
+    "duplicate_id": "with an id of two elements",
+    "duplicate_step": "with the ids of another row",
+    "no_scores": "without scores",
+    "no_answer": "without an answer",
+}
+"""Common faults of rows, in words."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
     "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
@@ -72,6 +86,8 @@ VERY_FEW_TASKS = 10
 NOT_THE_PAPERS = (
     "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
 )
+NO_PREDICTION = "no_prediction"
+"""The failure of a step that the run has no line of."""
 NOT_REPORTED = "not reported"
 TOKENS = ("prompt", "completion", "image")
 
@@ -90,6 +106,24 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
     """`lost`: as `results.unanswered` gives it."""
     end = f"{lost['failure']} at {lost['steps']:,} of {counted(n_steps, 'step')}"
     return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
+
+
+def incomplete_in_words(results: Mapping[str, Any]) -> list[str]:
+    """A sentence on what is missing of a run that was asked here; none for a complete one."""
+    n_steps = counted(results["n_steps"] + results["left_out"], "step")
+    if n := results["failures"].get(NO_PREDICTION):
+        return [f"Not complete: {n:,} of {n_steps} have no prediction and count as wrong."]
+    if results["complete"] or "unanswered" in results or "format" in results:
+        return []
+    return [f"Not complete: the run has other steps or repeats, which are not among these {n_steps}."]
+
+
+def faults_in_words(faults: Mapping[str, int]) -> list[str]:
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked."""
+    return [
+        f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} as wrong."
+        for name, n in faults.items()
+    ]
 
 
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
@@ -119,7 +153,9 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     ]
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
     remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
-    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
+    remarks += [" ".join(faults)] if (faults := faults_in_words(results.get("data_faults", {}))) else []
+    missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
+    paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -165,12 +201,15 @@ def headline_text(results: Mapping[str, Any]) -> str:
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
     if parts := _by_split(results):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
+    lines += incomplete_in_words(results)
     if lost := results.get("unanswered"):
         lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
     if results["n_tasks"] < VERY_FEW_TASKS:
         lines.append(f"Caution: {counted(results['n_tasks'], 'task')} only, too few to tell methods apart.")
-    if results["failures"]:
-        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in results['failures'].items())}")
+    faults = results.get("data_faults", {})
+    lines += faults_in_words(faults)
+    if failures := {name: n for name, n in results["failures"].items() if name not in faults}:
+        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in failures.items())}")
     usage = results["usage"]
     tokens = [f"{usage[f'{kind}_tokens']:,} {kind} tokens" for kind in TOKENS if usage[f"{kind}_tokens"]]
     return "\n".join(
@@ -195,7 +234,14 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
         _counts("", "worth knowing", results.get("notes") or {}, notes),
         _usage(results["usage"]),
     ]
-    return "\n\n".join([head, *(replace(one, title="").markdown() for one in tables if one is not None)])
+    return "\n\n".join(
+        [
+            head,
+            *incomplete_in_words(results),
+            *faults_in_words(results.get("data_faults", {})),
+            *(replace(one, title="").markdown() for one in tables if one is not None),
+        ]
+    )
 
 
 def _settings(results: Mapping[str, Any]) -> Table:

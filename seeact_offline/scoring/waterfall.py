@@ -69,7 +69,7 @@ def first_loss(
     """
     if f1 == 1.0 if success is None else success:
         return SUCCESS
-    if not prediction.ran and prediction.stage == "row":
+    if prediction.is_data_fault:
         return "data_fault"
     if element is not None and not truth.positives:
         return "no_positive"

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.formats import FormatError, decoded, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
+from seeact_offline.scoring.report import NO_SETTINGS
 from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
@@ -198,7 +199,9 @@ def run_folders(path: Path) -> list[Path]:
     """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name."""
     if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
         return [path]
-    folders = {child.name: child for child in sorted(path.glob("*/")) if (child / "manifest.json").is_file()}
+    # `score --out` writes no manifest
+    marks = ("manifest.json", "steps.jsonl")
+    folders = {child.name: child for child in sorted(path.glob("*/")) if any((child / one).is_file() for one in marks)}
     for name in FOLDER_LISTS:
         if (path / name).is_file():
             listed = read_typed(path / name, _FolderList)
@@ -207,16 +210,19 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_run(path: Path, base: Path) -> TableRun:
-    """Raises InputError for files that are not those of a run."""
-    manifest, results = read_manifest(path), read_results(path)
+    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
+    manifest = read_manifest(path) if (path / "manifest.json").is_file() else None
+    results = read_results(path)
+    settings = manifest.settings if manifest else read_json(read_regular(path / "results.json"))
     return TableRun(
         path=path,
         name=relative(path, base),
         results_sha256=file_digest(path / "results.json"),
         results=results,
-        settings={**manifest.settings, "protocol": results.protocol},
+        settings={name: one for name, one in settings.items() if name not in NO_SETTINGS}
+        | {"protocol": results.protocol},
         steps=list(read_steps(path).values()),
-        date="" if manifest.made is None else manifest.made.date,
+        date=manifest.made.date if manifest and manifest.made else "",
     )
 
 
