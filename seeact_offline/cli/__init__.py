@@ -49,7 +49,6 @@ VERBS = {
 }
 EXTRAS = {
     "cssselect": "rewards",
-    "nltk": "rewards",
     "skimage": "rewards",
     "datasets": "data",
     "matplotlib": "figures",

@@ -86,14 +86,15 @@ class Judge:
 
 
 def _answer(trajectory: Trajectory, marks: str) -> str | None:
-    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does, or the answer of
-    one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
-    last = next((step for step in reversed(trajectory.steps) if step.action), None)
-    if last is None or not last.action.startswith("ANSWER"):
-        return trajectory.answer
-    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", f"Thought: {last.thought}\nAction: {last.action}")
+    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does (auto_eval.py:55-62),
+    or the answer of one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
+    last = next((step for step in reversed(trajectory.steps) if step.action or step.reply), None)
+    message = "" if last is None else last.reply or last.told
+    if "Action: ANSWER" not in message:
+        return None if last is not None and last.reply else trajectory.answer
+    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
     if found is None:
-        raise ValueError(f"no text behind ANSWER in {last.action!r:.100}")
+        raise ValueError(f"no text behind ANSWER in {message!r:.100}")
     return found[1].strip()
 
 

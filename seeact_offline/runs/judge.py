@@ -266,7 +266,7 @@ class _JudgeRun:
 
     def digest(self, one: Trajectory) -> str:
         """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
-        actions = [[step.action, step.thought] for step in one.steps]
+        actions = [[step.action, step.thought, step.reply] for step in one.steps]
         told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 

@@ -154,6 +154,35 @@ def test_the_answer_is_read_as_the_released_code_does(tmp_path: Path, marks: str
     assert "Final response: soup\nAction: ANSWER; tea" in parts(bodies[0])[0]
 
 
+@pytest.mark.parametrize("name", ["webvoyager", "openwebvoyager"])
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("Thought: Found.\nAction: ANSWER; [tea]", "verdict"),
+        ("Thought: Found.\n\nAction: ANSWER; [tea]", "verdict"),
+        ("Action: ANSWER; [tea]", "verdict"),
+        ("Thought: Found. Action: ANSWER; [tea]\nAction: Wait", "verdict"),
+        ("Thought: Found.\nAction:ANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction:  ANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction:\nANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction: answer; [tea]", "no_answer"),
+        ("ANSWER; [tea]", "no_answer"),
+    ],
+)
+def test_an_answer_is_one_behind_action_and_one_blank(tmp_path: Path, name: str, reply: str, outcome: str) -> None:
+    task = tmp_path / "run/taskShop--0"
+    task.mkdir(parents=True)
+    (task / "screenshot1.png").write_bytes(screenshot(1).read())
+    first = "Now given a task: Buy tea. Please interact with http://a.test/ and get the answer."
+    messages = [("system", ""), ("user", first), ("assistant", reply)]
+    (task / "interact_messages.json").write_text(
+        json.dumps([{"role": role, "content": content} for role, content in messages])
+    )
+    found, asked = judged(tmp_path, lambda body: "SUCCESS", *open_trajectories(tmp_path / "run"), judge=name)
+    assert [(one.outcome, one.verdict) for one in found.judgements] == [(outcome, outcome == "verdict")]
+    assert len(asked) == (outcome == "verdict")
+
+
 def test_repeats_are_each_asked_and_a_finished_folder_asks_nothing(tmp_path: Path) -> None:
     replies = iter(["SUCCESS", "NOT SUCCESS", "SUCCESS", "SUCCESS", "NOT SUCCESS", "NOT SUCCESS"])
     write_trajectories(tmp_path / "in", [DONE])

@@ -101,6 +101,11 @@ def test_webvoyager_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_replies_of_a_webvoyager_folder_keep_their_spacing(tmp_path: Path) -> None:
+    (read,) = open_trajectories(voyager(tmp_path))
+    assert [step.reply for step in read.steps] == ["Thought: Search.\n\nAction: Click [5]", "Click [6]", "", ""]
+
+
 def test_pictures_of_a_webvoyager_folder_may_count_from_0(tmp_path: Path) -> None:
     write(voyager(tmp_path) / "taskGitHub--3/screenshot0.png", PNG + b"first")
     (read,) = open_trajectories(tmp_path)
