@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--baseline",
             type=Path,
             metavar="RUN",
-            help="finished run of the same steps; the end tells how much the new one differs from it",
+            help="finished run of the same steps, which is subtracted from the new one at the end",
         )
     )
     runs.add_argument(
@@ -329,8 +329,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
 
-        say(f"\n{compare(run.path, args.baseline, seed=config.seed).differences()}")
-        say(f"\nMore of it: compare {run.path} {args.baseline}")
+        say(f"\n{compare(args.baseline, run.path, seed=config.seed).differences()}")
+        say(f"\nMore of it: compare {args.baseline} {run.path}")
     _note_what_is_left(run, args.max_cost)
     for report in reporters:
         report(run)

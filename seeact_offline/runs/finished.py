@@ -28,7 +28,7 @@ def compare(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares the first run with each other: differences, runs tied with the best, and the smallest detectable differences.
+    """Compares each other run with the first, the baseline: differences (other minus baseline), runs tied with the best, and the smallest detectable differences.
 
     `runs`: finished runs, or their folders. `by`: break down by website, domain, operation, difficulty, history or candidates.
     `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the

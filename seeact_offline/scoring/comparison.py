@@ -27,7 +27,7 @@ class PairedDifference:
     first: str
     second: str
     gap: Gap
-    """The first minus the second."""
+    """The second minus the first, which is the baseline."""
     p_holm: float
     """Adjusted for the number of runs compared with the baseline under this metric."""
     first_better: int
@@ -74,7 +74,7 @@ class BreakdownRow:
     figures: Mapping[str, Mapping[str, float]]
     """Metric -> run -> macro average over these steps."""
     gaps: Mapping[str, Mapping[str, Gap]]
-    """Metric -> run -> the baseline minus that run."""
+    """Metric -> run -> that run minus the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Comparison:
     tied: Mapping[str, tuple[str, ...]]
     """Metric -> runs not told apart from the best: p, adjusted for all pairs of runs, is not below 0.05."""
     pairs: tuple[PairedDifference, ...]
-    """The baseline against each other run, metric by metric."""
+    """Each other run against the baseline, metric by metric."""
     always_click: Metric
     """Operation F1 of CLICK at every step."""
     over_always_click: Mapping[str, Gap]
@@ -182,7 +182,7 @@ def _figures(comparison: Comparison) -> Table:
             rows.append((METRICS[metric], name, *_figure(figure), place))
         if metric == "operation_f1":
             rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
-    title = " against ".join([comparison.runs[0], ", ".join(comparison.runs[1:])])
+    title = f"{', '.join(comparison.runs[1:])} against {comparison.runs[0]}, the baseline"
     return Table(title=title, header=header, rows=rows, notes=_about(comparison), n_labels=2)
 
 
@@ -217,7 +217,7 @@ def _differences(comparison: Comparison) -> Table:
     rows = [
         (
             METRICS[pair.metric],
-            f"{pair.first} - {pair.second}",
+            f"{pair.second} - {pair.first}",
             *_gap(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
             percent(pair.detectable),
@@ -228,14 +228,15 @@ def _differences(comparison: Comparison) -> Table:
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
     needed = f"tasks for {comparison.detect:g} points"
     note = (
-        "Of the macro averages, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
+        "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
         f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same"
         " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
         note += f" Holm: p adjusted for {len(comparison.runs) - 1} comparisons under each metric."
-    return Table(title="Differences", header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
+    title = f"Differences: other run minus {comparison.runs[0]}"
+    return Table(title=title, header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
 
 
 def _gap(gap: Gap) -> tuple[str, str, str]:
@@ -257,7 +258,7 @@ def _ties(comparison: Comparison) -> Table:
     rows = [
         (
             METRICS[pair.metric],
-            f"{pair.first} - {pair.second}",
+            f"{pair.second} against {pair.first}",
             pair.same,
             pair.first_better,
             pair.second_better,
@@ -266,7 +267,7 @@ def _ties(comparison: Comparison) -> Table:
         for pair in comparison.pairs
     ]
     note = "Steps of the same credit say nothing of which run is better: p rests on the tasks that differ alone."
-    header = ("metric", "runs", "same credit", "first better", "second better", "tasks that differ")
+    header = ("metric", "runs", "same credit", "baseline better", "other better", "tasks that differ")
     return Table(title="Ties, in steps", header=header, rows=rows, notes=[note], n_labels=2)
 
 
@@ -277,7 +278,9 @@ def _over_always_click(comparison: Comparison) -> Table:
         " Element Accuracy and Step SR 0): only what a run has beyond that is its own."
     )
     header = ("run", "points", "95 % interval", "p")
-    return Table(title="Operation F1 beyond a constant answer", header=header, rows=rows, notes=[note])
+    return Table(
+        title="Operation F1 beyond a constant answer: run minus always CLICK", header=header, rows=rows, notes=[note]
+    )
 
 
 def _repeats(comparison: Comparison) -> Table | None:
@@ -296,7 +299,7 @@ def _repeats(comparison: Comparison) -> Table | None:
 def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownRow]) -> Table:
     base, others = comparison.runs[0], comparison.runs[1:]
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
-    differences = [text for other in others for text in (f"{base} - {other}", "95 % interval")]
+    differences = [text for other in others for text in (f"{other} - {base}", "95 % interval")]
     rows = []
     for one in breakdown:
         macros = [percent(one.figures[metric][run]) for run in comparison.runs]

@@ -1,6 +1,6 @@
 """Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step scores.
 
-The first run is the baseline; a difference is always the first minus the second. docs/statistics.md says what each figure means.
+The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def compare_runs(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares the first run with each other. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
+    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
 
     `detect`: points. Raises InputError for fewer than two runs, other protocols, other steps, or no step in common.
     """
@@ -231,8 +231,9 @@ class _Table:
     def differs_from(self, name: str, headline: Mapping[str, float]) -> bool:
         return any(abs(self.macro(m, name) - headline[m]) > 1e-9 for m in self.metrics if m in headline)
 
-    def gap(self, first: np.ndarray, second: np.ndarray, seed: int) -> Gap:
-        return inference.gap(self.means(first - second), seed)
+    def gap(self, other: np.ndarray, base: np.ndarray, seed: int) -> Gap:
+        """The other minus the base."""
+        return inference.gap(self.means(other - base), seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -246,14 +247,14 @@ def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
 
 def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
     base, others = table.names[0], table.names[1:]
-    gaps = [table.gap(table.credit(metric, base), table.credit(metric, name), seed) for name in others]
+    gaps = [table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others]
     adjusted = inference.holm([gap.p for gap in gaps])
     return [_paired(table, metric, name, gap, p, detect) for name, gap, p in zip(others, gaps, adjusted, strict=True)]
 
 
 def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, detect: float) -> PairedDifference:
     base = table.names[0]
-    steps = table.credit(metric, base) - table.credit(metric, name)
+    steps = table.credit(metric, name) - table.credit(metric, base)
     tasks = table.means(steps)
     sd = float(np.std(tasks, ddof=1)) if len(tasks) > 1 else 0.0
     n_differ = int((np.abs(tasks) > inference.SAME).sum())
@@ -263,8 +264,8 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
         second=name,
         gap=gap,
         p_holm=p_holm,
-        first_better=int((steps > inference.SAME).sum()),
-        second_better=int((steps < -inference.SAME).sum()),
+        first_better=int((steps < -inference.SAME).sum()),
+        second_better=int((steps > inference.SAME).sum()),
         same=int((np.abs(steps) <= inference.SAME).sum()),
         n_tasks_that_differ=n_differ,
         detectable=inference.detectable(sd, len(tasks)) if n_differ >= inference.FEWEST_TASKS else None,
@@ -288,7 +289,7 @@ def _cell(label: str, table: _Table, seed: int) -> BreakdownRow:
         len(table.steps),
         {metric: {name: table.macro(metric, name) for name in table.names} for metric in table.metrics},
         {
-            metric: {name: table.gap(table.credit(metric, base), table.credit(metric, name), seed) for name in others}
+            metric: {name: table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others}
             for metric in table.metrics
         },
     )

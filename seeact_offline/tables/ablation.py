@@ -181,31 +181,21 @@ def _check_alike(layout: Layout, runs: Sequence[TableRun]) -> None:
 def _table(
     layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
 ) -> dict[str, Any]:
-    """All shares as fractions: each row's figures, their difference to the best row, the paper's.
-
-    The best row has the highest Step SR as the protocol quotes it, then the highest Element Accuracy, then comes first.
-    """
+    """All shares as fractions: each row's figures, their difference to the first row, the paper's."""
     first = runs[0].results
-    named = list(zip(runs, folders, strict=True))
-    best, best_folder = max(named, key=lambda one: _quoted(one[0], "step_success_rate", "element_accuracy"))
     return {
         "schema": 1,
         **settings,
         "n_tasks": first.n_tasks,
         "n_steps": first.n_steps,
         "complete": all(run.results.complete for run in runs),
-        "best": best_folder,
-        "rows": [_row(layout, run, folder, best) for run, folder in named],
+        "baseline": folders[0],
+        "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
         "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
     }
 
 
-def _quoted(run: TableRun, *metrics: str) -> list[float]:
-    figures = [run.figure(metric) for metric in metrics]
-    return [figure.value if figure else 0.0 for figure in figures]
-
-
-def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
+def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
     results = run.results
     place = layout.place_of(results) or {}
     beside: dict[str, Any] = {}
@@ -219,7 +209,7 @@ def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str
         **place,
         "folder": folder,
         **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_best": None if run is best else _differences(run, best),
+        "difference_to_baseline": None if run is baseline else _differences(run, baseline),
         **beside,
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
@@ -228,9 +218,9 @@ def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str
     }
 
 
-def _differences(run: TableRun, best: TableRun) -> dict[str, Any]:
-    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
-    ours, theirs = ({step.key: step for step in one.steps} for one in (run, best))
+def _differences(run: TableRun, baseline: TableRun) -> dict[str, Any]:
+    """Metric -> the run's macro average minus the baseline's, paired by step, clustered by task."""
+    ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
     keys = [key for key in ours if key in theirs]
     found = {}
     for name, field in STEP_FIELDS.items():
@@ -316,17 +306,13 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    best = next(row for row in table["rows"] if row["folder"] == table["best"])
     rows = []
     for row in table["rows"]:
-        if gaps := row["difference_to_best"]:
+        if gaps := row["difference_to_baseline"]:
             cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
             rows.append((*_place(layout, row), *cells))
-    note = (
-        "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
-        " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
-    )
-    title = f"Difference to the best row: {layout.words.format(**best)}"
+    note = "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences."
+    title = f"Differences: row minus the first, {layout.words.format(**table['rows'][0])}"
     header = (*layout.place.values(), *TITLES)
     return [Table(title=title, header=header, rows=rows, notes=[note])] if rows else []
 
@@ -396,7 +382,7 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
     for row, source in zip(table["rows"], provenance.runs, strict=True):
         line: dict[str, Any] = {name: row[name] for name in (*layout.place, "folder")}
         for name, figure in zip(METRICS, _row_figures(table, row), strict=True):
-            gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
+            gap = (row["difference_to_baseline"] or {}).get(name) or {"macro": None, "ci95": None}
             low, high = figure.ci95 or (None, None)
             gap_low, gap_high = gap["ci95"] or (None, None)
             line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}

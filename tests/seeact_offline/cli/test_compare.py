@@ -51,7 +51,7 @@ def test_a_difference_is_that_of_the_runs_own_figures(cli: Cli, runs: tuple[Path
     found = so.compare(*runs)
     ours, theirs = (read_json(run / "results.json") for run in runs)
     for pair in found.pairs:
-        assert pair.gap.macro == pytest.approx(ours[pair.metric]["macro"] - theirs[pair.metric]["macro"])
+        assert pair.gap.macro == pytest.approx(theirs[pair.metric]["macro"] - ours[pair.metric]["macro"])
         assert found.figures[pair.metric]["oracle"].ci95 == tuple(theirs[pair.metric]["ci95"])
     assert found.averaged_otherwise == ()
 
@@ -65,7 +65,7 @@ def test_a_comparison_is_a_table_of_differences(runs: tuple[Path, Path]) -> None
     table = found.to_pandas().set_index(["metric", "by", "label"]).sort_index()
     for pair in found.pairs:
         row = table.loc[(pair.metric, "", "")]
-        assert (row.first_macro - row.second_macro, row.p, row.p_holm) == (
+        assert (row.second_macro - row.first_macro, row.p, row.p_holm) == (
             pytest.approx(row.difference), pair.gap.p, pair.p_holm,
         )  # fmt: skip
         for by, cells in found.breakdowns.items():
@@ -77,7 +77,7 @@ def test_it_prints_the_report(cli: Cli, runs: tuple[Path, Path]) -> None:
     done = cli("compare", *runs)
     assert done.status == 0
     assert done.out == so.compare(*runs).report() + "\n"
-    assert "## lexical against oracle" in done.out
+    assert "## oracle against lexical, the baseline" in done.out
 
 
 @pytest.mark.parametrize("name", ["found.json", "found.md"])
@@ -101,9 +101,18 @@ def test_the_same_call_writes_the_same_bytes(cli: Cli, runs: tuple[Path, Path], 
 def test_a_new_run_is_compared_with_its_baseline(cli: Cli, sample: Sample, runs: tuple[Path, Path]) -> None:
     done = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", runs[1], "--baseline", runs[0])
     assert done.status == 0
-    new_minus_old = so.compare(runs[1], runs[0])
+    new_minus_old = so.compare(*runs)
     assert new_minus_old.differences() in done.out
+    assert f"More of it: compare {runs[0]} {runs[1]}" in done.out
     assert new_minus_old.pairs[0].gap.macro > 0
+
+
+def test_a_baseline_and_compare_print_the_same_differences(cli: Cli, sample: Sample, runs: tuple[Path, Path]) -> None:
+    """`eval --baseline` printed the opposite sign of `compare`."""
+    done = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", runs[1], "--baseline", runs[0])
+    printed = [line for line in done.out.splitlines() if line.startswith("| Step SR")]
+    assert "| oracle - lexical " in printed[-1]
+    assert printed[-1] in cli("compare", *runs).out.splitlines()
 
 
 def test_the_baselines_steps_are_checked_before_anything_is_asked(
@@ -129,7 +138,7 @@ def test_a_folder_of_runs_stands_for_them_split_by_split(cli: Cli, sample: Sampl
     cli("eval", *words, "--model", "builtin/lexical", "--model", "builtin/oracle")
     done = cli("compare", tmp_path / "grid")
     assert done.status == 0
-    assert "cross_task-choice-builtin-lexical against cross_task-choice-builtin-oracle" in done.out
+    assert "cross_task-choice-builtin-oracle against cross_task-choice-builtin-lexical, the baseline" in done.out
 
 
 def test_unfinished_and_single_runs_of_a_folder_are_left_out_with_a_note(
@@ -145,7 +154,7 @@ def test_unfinished_and_single_runs_of_a_folder_are_left_out_with_a_note(
     results = json.loads((folder / "lexical" / "results.json").read_text())
     (folder / "elsewhere" / "results.json").write_text(json.dumps(results | {"split": "cross_website"}))
     done = cli("compare", folder)
-    assert (done.status, "## lexical against oracle" in done.out) == (0, True)
+    assert (done.status, "## oracle against lexical, the baseline" in done.out) == (0, True)
     assert done.err.splitlines() == [
         f"{folder / 'killed'} is left out: it has no results yet",
         f"{folder / 'elsewhere'} is left out: no other run is of its split",

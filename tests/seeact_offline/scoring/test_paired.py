@@ -51,11 +51,23 @@ def two(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]], **op
 def test_a_difference_equals_the_slow_one(pairs: list[list[tuple[float, float]]]) -> None:
     ours, theirs = ([[pair[side] for pair in steps] for steps in pairs] for side in (0, 1))
     found = two(ours, theirs).pairs[0]
-    gaps = [paired.mean(a) - paired.mean(b) for a, b in zip(ours, theirs, strict=True)]
-    assert found.gap.macro == pytest.approx(paired.macro(ours) - paired.macro(theirs))
+    gaps = [paired.mean(b) - paired.mean(a) for a, b in zip(ours, theirs, strict=True)]
+    assert found.gap.macro == pytest.approx(paired.macro(theirs) - paired.macro(ours))
     assert (found.gap.ci95 is None) == (len(pairs) < 6)
     assert found.gap.ci95 == pytest.approx(paired.interval(gaps), abs=1e-8)
     assert found.gap.p == pytest.approx(paired.sign_flip_p(gaps))
+
+
+def test_a_difference_is_the_other_run_minus_the_first_in_numbers_and_headings() -> None:
+    found = two([[0.0]] * 6, [[1.0]] * 6, by=["operation"])
+    assert [pair.gap.macro for pair in found.pairs] == [1.0, 1.0, 1.0]
+    assert found.breakdowns["operation"][0].gaps["step_success_rate"]["b"].macro == 1.0
+    report = found.report()
+    assert "## b against a, the baseline" in report
+    assert "## Differences: other run minus a\n" in report
+    assert report.count("| b - a ") == 3 + 1
+    assert "a - b" not in report
+    assert [found.pairs[0].first_better, found.pairs[0].second_better] == [0, 6]
 
 
 def test_turning_the_runs_round_turns_the_difference_round() -> None:
@@ -74,7 +86,7 @@ def test_the_order_of_steps_in_a_file_changes_nothing() -> None:
 def test_fewer_than_six_tasks_have_no_interval_and_say_why() -> None:
     five, six = ([[1.0, 1.0]] * n for n in (5, 6))
     assert two(five, [[0.0, 0.0]] * 5).pairs[0].gap.ci95 is None
-    assert two(six, [[0.0, 0.0]] * 6).pairs[0].gap.ci95 == (1.0, 1.0)
+    assert two(six, [[0.0, 0.0]] * 6).pairs[0].gap.ci95 == (-1.0, -1.0)
     report = two(TASKS, TASKS, by=["operation"]).report()
     assert report.count("-, fewer than 6 tasks") == 3 + 2 + 1
 
