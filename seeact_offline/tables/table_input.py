@@ -35,6 +35,8 @@ NO_SUCCESS_RATES = (
     "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
     " come from live or hosted sites."
 )
+AVERAGED: Mapping[str, str] = STEP_FIELDS | {"ceiling": "reachable"}
+"""Figure -> the field of a step that it averages. The readings of the element have none."""
 T = TypeVar("T", bound=msgspec.Struct)
 _EXPECTED = "a run folder with a results.json, or a folder of such"
 _IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
@@ -127,11 +129,13 @@ class TableRun:
             expected = "runs scored by a protocol of this package, to average some of their steps"
             raise InputError("runs", expected, f"{self.name}, by {self.results.protocol}")
         counted = [step for step in steps if step.outcome != LEFT_OUT]
+        return self.figure_of(counted, [getattr(step, AVERAGED[metric]) or 0.0 for step in counted], metric)
+
+    def figure_of(self, steps: Sequence[StepRow], values: Sequence[float], metric: str) -> Figure | None:
+        """The average of these values of steps, as the protocol, which is one of this package, averages the metric."""
         average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
-        values = [getattr(step, STEP_FIELDS[metric]) or 0.0 for step in counted]
-        return self._quoted(
-            metric, average([step.truth for step in counted]).metric(values, self.settings.get("seed", 0))
-        )
+        seed = self.settings.get("seed", 0)
+        return self._quoted(metric, average([step.truth for step in steps]).metric(values, seed))
 
     def _quoted(self, metric: str, found: Metric | None) -> Figure | None:
         if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -13,11 +14,12 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.records import InputError
+from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.tables import build_table
-from seeact_offline.tables.document import ENDINGS
+from seeact_offline.tables.document import ENDINGS, Form
 from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
 from seeact_offline.tables.table_input import TableInput, find_runs
 from tests.conftest import SHARED_DATA
@@ -91,7 +93,58 @@ def test_runs_that_differ_in_their_seed_alone_are_one_row(tmp_path: Path) -> Non
     assert found is not None
     assert (row.method, [run.name for run in cell.runs]) == ("choice, openai/gpt-4-vision-preview", ["0", "1", "7"])
     assert (found.value, found.sd, found.n_runs) == pytest.approx((0.45, stdev(shares.values()), 3))
-    assert (found.ci95, cell.n_steps, cell.not_run) == (None, 4, 3)
+    assert (cell.n_steps, cell.not_run, cell.n_seeds) == (4, 3, 3)
+
+
+def with_success(run: Path, successes: Sequence[float]) -> Path:
+    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    changed = [line | {"success": success} for line, success in zip(lines, successes, strict=True)]
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed))
+    return run
+
+
+SEEDS = {0: (1, 0, 0, 0), 1: (1, 1, 0, 1), 7: (0, 1, 0, 0)}
+"""Success of four steps by turns of two tasks, by seed."""
+
+
+def three_seeds(folder: Path, **more: Any) -> list[Path]:
+    return [
+        with_success(make_run(folder / str(seed), step_sr=sum(steps) / 4, settings={"seed": seed}, **more), steps)
+        for seed, steps in SEEDS.items()
+    ]
+
+
+@pytest.mark.parametrize("by", [None, "domain"])
+def test_a_pooled_row_has_an_interval_over_tasks_with_its_seeds_within_them(tmp_path: Path, by: str | None) -> None:
+    """It had "sd 6.5, n 3" in the interval's place."""
+    found = first_cell(2, three_seeds(tmp_path), by=by).figures["step_success_rate"]
+    # the tasks' steps, each a mean over seeds
+    expected = aggregate.metric({"t0": [2 / 3, 0.0], "t1": [2 / 3, 1 / 3]})
+    assert found is not None
+    assert (found.value, found.se) == (pytest.approx(expected.macro), pytest.approx(expected.se))
+    assert found.ci95 == pytest.approx(expected.ci95)
+    assert (found.sd, found.n_runs) == (pytest.approx(stdev([0.25, 0.75, 0.25])), 3)
+
+
+@pytest.mark.parametrize("form", ENDINGS)
+def test_sd_has_a_column_of_its_own(tmp_path: Path, form: Form) -> None:
+    made = build_table(3, three_seeds(tmp_path), tmp_path)
+    text = made.text(form)
+    assert "sd 2" not in text
+    if form == "csv":
+        (row,) = csv.DictReader(text.splitlines())
+        assert (row["n_runs"], round(float(row["sd"]), 3), row["interval"]) == ("3", 0.289, "logit-t")
+        return
+    ours, header = made.figures if form == "latex" else made.tables[0], ["sd"]
+    assert ours is not None
+    column = list(ours.header).index(*header)
+    assert ours.rows[0][column] == "28.9"
+    assert "41.7" in ours.rows[0][column - 2 if form == "latex" else column - 1]
+    assert "sd: sample standard deviation of the seeds' own figures" in " ".join(ours.notes)
+
+
+def test_no_column_of_sd_stands_where_every_row_is_one_run(tmp_path: Path) -> None:
+    assert "sd" not in build_table(2, [make_run(tmp_path / "a")], tmp_path).tables[0].header
 
 
 @pytest.mark.parametrize(("other", "rows"), [({}, 1), ({"merge": "single"}, 2), ({"model": "b"}, 2)])
@@ -120,6 +173,8 @@ def test_whole_tasks_are_pooled_for_each_seed(tmp_path: Path) -> None:
     found = cell.figures["offline0"]
     assert found is not None
     assert (cell.n_tasks, found.value, found.n_runs) == (6, 0.75, 2)
+    # each split has two tasks, of which every seed fails both
+    assert found.ci95 == aggregate.metric({str(task): [0.0, 0.0] for task in range(6)}).ci95
     with pytest.raises(InputError, match=r"^runs: expected runs of the same seeds on every split of a row"):
         table(4, runs[:-1])
 
