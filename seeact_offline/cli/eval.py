@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs.add_argument(
         "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
     )
+    runs.add_argument("--label", metavar="TEXT", help="name of the run in tables, legends and comparisons")
     runs.add_argument("--tags", type=_listed, default=(), metavar="WORD[,WORD]", help="tags for the manifest")
     runs.add_argument(
         "--metadata", type=_named_text, action="append", default=[], dest="named_texts", metavar="NAME=TEXT",
@@ -264,7 +265,9 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     from seeact_offline.tables import build_table
 
     refused = [
-        name for name in ("baseline", "step", "predict_only", "ungrounded", "dry_run", "batch") if getattr(args, name)
+        name
+        for name in ("baseline", "label", "step", "predict_only", "ungrounded", "dry_run", "batch")
+        if getattr(args, name)
     ]
     if refused:
         raise InputError(refused[0], "one model and one grounding with it", f"{len(models)} and {len(args.grounding)}")

@@ -109,6 +109,12 @@ class Comparison:
     """Run -> its Operation F1 minus that."""
     repeats: tuple[Repeats, ...]
     """Empty where no two runs differ by seed or order alone."""
+    groups: Mapping[str, tuple[str, ...]]
+    """Name of a group -> the runs of which it is the mean; empty where runs are compared one by one."""
+    mixed: tuple[str, ...]
+    """Groups whose runs differ in more than seed and order."""
+    sd: Mapping[str, Mapping[str, float | None]]
+    """Metric -> group -> sample standard deviation of its runs' macro averages; None for a group of one."""
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
     """Name of a breakdown -> its rows."""
     detect: float
@@ -170,7 +176,10 @@ class Comparison:
 
 
 def _figures(comparison: Comparison) -> Table:
-    header = ("metric", "run", "macro", "95 % interval", "micro", "standard error", "effective n", "interval by", "")
+    spread = ["sd", "runs"] if comparison.groups else []
+    header = (
+        "metric", "run", "macro", "95 % interval", "micro", "standard error", *spread, "effective n", "interval by", "",
+    )  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for metric, figures in comparison.figures.items():
         highest = percent(figures[comparison.best[metric]].macro)
@@ -179,17 +188,26 @@ def _figures(comparison: Comparison) -> Table:
             place = "not told apart from the best" if name in comparison.tied[metric] else ""
             if name in equal:
                 place = "best" if len(equal) == 1 else "tied"
-            rows.append((METRICS[metric], name, *_figure(figure), place))
+            seeds = [percent(comparison.sd[metric][name]), len(comparison.groups[name])] if spread else []
+            rows.append((METRICS[metric], name, *_figure(figure, seeds), place))
         if metric == "operation_f1":
-            rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
+            rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click, ["-" for _ in spread]), ""))
     title = f"{', '.join(comparison.runs[1:])} against {comparison.runs[0]}, the baseline"
     return Table(title=title, header=header, rows=rows, notes=_about(comparison), n_labels=2)
 
 
-def _figure(metric: Metric) -> tuple[str, ...]:
+def _figure(metric: Metric, seeds: Sequence[object]) -> tuple[object, ...]:
     n = "-" if metric.n_effective is None else f"{metric.n_effective:.0f}"
     low, high = map(percent, metric.ci95)
-    return (percent(metric.macro), f"{low} to {high}", percent(metric.micro), percent(metric.se), n, metric.method)
+    return (
+        percent(metric.macro),
+        f"{low} to {high}",
+        percent(metric.micro),
+        percent(metric.se),
+        *seeds,
+        n,
+        metric.method,
+    )
 
 
 def _about(comparison: Comparison) -> list[str]:
@@ -199,6 +217,14 @@ def _about(comparison: Comparison) -> list[str]:
         " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures are equal"
         f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
+    if comparison.groups:
+        notes.append(
+            "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd: sample standard"
+            " deviation of the runs' own averages."
+        )
+    for name, runs in comparison.groups.items():
+        more = ", which differ in more than their seed" if name in comparison.mixed else ""
+        notes.append(f"{name}: {', '.join(runs)}{more}.")
     notes += [
         f"{name}: {n} steps that another run lacks are not compared." for name, n in comparison.dropped.items() if n
     ]

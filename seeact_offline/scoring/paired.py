@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
+import msgspec
 import numpy as np
 
 from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
@@ -36,6 +38,30 @@ class ScoredRun:
     """Its figures by metric, as its own results give them."""
     identity: str = ""
     """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
+    seeds: Sequence[ScoredRun] = ()
+    """The runs of which it is the mean; empty for a run."""
+
+
+def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
+    """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
+
+    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps.
+    """
+    _check_protocols(runs)
+    steps = {}
+    for key in _shared_keys(runs, intersect):
+        rows = [run.steps[key] for run in runs]
+        values = {field: [getattr(row, field) for row in rows] for field in STEP_FIELDS.values()}
+        means = {field: None if None in column else fmean(column) for field, column in values.items()}
+        steps[key] = msgspec.structs.replace(rows[0], **means)
+    return ScoredRun(
+        name=name,
+        protocol=runs[0].protocol,
+        steps=steps,
+        n_not_run=sum(run.n_not_run for run in runs),
+        complete=all(run.complete for run in runs),
+        seeds=runs,
+    )
 
 
 # --- kinds of steps ---
@@ -101,10 +127,16 @@ def compare_runs(
     _check(runs, by, detect)
     keys = _shared_keys(runs, intersect)
     table = _Table.of(runs, keys)
+    of_seeds = {run.name: _Table.of(run.seeds, keys) for run in runs if run.seeds}
     alike: dict[str, list[str]] = {}
     for run in runs:
         if run.identity:
             alike.setdefault(run.identity, []).append(run.name)
+    repeated = [(table, names) for names in alike.values() if len(names) > 1]
+    mixed = [run.name for run in runs if len({seed.identity for seed in run.seeds}) > 1]
+    for run in runs:
+        if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:
+            repeated.append((of_seeds[run.name], of_seeds[run.name].names))
     return Comparison(
         protocol=runs[0].protocol,
         runs=table.names,
@@ -122,7 +154,10 @@ def compare_runs(
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
-        repeats=tuple(one for names in alike.values() if len(names) > 1 for one in _repeats(table, names)),
+        repeats=tuple(one for of_names, names in repeated for one in _repeats(of_names, names)),
+        mixed=tuple(mixed),
+        groups={name: seeds.names for name, seeds in of_seeds.items()},
+        sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
@@ -132,15 +167,18 @@ def compare_runs(
 def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
     if len(runs) < 2:
         raise InputError("runs", "two or more runs", str(len(runs)))
-    protocols = {run.protocol for run in runs}
-    if len(protocols) > 1:
-        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
-        raise InputError("runs", "runs scored under one protocol (score RUN --protocol NAME makes it so)", told)
+    _check_protocols(runs)
     unknown = [name for name in by if name not in BREAKDOWNS]
     if unknown:
         raise InputError("by", f"any of {', '.join(BREAKDOWNS)}", unknown[0])
     if not 0 < detect <= 100:
         raise InputError("detect", "points above 0, at most 100", str(detect))
+
+
+def _check_protocols(runs: Sequence[ScoredRun]) -> None:
+    if len({run.protocol for run in runs}) > 1:
+        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
+        raise InputError("runs", "runs scored under one protocol (score RUN --protocol NAME makes it so)", told)
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
@@ -223,6 +261,10 @@ class _Table:
 
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())
+
+    def sd(self, metric: str) -> float | None:
+        """Sample standard deviation of the runs' macro averages; None for one run."""
+        return stdev(self.macro(metric, name) for name in self.names) if len(self.names) > 1 else None
 
     def best(self, metric: str) -> str:
         """The first of the highest."""

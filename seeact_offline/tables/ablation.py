@@ -38,6 +38,7 @@ from seeact_offline.tables.document import (
 from seeact_offline.tables.table_input import (
     BESIDE,
     NO_SUCCESS_RATES,
+    SAMPLE,
     Figure,
     TableInput,
     TableRun,
@@ -203,7 +204,7 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
         figures = {"ceiling": results.ceiling, **{rule: results.element_by_rule.get(rule) for rule in ELEMENT_RULES}}
         beside = {name: figure and figure.named for name, figure in figures.items()}
     else:
-        paper = layout.paper(place)
+        paper = None if run.is_sample else layout.paper(place)
         beside["paper"] = None if paper is None else dict(paper)
     return {
         **place,
@@ -240,7 +241,7 @@ def _document(
     provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(table)],
+        lead=[_head(table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
         tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
         figures=_for_a_paper(layout, table, given.stderr),
         values=_values(layout, table, provenance),
@@ -262,10 +263,10 @@ def _figures(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
     if len(table["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
     titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
-    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in TITLES]
+    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in _papers(table)]
     rows = []
     for row in table["rows"]:
-        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(row)
+        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr, "({} to {})"), *others))
     return Table(header=(*layout.place.values(), *titles, *beside), rows=rows, notes=notes)
 
@@ -298,10 +299,10 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
     figures = [_row_figures(table, row) for row in table["rows"]]
     quotes = [(title, figure.average) for title, figure in zip(TITLES, figures[0], strict=True)]
     methods = interval_of([figure for some in figures for figure in some])
-    beside = f"Paper: {SOURCE}, whose figures are those of its own model and steps."
+    beside = f" Paper: {SOURCE}, whose figures are those of its own model and steps." if _papers(table) else ""
     if layout.paper is None:
-        beside = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
-    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}. {beside}"
+        beside = f" Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}.{beside}"
 
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
@@ -350,17 +351,17 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
     failed = sum(row["failed_steps"] for row in table["rows"])
     columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
     n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
-    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else TITLES
+    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else _papers(table)
     rows = []
     for row in table["rows"]:
-        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(row)
+        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr), *others))
     header = (*(title.capitalize() for title in layout.place.values()), *columns, *beside)
     return Table(
         above=[
             ("", n_labels),
             (table["model"], len(columns)),
-            ("" if layout.paper is None else "Paper", len(beside)),
+            *([("" if layout.paper is None else "Paper", len(beside))] if beside else []),
         ],
         header=header,
         rows=rows,
@@ -388,7 +389,7 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
             line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}
             line |= {f"{name}_se": figure.se, f"{name}_difference": gap["macro"]}
             line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
-            if layout.paper is not None:
+            if layout.paper is not None and _papers(table):
                 line[f"{name}_paper"] = (row["paper"] or {}).get(name)
         for name in BESIDE if layout.paper is None else ():
             beside = _figure(table, row, name)
@@ -403,5 +404,10 @@ def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:
     return [row[name] for name in layout.place]
 
 
-def _paper(row: Mapping[str, Any]) -> list[str]:
-    return [percent((row["paper"] or {}).get(name)) for name in METRICS]
+def _papers(table: Mapping[str, Any]) -> Sequence[str]:
+    """The titles of the paper's figures; none beside the bundled sample."""
+    return () if table["dataset"] == SAMPLE else TITLES
+
+
+def _paper(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    return [percent((row["paper"] or {}).get(name)) for name, _ in zip(METRICS, _papers(table), strict=False)]

@@ -41,7 +41,6 @@ from seeact_offline.tables.table_input import (
     AVERAGED,
     BESIDE,
     NO_SUCCESS_RATES,
-    SAMPLE,
     Figure,
     TableInput,
     TableRun,
@@ -154,8 +153,9 @@ class MethodTable:
 
     @property
     def paper(self) -> Mapping[str, Any] | None:
-        """The paper's table; None for Table 6, which no paper has."""
-        return None if self.given.table == "6" else paper_table(int(self.given.table))
+        """The paper's table; None for Table 6, which no paper has, and beside the bundled sample."""
+        is_sample = any(run.is_sample for run in self.given.runs)
+        return None if self.given.table == "6" or is_sample else paper_table(int(self.given.table))
 
     @property
     def is_long(self) -> bool:
@@ -376,7 +376,7 @@ def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
 def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None:
     """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another pool."""
     results, splits = runs[0].results, {run.results.split for run in runs}
-    if results.no_image or any(run.settings.get("dataset") == SAMPLE for run in runs):
+    if results.no_image or any(run.is_sample for run in runs):
         return None
     if table == "6" or (table == "4" and splits != set(SPLITS)):
         return None
@@ -597,11 +597,12 @@ def _notes(table: MethodTable, papers: str) -> list[str]:
     return [
         f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([_CEILINGS] if paper is None else []),
+        *([_CEILINGS] if given.table == "6" else []),
         *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if paper and not given.by else []),
         *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
         *([f"Every run: {settings}."] if settings else []),
         *table.differences,
+        *given.choice,
         *([f"Without results yet, and not in the table: {', '.join(unfinished)}."] if unfinished else []),
     ]
 

@@ -185,6 +185,24 @@ def test_repeats_in_another_order_show_where_the_variance_is(cli: Cli, sample: S
     assert "Where the variance is" in found.report()
 
 
+def test_groups_are_compared_as_their_means(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    for run in runs:
+        shutil.copytree(run, tmp_path / f"{run.name}-2")
+    groups = [[run, tmp_path / f"{run.name}-2"] for run in runs]
+    done = cli("compare", "--group", *groups[0], "--group", *groups[1])
+    assert (done.status, done.out) == (0, so.compare(*groups).report() + "\n")
+    # twins have the mean of one
+    assert so.compare(*groups).pairs[0].gap == so.compare(*runs).pairs[0].gap
+    assert "group 1: lexical, lexical-2." in done.out
+
+
+def test_groups_stand_alone_and_are_two_or_more(cli: Cli, runs: tuple[Path, Path]) -> None:
+    assert "a run by itself is a --group of one" in cli("compare", runs[0], "--group", runs[1]).error
+    assert "--group: expected two or more groups, got one" in cli("compare", "--group", *runs).error
+    assert "runs: expected two or more runs, got 0" in cli("compare").error
+    assert "twice" in cli("compare", "--group", runs[0], "--group", runs[0]).error
+
+
 # --- refused ---
 
 

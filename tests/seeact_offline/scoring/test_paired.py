@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.scoring import inference
+from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, split_variance
+from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, pooled, split_variance
 from seeact_offline.scoring.step_scores import StepRow, TargetEntry
 from tests.reference import paired
 
@@ -256,6 +256,55 @@ def test_runs_of_one_identity_are_repeats_of_each_other() -> None:
     found = compare_runs([*again, replace(run_of("c", TASKS), identity="other"), run_of("d", TASKS)])
     assert {one.runs for one in found.repeats} == {("a", "b")}
     assert {one.variance.repeats for one in found.repeats} == {0.0}
+
+
+# --- groups ---
+
+SEEDS = ([[1.0, 0.0], [0.0]], [[1.0, 1.0], [0.0]], [[0.0, 0.0], [1.0]])
+"""The credit of two tasks under three seeds."""
+
+
+def group(name: str, *seeds: Sequence[Sequence[float]], identity: str = "same", times: int = 4) -> ScoredRun:
+    runs = [run_of(f"{name}{n}", [*credits] * times) for n, credits in enumerate(seeds, 1)]
+    return pooled(name, [replace(run, identity=identity) for run in runs])
+
+
+def test_a_group_is_compared_as_the_mean_of_its_runs_over_tasks() -> None:
+    found = compare_runs([group("a", *SEEDS), group("b", [[1.0, 1.0], [1.0]])])
+    pair, figure = found.pairs[-1], found.figures["step_success_rate"]["a"]
+    means = [[2 / 3, 1 / 3], [1 / 3]] * 4
+    assert figure == aggregate.metric({f"t{n}": steps for n, steps in enumerate(means)})
+    assert pair.gap.macro == pytest.approx(1 - figure.macro)
+    assert pair.gap.p == pytest.approx(paired.sign_flip_p([1 - paired.mean(steps) for steps in means]))
+    assert (found.n_tasks, found.n_steps) == (8, 12)
+
+
+def test_the_spread_of_a_groups_runs_stands_in_a_column() -> None:
+    found = compare_runs([group("a", *SEEDS), group("b", [[1.0, 1.0], [1.0]])])
+    macros = [paired.macro([*seed] * 4) for seed in SEEDS]
+    assert found.sd["step_success_rate"] == {"a": pytest.approx(np.std(macros, ddof=1)), "b": None}
+    assert found.groups == {"a": ("a1", "a2", "a3"), "b": ("b1",)}
+    report = found.report()
+    header = next(line for line in report.splitlines() if line.startswith("| metric"))
+    assert [cell.strip() for cell in header.split("|")[6:9]] == ["standard error", "sd", "runs"]
+    assert "a: a1, a2, a3." in report
+    assert {one.runs for one in found.repeats} == {("a1", "a2", "a3")}
+
+
+def test_a_group_of_more_than_seeds_says_so() -> None:
+    runs = [replace(run_of(f"a{n}", TASKS), identity=str(n)) for n in (1, 2)]
+    found = compare_runs([pooled("a", runs), group("b", TASKS, times=1)])
+    assert (found.mixed, found.repeats) == (("a",), ())
+    assert "a: a1, a2, which differ in more than their seed." in found.report()
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [(run_of("b", TASKS[:3]), "runs of the same steps"), (replace(run_of("b", TASKS), protocol="mindact"), "one protocol")],
+)  # fmt: skip
+def test_a_group_of_other_steps_or_protocols_is_refused(other: ScoredRun, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        pooled("a", [run_of("a", TASKS), other])
 
 
 # --- for people ---

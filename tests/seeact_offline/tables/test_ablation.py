@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Marking
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.scoring.results import assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.ablation import ablation_table
@@ -27,7 +29,7 @@ from tests.reference import paired
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 SETTINGS = {
     "split": "cross_task", "grounding": "annotation", "model": "openai/x_1", "ranker": "scores/s.parquet", "protocol": "seeact",
-    "top_k": 50, "merge": None, "seed": 0, "limit": None, "dataset": "sample", "dataset_fingerprint": "f00d",
+    "top_k": 50, "merge": None, "seed": 0, "limit": None, "dataset": "osunlp/Multimodal-Mind2Web", "dataset_fingerprint": "f00d",
 }  # fmt: skip
 TRUTHS = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(8)]
 RIGHT = {
@@ -93,6 +95,20 @@ def test_the_papers_figures_are_beside_ours(tmp_path: Path) -> None:
     assert rows["number-bottom-left"] == dict(zip(METRICS, (0.27, 0.737, 0.243), strict=True))
     assert rows["number-bottom-left-marked"] == dict(zip(METRICS, (0.266, 0.739, 0.223), strict=True))
     assert rows["number-top-right"] is None
+
+
+@pytest.mark.parametrize("form", ["markdown", "csv", "latex", "html"])
+def test_no_figure_of_the_paper_is_beside_the_sample(tmp_path: Path, form: Form) -> None:
+    made = ablation(tmp_path, dataset="sample")
+    assert [row["paper"] for row in made["rows"]] == [None] * 4
+    text = (
+        build_table(5, [tmp_path], tmp_path)
+        .text(form)
+        .replace(NOT_THE_PAPERS, "")
+        .replace(html.escape(NOT_THE_PAPERS), "")
+    )
+    assert "paper" not in text.lower()
+    assert "Step SR" in text or form == "csv"
 
 
 def test_differences_are_row_minus_the_first_and_paired_by_task(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paper_tables import paper_table
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.tables import build_table
 from seeact_offline.tables.document import ENDINGS, Form
 from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
@@ -179,6 +181,58 @@ def test_whole_tasks_are_pooled_for_each_seed(tmp_path: Path) -> None:
         table(4, runs[:-1])
 
 
+WEEKS = {"first": "2026-03-02", "last": "2026-03-16", "middle": "2026-03-09"}
+
+
+def weekly(folder: Path, **more: Any) -> list[Path]:
+    """Three runs with one tag that differ in their date alone."""
+    return [
+        make_run(folder / name, date=f"{day}T09:00:00+00:00", settings={"tags": ["weekly"]}, **more)
+        for name, day in WEEKS.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "left"),
+    [
+        ("newest", "last", "the newest stands here. Left out: first, middle."),
+        ("oldest", "first", "the oldest stands here. Left out: last, middle."),
+        ("2026-03-09", "middle", "the newest until 2026-03-09 stands here. Left out: first, last."),
+    ],
+)
+def test_of_one_tag_over_weeks_one_run_stands_in_the_table(tmp_path: Path, which: str, name: str, left: str) -> None:
+    """Table 2 ended with "expected one run a cell"."""
+    made = build_table(2, weekly(tmp_path), tmp_path, which=which)
+    assert made.provenance is not None
+    assert [run["run"] for run in made.provenance.runs] == [name]
+    assert left in "\n".join(made.tables[0].notes)
+
+
+@pytest.mark.parametrize("which", ["latest", "2026-02-01"])
+def test_a_choice_that_no_run_meets_is_refused(tmp_path: Path, which: str) -> None:
+    with pytest.raises(InputError, match=r"^which: "):
+        build_table(2, weekly(tmp_path), tmp_path, which=which)
+
+
+def test_a_label_names_a_row(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, settings={"label": name}) for name in ("step 1000", "step 2000")]
+    assert [row.method for row in table(2, runs).rows] == ["step 1000", "step 2000"]
+
+
+def test_one_label_of_two_methods_does_not_hide_them(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, model=name, settings={"label": "mine"}) for name in ("a", "b")]
+    assert [row.method for row in table(2, runs).rows] == ["mine, choice, a", "mine, choice, b"]
+
+
+def test_metadata_names_a_row_by_its_entries_that_differ(tmp_path: Path) -> None:
+    """It read "metadata {'checkpoint': '1000'}"."""
+    texts = ({"checkpoint": "1000", "who": "me"}, {"checkpoint": "2000", "who": "me"}, None)
+    runs = [make_run(tmp_path / str(n), settings={"metadata": one}) for n, one in enumerate(texts)]
+    method = "choice, openai/gpt-4-vision-preview"
+    assert [row.method for row in table(2, runs[:2]).rows] == [f"{method}, checkpoint {n}" for n in (1000, 2000)]
+    assert table(2, runs[1:]).rows[1].method == method
+
+
 def test_two_runs_for_one_cell_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^runs: expected one run a cell of the table, got .*a and .*b, both choice"):
         table(2, two_runs(tmp_path))
@@ -281,6 +335,15 @@ def test_the_papers_row_of_the_same_grounding_and_model_is_beside_ours(
 )
 def test_nothing_of_the_paper_is_beside_a_run_that_is_not_the_same(tmp_path: Path, other: dict[str, Any]) -> None:
     assert table(2, [make_run(tmp_path / "a", **other)]).rows[0].paper is None
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("form", ENDINGS)
+def test_no_row_of_the_paper_is_beside_the_sample(tmp_path: Path, number: int, form: Form) -> None:
+    """The paper's own rows stood below those of the sample, in LaTeX in the same table."""
+    text = build_table(number, three_splits(tmp_path, dataset="sample"), tmp_path).text(form)
+    assert "paper" not in text.replace(NOT_THE_PAPERS, "").replace(html.escape(NOT_THE_PAPERS), "").lower()
+    assert ("not the paper" in text) == (form != "csv" and form != "latex")
 
 
 def test_the_papers_pool_is_beside_ours_only_over_all_three_splits(tmp_path: Path) -> None:
