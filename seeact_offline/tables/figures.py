@@ -117,7 +117,7 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
         axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=_shown(run["label"]))
         axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
-    axes.set_xticks(range(len(bands)), [f"{band}\n{count} tasks" for band, count in zip(bands, tasks, strict=True)])
+    axes.set_xticks(range(len(bands)), [f"{band}\n{count}" for band, count in zip(bands, tasks, strict=True)])
     axes.set_xlim(-0.5, len(bands) - 0.5)
     axes.set_xlabel("actions of the task", color=FAINT)
     axes.tick_params(axis="x", length=0)
@@ -138,7 +138,7 @@ def _quoted(averages: Iterable[str]) -> str:
 
 
 def _range(counts: list[int]) -> str:
-    return str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+    return counted(counts[0], "task") if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} tasks"
 
 
 def draw_waterfall(found: Mapping[str, Any]) -> Figure:

@@ -54,10 +54,10 @@ def predictions(marking: Marking) -> list[Prediction]:
     ]  # fmt: skip
 
 
-def write_run(folder: Path, marking: Marking, n_steps: int = 8, model: str = "openai/x_1") -> None:
+def write_run(folder: Path, marking: Marking, n_steps: int = 8, **options: Any) -> None:
     """A finished row over the first steps."""
     marks = {"marks": marking.kind, "mark_position": marking.position, "mark_turn1": marking.in_turn1 or None}
-    settings = SETTINGS | marks | {"model": model}
+    settings = SETTINGS | marks | options
     folder.mkdir()
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, "identity": {}, "settings": settings}))
     said, right = predictions(marking)[:n_steps], TRUTHS[:n_steps]
