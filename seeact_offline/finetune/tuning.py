@@ -256,7 +256,7 @@ def _write(
         "history": tuned.history,
     }
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {tuned.made.steps} steps, {asked.resolved_recipe.epochs} epochs"
+    title = f"{card.title}: {asked.resolved_recipe.epochs} epochs"
     of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
     picture = learning_curve_png(tuned.history, f"{title}\n{of}")
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))

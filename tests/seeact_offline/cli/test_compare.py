@@ -196,6 +196,15 @@ def test_groups_are_compared_as_their_means(cli: Cli, runs: tuple[Path, Path], t
     assert "group 1: lexical, lexical-2." in done.out
 
 
+def test_labels_name_runs_and_groups(cli: Cli, runs: tuple[Path, Path]) -> None:
+    for run, label in zip(runs, ("step 1000", "step 2000"), strict=True):
+        manifest = read_json(run / "manifest.json")
+        manifest["settings"]["label"] = label
+        (run / "manifest.json").write_text(json.dumps(manifest))
+    assert so.compare(*runs).runs == ("step 1000", "step 2000")
+    assert so.compare([runs[0]], [runs[1]]).groups == {"step 1000": ("step 1000",), "step 2000": ("step 2000",)}
+
+
 def test_groups_stand_alone_and_are_two_or_more(cli: Cli, runs: tuple[Path, Path]) -> None:
     assert "a run by itself is a --group of one" in cli("compare", runs[0], "--group", runs[1]).error
     assert "--group: expected two or more groups, got one" in cli("compare", "--group", *runs).error

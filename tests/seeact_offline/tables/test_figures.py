@@ -10,7 +10,8 @@ import pytest
 
 from seeact_offline.records import InputError
 from seeact_offline.tables.figure_data import cost, difficulty, over_time, recall, waterfall
-from seeact_offline.tables.figures import ENDINGS, FIGURES, picture
+from seeact_offline.tables.figures import ENDINGS, FIGURES, draw_agreement, picture
+from seeact_offline.tables.improvement_figure import draw_improvement
 from tests.finished_runs import figure, make_run
 
 BEGINNING = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -167,6 +168,28 @@ def test_a_label_names_a_run_in_a_legend(tmp_path: Path) -> None:
 def test_a_picture_says_what_it_is_of(tmp_path: Path, kind: str, dataset: str, said: str) -> None:
     (axes,) = drawn(kind, [make_run(tmp_path / "a", dataset=dataset)]).axes
     assert said in [text.get_text() for text in axes.texts]
+
+
+def test_a_picture_of_agreement_says_that_labels_are_constructed() -> None:
+    judge = {"judge": "webvoyager", "model": "m", "k": "3", "n_tasks": 2, "agreement": None, "kappa": None}
+    found = {"judges": [judge], "n_labels": 4, "sources": ["constructed"]}
+    assert draw_agreement(found).get_suptitle() == (
+        "4 labelled trajectories, 2 tasks; constructed labels (right or wrong by the way they were made)"
+    )
+    assert "constructed" not in draw_agreement({**found, "sources": ["people"]}).get_suptitle()
+
+
+def test_a_picture_of_improvement_says_what_it_is_of() -> None:
+    figure_of = {"value": 0.5, "ci95": None}
+    tests = {"cross_task": {"model": {"n_steps": 6, "n_tasks": 3, "step_success_rate": figure_of}}}
+    explored = {"exploration": {"n_steps": 8, "n_tasks": 4, "s_at": [figure_of]}}
+    results = {
+        "dataset": "sample", "test_data": "my/tests", "attempts": 1,
+        "cycles": [{"cycle": 0, "tests": tests}, {"cycle": 1, "tests": tests, **explored}],
+    }  # fmt: skip
+    assert draw_improvement(results).get_suptitle() == (
+        "bundled sample (fictional websites), train: 8 steps of 4 tasks; my/tests, cross_task: 6 steps of 3 tasks"
+    )
 
 
 def test_a_picture_of_several_splits_names_each(tmp_path: Path) -> None:
