@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs.add_argument(
         "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
     )
+    runs.add_argument("--label", metavar="TEXT", help="name of the run in tables, legends and comparisons")
     runs.add_argument("--tags", type=_listed, default=(), metavar="WORD[,WORD]", help="tags for the manifest")
     runs.add_argument(
         "--metadata", type=_named_text, action="append", default=[], dest="named_texts", metavar="NAME=TEXT",
@@ -81,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--baseline",
             type=Path,
             metavar="RUN",
-            help="finished run of the same steps; the end tells how much the new one differs from it",
+            help="finished run of the same steps, which is subtracted from the new one at the end",
         )
     )
     runs.add_argument(
@@ -264,7 +265,9 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     from seeact_offline.tables import build_table
 
     refused = [
-        name for name in ("baseline", "step", "predict_only", "ungrounded", "dry_run", "batch") if getattr(args, name)
+        name
+        for name in ("baseline", "label", "step", "predict_only", "ungrounded", "dry_run", "batch")
+        if getattr(args, name)
     ]
     if refused:
         raise InputError(refused[0], "one model and one grounding with it", f"{len(models)} and {len(args.grounding)}")
@@ -329,8 +332,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
 
-        say(f"\n{compare(run.path, args.baseline, seed=config.seed).differences()}")
-        say(f"\nMore of it: compare {run.path} {args.baseline}")
+        say(f"\n{compare(args.baseline, run.path, seed=config.seed).differences()}")
+        say(f"\nMore of it: compare {args.baseline} {run.path}")
     _note_what_is_left(run, args.max_cost)
     for report in reporters:
         report(run)

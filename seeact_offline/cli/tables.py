@@ -13,6 +13,7 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import TABLES, build_table, checking, figures
 from seeact_offline.tables.document import ENDINGS, Form
+from seeact_offline.tables.table_input import NEWEST
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="--table 1: a data set to count instead of a file; --check: the one that was counted",
     )
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
+    parser.add_argument(
+        "--which", default=NEWEST, metavar="newest|oldest|DATE",
+        help="of runs that differ in their date alone, the one that stands in the table; DATE: the newest until that day (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--stderr", action="store_true", help="a column of standard errors, clustered by task")
     parser.add_argument("--format", choices=ENDINGS, help="(default: as --out ends, else markdown; all into a folder)")
     parser.add_argument("--standalone", action="store_true", help="LaTeX and HTML as whole documents")
@@ -53,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     for option in ("dataset", "by", "stderr"):
         if args.figure and getattr(args, option):
             raise InputError(option, "--table with it", f"--figure {args.figure}")
+    if args.figure and args.which != NEWEST:
+        raise InputError("which", "--table with it", f"--figure {args.figure}")
     if not args.runs and args.dataset is None:
         raise InputError("runs", "at least one run folder", "none")
     return _draw(args) if args.figure else _tabulate(args)
@@ -65,7 +72,7 @@ def _tabulate(args: argparse.Namespace) -> int:
     is_folder = args.out is not None and (args.out.is_dir() or not args.out.suffix)
     forms = _forms(args, is_folder)
     folder = Path.cwd() if args.out is None else args.out if is_folder else args.out.parent
-    options = {"dataset": args.dataset, "by": args.by, "stderr": args.stderr}
+    options = {"dataset": args.dataset, "by": args.by, "stderr": args.stderr, "which": args.which}
     document = build_table(args.table, args.runs, folder, **options)
     if args.out is None:
         # what goes to a file keeps its provenance
@@ -160,7 +167,11 @@ def _run_differences(base: Path, name: str) -> list[str]:
 def _draw(args: argparse.Namespace) -> int:
     if args.out is None or args.out.suffix not in figures.ENDINGS:
         raise InputError("out", f"a file that ends with {', '.join(figures.ENDINGS)}", str(args.out))
-    made = figures.picture(args.figure, args.runs, args.out.suffix)
+    kind = figures.FIGURES[args.figure]
+    found = kind.gather(args.runs)
+    if hint := found.get("hint"):
+        note(hint)
+    made = figures.drawn(kind.draw, found, args.out.suffix)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(args.out, lambda draft: draft.write_bytes(made))
     say(f"Figure: {args.out}")

@@ -50,6 +50,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import Extent, data_in_words
 
 DATA = "data"
 RECORD = "training/record.json"
@@ -255,8 +256,9 @@ def _write(
         "history": tuned.history,
     }
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {tuned.made.steps} steps, {asked.resolved_recipe.epochs} epochs"
-    picture = learning_curve_png(tuned.history, title)
+    title = f"{card.title}: {asked.resolved_recipe.epochs} epochs"
+    of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
+    picture = learning_curve_png(tuned.history, f"{title}\n{of}")
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
     replace_text(asked.out / CARD, render(card))
 

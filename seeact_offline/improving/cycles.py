@@ -327,6 +327,7 @@ class _Improving:
             "schema": 1,
             "model": model_name(config.model),
             "dataset": str(config.dataset),
+            "test_data": str(config.dataset if config.test_data is None else config.test_data),
             "feedback": "scorer" if config.judge is None else f"judge {model_name(config.judge)}",
             "temperature": config.temperature,
             "attempts": config.attempts,

@@ -168,6 +168,8 @@ class EvalConfig:
     """Asks only the steps that failed to run before."""
     predict_only: bool = False
     """Nothing is scored; `score` does so later."""
+    label: str | None = None
+    """The run's name in tables, legends and comparisons; None: its grounding and model, or its folder."""
     tags: Collection[str] = ()
     """Words of one's own, for the manifest."""
     metadata: Mapping[str, str] = field(default_factory=dict)

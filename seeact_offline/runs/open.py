@@ -231,7 +231,11 @@ def _manifest(
         identity[_role(opened)] = second.source.identity(second.options)
     ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
-    own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
+    own_words = {
+        "label": config.label,
+        "tags": sorted(set(config.tags)),
+        "metadata": dict(sorted(config.metadata.items())),
+    }
     settings = {
         "split": split.name, "grounding": opened.name, "model": source.model if source else model.name,
         "ranker": None if ranking is None else ranker, "protocol": protocol.name,

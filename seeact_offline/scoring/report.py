@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
@@ -95,6 +96,28 @@ TOKENS = ("prompt", "completion", "image")
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 step`, `1,234 steps`. `many`: the plural, where it is not `one` with an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+class Extent(NamedTuple):
+    """The part of a data set that a figure is of."""
+
+    dataset: object
+    split: str
+    n_steps: int
+    n_tasks: int | None
+    """None: not counted."""
+
+
+def data_in_words(extents: Sequence[Extent]) -> str:
+    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last part."""
+    by_dataset: dict[str, dict[str, None]] = {}
+    for extent in extents:
+        name = "bundled sample (fictional websites)" if extent.dataset == "sample" else str(extent.dataset)
+        name = Path(name).name if Path(name).is_absolute() else name
+        size = f"{extent.split}: {counted(extent.n_steps, 'step')}"
+        size += "" if extent.n_tasks is None else f" of {counted(extent.n_tasks, 'task')}"
+        by_dataset.setdefault(name, {})[size] = None
+    return "; ".join(f"{name}, {'; '.join(sizes)}" for name, sizes in by_dataset.items())
 
 
 def first_tasks(limit: int) -> str:

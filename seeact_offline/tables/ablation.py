@@ -39,6 +39,7 @@ from seeact_offline.tables.document import (
 from seeact_offline.tables.table_input import (
     BESIDE,
     NO_SUCCESS_RATES,
+    SAMPLE,
     Figure,
     TableInput,
     TableRun,
@@ -182,31 +183,21 @@ def _check_alike(layout: Layout, runs: Sequence[TableRun]) -> None:
 def _table(
     layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
 ) -> dict[str, Any]:
-    """All shares as fractions: each row's figures, their difference to the best row, the paper's.
-
-    The best row has the highest Step SR as the protocol quotes it, then the highest Element Accuracy, then comes first.
-    """
+    """All shares as fractions: each row's figures, their difference to the first row, the paper's."""
     first = runs[0].results
-    named = list(zip(runs, folders, strict=True))
-    best, best_folder = max(named, key=lambda one: _quoted(one[0], "step_success_rate", "element_accuracy"))
     return {
         "schema": 1,
         **settings,
         "n_tasks": first.n_tasks,
         "n_steps": first.n_steps,
         "complete": all(run.results.complete for run in runs),
-        "best": best_folder,
-        "rows": [_row(layout, run, folder, best) for run, folder in named],
+        "baseline": folders[0],
+        "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
         "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
     }
 
 
-def _quoted(run: TableRun, *metrics: str) -> list[float]:
-    figures = [run.figure(metric) for metric in metrics]
-    return [figure.value if figure else 0.0 for figure in figures]
-
-
-def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
+def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
     results = run.results
     place = layout.place_of(results) or {}
     beside: dict[str, Any] = {}
@@ -214,13 +205,13 @@ def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str
         figures = {"ceiling": results.ceiling, **{rule: results.element_by_rule.get(rule) for rule in ELEMENT_RULES}}
         beside = {name: figure and figure.named for name, figure in figures.items()}
     else:
-        paper = layout.paper(place)
+        paper = None if run.is_sample else layout.paper(place)
         beside["paper"] = None if paper is None else dict(paper)
     return {
         **place,
         "folder": folder,
         **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_best": None if run is best else _differences(run, best),
+        "difference_to_baseline": None if run is baseline else _differences(run, baseline),
         **beside,
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
@@ -229,9 +220,9 @@ def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str
     }
 
 
-def _differences(run: TableRun, best: TableRun) -> dict[str, Any]:
-    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
-    ours, theirs = ({step.key: step for step in one.steps} for one in (run, best))
+def _differences(run: TableRun, baseline: TableRun) -> dict[str, Any]:
+    """Metric -> the run's macro average minus the baseline's, paired by step, clustered by task."""
+    ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
     keys = [key for key in ours if key in theirs]
     found = {}
     for name, field in STEP_FIELDS.items():
@@ -251,7 +242,7 @@ def _document(
     provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(table)],
+        lead=[_head(table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
         tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
         figures=_for_a_paper(layout, table, given.stderr),
         values=_values(layout, table, provenance),
@@ -273,10 +264,10 @@ def _figures(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
     if len(table["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
     titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
-    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in TITLES]
+    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in _papers(table)]
     rows = []
     for row in table["rows"]:
-        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(row)
+        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr, "({} to {})"), *others))
     return Table(header=(*layout.place.values(), *titles, *beside), rows=rows, notes=notes)
 
@@ -309,25 +300,21 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
     figures = [_row_figures(table, row) for row in table["rows"]]
     quotes = [(title, figure.average) for title, figure in zip(TITLES, figures[0], strict=True)]
     methods = interval_of([figure for some in figures for figure in some])
-    beside = f"Paper: {SOURCE}, whose figures are those of its own model and steps."
+    beside = f" Paper: {SOURCE}, whose figures are those of its own model and steps." if _papers(table) else ""
     if layout.paper is None:
-        beside = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
-    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}. {beside}"
+        beside = f" Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}.{beside}"
 
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    best = next(row for row in table["rows"] if row["folder"] == table["best"])
     rows = []
     for row in table["rows"]:
-        if gaps := row["difference_to_best"]:
+        if gaps := row["difference_to_baseline"]:
             cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
             rows.append((*_place(layout, row), *cells))
-    note = (
-        "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
-        " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
-    )
-    title = f"Difference to the best row: {layout.words.format(**best)}"
+    note = "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences."
+    title = f"Differences: row minus the first, {layout.words.format(**table['rows'][0])}"
     header = (*layout.place.values(), *TITLES)
     return [Table(title=title, header=header, rows=rows, notes=[note])] if rows else []
 
@@ -365,17 +352,17 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
     failed = sum(row["failed_steps"] for row in table["rows"])
     columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
     n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
-    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else TITLES
+    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else _papers(table)
     rows = []
     for row in table["rows"]:
-        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(row)
+        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr), *others))
     header = (*(title.capitalize() for title in layout.place.values()), *columns, *beside)
     return Table(
         above=[
             ("", n_labels),
             (table["model"], len(columns)),
-            ("" if layout.paper is None else "Paper", len(beside)),
+            *([("" if layout.paper is None else "Paper", len(beside))] if beside else []),
         ],
         header=header,
         rows=rows,
@@ -397,13 +384,13 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
     for row, source in zip(table["rows"], provenance.runs, strict=True):
         line: dict[str, Any] = {name: row[name] for name in (*layout.place, "folder")}
         for name, figure in zip(METRICS, _row_figures(table, row), strict=True):
-            gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
+            gap = (row["difference_to_baseline"] or {}).get(name) or {"macro": None, "ci95": None}
             low, high = figure.ci95 or (None, None)
             gap_low, gap_high = gap["ci95"] or (None, None)
             line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}
             line |= {f"{name}_se": figure.se, f"{name}_difference": gap["macro"]}
             line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
-            if layout.paper is not None:
+            if layout.paper is not None and _papers(table):
                 line[f"{name}_paper"] = (row["paper"] or {}).get(name)
         for name in BESIDE if layout.paper is None else ():
             beside = _figure(table, row, name)
@@ -418,5 +405,10 @@ def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:
     return [row[name] for name in layout.place]
 
 
-def _paper(row: Mapping[str, Any]) -> list[str]:
-    return [percent((row["paper"] or {}).get(name)) for name in METRICS]
+def _papers(table: Mapping[str, Any]) -> Sequence[str]:
+    """The titles of the paper's figures; none beside the bundled sample."""
+    return () if table["dataset"] == SAMPLE else TITLES
+
+
+def _paper(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    return [percent((row["paper"] or {}).get(name)) for name, _ in zip(METRICS, _papers(table), strict=False)]

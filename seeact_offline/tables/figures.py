@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.scoring.report import AVERAGES
+from seeact_offline.judging.judgements import CONSTRUCTED
+from seeact_offline.scoring.report import AVERAGES, counted
 from seeact_offline.tables import figure_data
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ COLOURS = ("#1f6feb", "#d9730d", "#12825b", "#8250df", "#c2255c", "#0b7285", "#8
 MARKERS = "osD^vPX*"
 LONGEST = 96
 """Characters of a label."""
+NAMED_CHANGES = 3
+"""Changed settings that stand at a break of a line."""
 UNITS = {"cost_usd": "USD a task", "calls": "calls a task"}
 _FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
 ENDINGS = tuple(_FORMATS)
@@ -51,18 +55,29 @@ def drawn(draw: Callable[[Mapping[str, Any]], Figure], found: Mapping[str, Any],
     return buffer.getvalue()
 
 
-def _new(title: str) -> tuple[Figure, Axes]:
+def _new(title: str, about: str) -> tuple[Figure, Axes]:
+    """`about`: the data, as a line below the title."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
 
     figure = Figure(INCHES, facecolor="white", layout="constrained")
     axes = figure.subplots()
-    axes.set_title(fill(_shown(title), 80), loc="left", fontsize=14, color=INK, pad=14)
+    lines = below_title(axes, about)
+    axes.set_title(fill(_shown(title), 80), loc="left", fontsize=14, color=INK, pad=14 + 13 * lines)
     axes.tick_params(labelcolor=FAINT, color=INK)
     axes.spines[["left", "top", "right"]].set_visible(False)
     axes.spines["bottom"].set_color(INK)
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def below_title(axes: Axes, about: str, width: int = 120) -> int:
+    """Writes the data of a picture above its axes; returns the number of lines. `width`: characters of a line."""
+    text = fill(printable(" ".join(about.split())), width)
+    axes.annotate(
+        text, (0, 1), (0, 10), xycoords="axes fraction", textcoords="offset points", fontsize=9.5, color=FAINT
+    )
+    return text.count("\n") + 1
 
 
 def _percent_upwards(axes: Axes, label: str) -> None:
@@ -73,9 +88,14 @@ def _percent_upwards(axes: Axes, label: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
+def printable(text: str) -> str:
+    """Leaves out what cannot be drawn."""
+    return "".join(c for c in text.encode(errors="replace").decode() if c.isprintable())
+
+
 def _shown(text: str) -> str:
     """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
-    visible = "".join(c for c in text.encode(errors="replace").decode() if c.isprintable())
+    visible = printable(text)
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 
 
@@ -86,7 +106,7 @@ def _legend(figure: Figure, labels: Sequence[str]) -> None:
 
 
 def draw_difficulty(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Step SR by the number of actions of the task")
+    figure, axes = _new("Step SR by the number of actions of the task", found["about"])
     runs, bands = found["runs"], found["bands"]
     width = 0.8 / len(runs)
     for number, run in enumerate(runs):
@@ -97,7 +117,7 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
         axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=_shown(run["label"]))
         axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
-    axes.set_xticks(range(len(bands)), [f"{band}\n{count} tasks" for band, count in zip(bands, tasks, strict=True)])
+    axes.set_xticks(range(len(bands)), [f"{band}\n{count}" for band, count in zip(bands, tasks, strict=True)])
     axes.set_xlim(-0.5, len(bands) - 0.5)
     axes.set_xlabel("actions of the task", color=FAINT)
     axes.tick_params(axis="x", length=0)
@@ -118,11 +138,11 @@ def _quoted(averages: Iterable[str]) -> str:
 
 
 def _range(counts: list[int]) -> str:
-    return str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+    return counted(counts[0], "task") if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} tasks"
 
 
 def draw_waterfall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Where steps are lost: {found['label']}")
+    figure, axes = _new(f"Where steps are lost: {found['label']}", found["about"])
     losses, left = found["losses"], 100.0
     axes.bar(0, 100, 0.7, color=FAINT)
     for place, loss in enumerate(losses, 1):
@@ -156,7 +176,7 @@ def _number(axes: Axes, at: float, height: float, text: str) -> None:
 
 
 def draw_recall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Recall of the ranker")
+    figure, axes = _new("Recall of the ranker", found["about"])
     curves = found["curves"]
     labels = [_shown(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
     for number, (curve, label) in enumerate(zip(curves, labels, strict=True)):
@@ -170,7 +190,7 @@ def draw_recall(found: Mapping[str, Any]) -> Figure:
 
 
 def draw_cost(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Step SR against {UNITS[found['unit']]}")
+    figure, axes = _new(f"Step SR against {UNITS[found['unit']]}", found["about"])
     for number, run in enumerate(found["runs"]):
         metric = run["step_success_rate"]
         axes.errorbar(
@@ -188,15 +208,24 @@ def draw_cost(found: Mapping[str, Any]) -> Figure:
 def draw_over_time(found: Mapping[str, Any]) -> Figure:
     from matplotlib.dates import ConciseDateFormatter
 
-    figure, axes = _new("Step SR over time")
+    figure, axes = _new("Step SR over time", found["about"])
     lines = found["lines"]
     for number, line in enumerate(lines):
-        points = line["points"]
-        axes.errorbar(
-            [point["date"] for point in points], [100 * point["value"] for point in points], _ends(points),
-            fmt=f"{MARKERS[number % len(MARKERS)]}-", color=COLOURS[number % len(COLOURS)], markersize=7, capsize=3,
-            elinewidth=1.2, label=_shown(line["label"]),
-        )  # fmt: skip
+        points, colour = line["points"], COLOURS[number % len(COLOURS)]
+        begins = [0, *(place for place, point in enumerate(points) if point["changed"])]
+        for begin, end in itertools.pairwise([*begins, len(points)]):
+            part = points[begin:end]
+            axes.errorbar(
+                [point["date"] for point in part], [100 * point["value"] for point in part], _ends(part),
+                fmt=f"{MARKERS[number % len(MARKERS)]}-", color=colour, markersize=7, capsize=3,
+                elinewidth=1.2, label="_nolegend_" if begin else _shown(line["label"]),
+            )  # fmt: skip
+            if begin:
+                _break(axes, points[begin - 1], points[begin], colour)
+        for point in points:
+            if point["label"]:
+                at = point["date"], 100 * point["value"]
+                axes.annotate(_shown(point["label"]), at, (7, 5), textcoords="offset points", fontsize=8, color=colour)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     axes.margins(x=0.06)
     axes.set_xlabel("begin of the run (UTC)", color=FAINT)
@@ -205,12 +234,25 @@ def draw_over_time(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
+def _break(axes: Axes, before: Mapping[str, Any], after: Mapping[str, Any], colour: str) -> None:
+    """Marks the place between two points where settings change, with what changes."""
+    at = before["date"] + (after["date"] - before["date"]) / 2
+    axes.axvline(at, color=colour, linestyle=":", linewidth=1.2)
+    more = len(after["changed"]) - NAMED_CHANGES
+    names = [*after["changed"][:NAMED_CHANGES], *([f"{more} more"] if more > 0 else [])]
+    words = "\n".join(fill(_shown(name), 40) for name in names)
+    axes.annotate(
+        words, (at, 1), (-3, -3), xycoords=("data", "axes fraction"), textcoords="offset points", rotation=90, ha="right",
+        va="top", fontsize=8, color=colour,
+    )  # fmt: skip
+
+
 def draw_agreement(found: Mapping[str, Any]) -> Figure:
     """`found`: `judging.judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
     from matplotlib.figure import Figure
 
     judges = found["judges"]
-    figure = Figure((INCHES[0], 1.7 + 0.42 * len(judges)), facecolor="white", layout="constrained")
+    figure = Figure((INCHES[0], 2 + 0.42 * len(judges)), facecolor="white", layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for axes, name, title, scale in zip(
         panels, ("agreement", "kappa"), ("Agreement with labels", "Cohen's kappa"), (100, 1), strict=True
@@ -226,6 +268,12 @@ def draw_agreement(found: Mapping[str, Any]) -> Figure:
         axes.grid(axis="x", color=GRID)
         axes.tick_params(axis="both", labelcolor=FAINT, length=0)
         axes.set_xlabel("% of verdicts" if scale == 100 else "0: as by chance", color=FAINT)
+    n_tasks = max((judge["n_tasks"] for judge in judges), default=0)
+    size = f"{counted(found['n_labels'], 'labelled trajectory', 'labelled trajectories')}, {counted(n_tasks, 'task')}"
+    kind = "constructed labels (right or wrong by the way they were made)" if CONSTRUCTED in found["sources"] else ""
+    others = ", ".join(source for source in found["sources"] if source != CONSTRUCTED)
+    of = "; ".join(filter(None, [size, kind, others and f"labels from {others}"]))
+    figure.suptitle(fill(printable(of), 120), x=0.01, ha="left", fontsize=9.5, color=FAINT)
     names = [_shown(f"{judge['judge']} {judge['model']}, k {judge['k'] or '-'}") for judge in judges]
     panels[0].set_yticks(range(len(judges)), [fill(name, 34) for name in names])
     panels[0].set_ylim(len(judges) - 0.5, -0.5)

@@ -228,7 +228,7 @@ def test_the_papers_seven_rows_are_the_default(cli: Cli, sample: Sample, tmp_pat
     table = read_json(tmp_path / "table.json")
     assert len(table["rows"]) == 7
     assert all(row["paper"] for row in table["rows"])
-    assert outcome.out.count("Difference to the best row: number, bottom-left, plain turn 1") == 1
+    assert outcome.out.count("Differences: row minus the first, number, bottom-left, plain turn 1") == 1
     assert "7 ways of marking, 4 steps" in outcome.err
 
 

@@ -108,7 +108,7 @@ def test_several_protocols_are_told_apart(cli: Cli, finished: Path) -> None:
     before = contents(finished)
     outcome = cli("score", finished, "--protocol", "seeact,mindact,synapse")
     assert outcome.status == 0
-    assert "From seeact to mindact" in outcome.out
+    assert "From seeact to mindact: mindact minus seeact" in outcome.out
     assert "From seeact to synapse" in outcome.out
     assert contents(finished) == before
 

@@ -138,6 +138,10 @@ def test_the_test_splits_follow_each_cycle_with_the_control_and_the_differences(
         assert [found["control"]["step_success_rate"]["value"] for found in tests[1:]] == [0.5, 0.5]
         gaps = [{name: gap["step_success_rate"]["value"] for name, gap in found["minus"].items()} for found in tests]
         assert gaps == [{}, {"previous": 0.5, "control": 0.5}, {"previous": 0.0, "control": 0.5}]
+    report = (done.path / "report.md").read_text()
+    assert "## Differences, paired by step: the model after the cycle minus its baseline\n" in report
+    for row in ("cycle 1 - cycle 0", "cycle 1 - control", "cycle 2 - cycle 1", "cycle 2 - control"):
+        assert report.count(f"| {row} ") == 3
 
 
 def test_the_control_has_as_many_items_as_the_cycle_and_gold_alone(done: Improvement) -> None:

@@ -195,12 +195,13 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
         "success": percent(done["macro"]),
     }
     drawn = {
+        "about": "sample",
         "label": "",
         "losses": [{"cause": c, "share": s, "steps": 1} for c, s in lost.items()],
         "rest": done["macro"],
     }
     (axes,) = draw_waterfall({**drawn, "measure": "Step SR", "average": "macro"}).axes
-    assert [text.get_text() for text in axes.texts] == list(printed.values())[1:]
+    assert [text.get_text() for text in axes.texts][1:] == list(printed.values())[1:]
 
 
 def test_what_eval_prints_has_the_waterfall_too() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from seeact_offline.records import InputError
 from seeact_offline.tables.figure_data import cost, difficulty, over_time, recall, waterfall
-from seeact_offline.tables.figures import ENDINGS, FIGURES, picture
+from seeact_offline.tables.figures import ENDINGS, FIGURES, draw_agreement, picture
+from seeact_offline.tables.improvement_figure import draw_improvement
 from tests.finished_runs import figure, make_run
 
 BEGINNING = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -102,6 +103,100 @@ def test_over_time_has_a_line_a_tag_in_order_of_dates(tmp_path: Path) -> None:
         "choice, openai/gpt-4-vision-preview": [0.25],
         "nightly, cross_task, 6 steps, macro": [0.25],
     }
+
+
+def weekly(folder: Path, models: str = "aaaa", **more: Any) -> list[Path]:
+    """A run a week with one tag, each with the model of its letter."""
+    return [
+        make_run(
+            folder / str(week),
+            date=f"2026-03-{2 + 7 * week:02}T09:00:00",
+            model=model,
+            settings={"tags": ["weekly"], **more},
+        )
+        for week, model in enumerate(models)
+    ]
+
+
+def test_a_line_breaks_where_anything_but_date_tag_or_metadata_changes(tmp_path: Path) -> None:
+    """Three models were one line."""
+    runs = weekly(tmp_path, "aabc")
+    manifest = json.loads((runs[1] / "manifest.json").read_text())
+    manifest["settings"] |= {"metadata": {"week": "2"}, "label": "second"}
+    (runs[1] / "manifest.json").write_text(json.dumps(manifest))
+    (line,) = over_time(runs)["lines"]
+    assert [point["changed"] for point in line["points"]] == [[], [], ["model b"], ["model c"]]
+    (axes,) = drawn("over-time", runs).axes
+    connected = [len(one.get_xdata()) for one in axes.lines if one.get_linestyle() == "-" and len(one.get_xdata())]
+    assert connected == [2, 1, 1]
+    assert [text.get_text() for text in axes.texts[1:] if "model" in text.get_text()] == ["model b", "model c"]
+    assert "second" in [text.get_text() for text in axes.texts]
+
+
+def test_a_line_breaks_where_only_the_identity_changes(tmp_path: Path) -> None:
+    runs = weekly(tmp_path, "aa")
+    manifest = json.loads((runs[1] / "manifest.json").read_text())
+    (runs[1] / "manifest.json").write_text(json.dumps(manifest | {"identity": {"prompts_digest": "f00d"}}))
+    (line,) = over_time(runs)["lines"]
+    assert line["points"][1]["changed"] == ["prompts_digest"]
+
+
+@pytest.mark.parametrize(("tags", "hinted"), [(["one", "two"], True), (["one", "one"], False), (["one"], False)])
+def test_runs_of_a_tag_each_have_a_hint(tmp_path: Path, tags: list[str], hinted: bool) -> None:
+    runs = [
+        make_run(tmp_path / str(n), date=f"2026-03-0{n + 1}T09:00:00", settings={"tags": [tag]})
+        for n, tag in enumerate(tags)
+    ]
+    assert bool(over_time(runs)["hint"]) == hinted
+
+
+def test_a_label_names_a_run_in_a_legend(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, settings={"label": name}) for name in ("step 1000", "step 2000")]
+    assert [run["label"] for run in cost(runs)["runs"]] == ["step 1000", "step 2000"]
+    assert [line["label"] for line in over_time(runs)["lines"]] == ["step 1000", "step 2000"]
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize(
+    ("dataset", "said"),
+    [
+        ("osunlp/Multimodal-Mind2Web", "osunlp/Multimodal-Mind2Web, cross_task: 4 steps of 2 tasks"),
+        ("sample", "bundled sample (fictional websites), cross_task: 4 steps of 2 tasks"),
+        ("/home/me/pages", "pages, cross_task: 4 steps of 2 tasks"),
+    ],
+)
+def test_a_picture_says_what_it_is_of(tmp_path: Path, kind: str, dataset: str, said: str) -> None:
+    (axes,) = drawn(kind, [make_run(tmp_path / "a", dataset=dataset)]).axes
+    assert said in [text.get_text() for text in axes.texts]
+
+
+def test_a_picture_of_agreement_says_that_labels_are_constructed() -> None:
+    judge = {"judge": "webvoyager", "model": "m", "k": "3", "n_tasks": 2, "agreement": None, "kappa": None}
+    found = {"judges": [judge], "n_labels": 4, "sources": ["constructed"]}
+    assert draw_agreement(found).get_suptitle() == (
+        "4 labelled trajectories, 2 tasks; constructed labels (right or wrong by the way they were made)"
+    )
+    assert "constructed" not in draw_agreement({**found, "sources": ["people"]}).get_suptitle()
+
+
+def test_a_picture_of_improvement_says_what_it_is_of() -> None:
+    figure_of = {"value": 0.5, "ci95": None}
+    tests = {"cross_task": {"model": {"n_steps": 6, "n_tasks": 3, "step_success_rate": figure_of}}}
+    explored = {"exploration": {"n_steps": 8, "n_tasks": 4, "s_at": [figure_of]}}
+    results = {
+        "dataset": "sample", "test_data": "my/tests", "attempts": 1,
+        "cycles": [{"cycle": 0, "tests": tests}, {"cycle": 1, "tests": tests, **explored}],
+    }  # fmt: skip
+    assert draw_improvement(results).get_suptitle() == (
+        "bundled sample (fictional websites), train: 8 steps of 4 tasks; my/tests, cross_task: 6 steps of 3 tasks"
+    )
+
+
+def test_a_picture_of_several_splits_names_each(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / split, split=split, steps=n) for split, n in (("cross_task", 4), ("cross_website", 6))]
+    assert cost(runs)["about"] == (
+        "osunlp/Multimodal-Mind2Web, cross_task: 4 steps of 2 tasks; cross_website: 6 steps of 2 tasks"
+    )
 
 
 def test_over_time_needs_dates(tmp_path: Path) -> None:
