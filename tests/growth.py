@@ -30,6 +30,8 @@ from typing import Any, NamedTuple
 import seeact_offline
 from seeact_offline.agents import AGENTS
 from seeact_offline.judging import verdict_rules
+from seeact_offline.models import builtin
+from seeact_offline.records import Message, Request, StepKey
 from seeact_offline.replies import final_answer
 from seeact_offline.rewards import locators, rule_sets
 from seeact_offline.trajectories import opening
@@ -100,6 +102,8 @@ def readers() -> dict[str, Reader]:
             found[f"{agent.name}{way}"] = Reader(read, (module, *_modules(read)), heads)
     for judge, verdict in verdict_rules.READERS.items():
         found[f"judge {judge}"] = Reader(verdict, (verdict_rules,))
+    for part, ask in _LEXICAL.items():
+        found[f"lexical model, {part}"] = Reader(ask, (builtin,), ("", "Task: ", "Task: Buy\n[1] link a\n"))
     for kind in final_answer.GROUNDINGS:
         found[f"answer {kind}"] = Reader(_answer(kind), (final_answer, *_modules(final_answer.parse_grounding_reply)))
     for rules in rule_sets.RULES.values():
@@ -149,6 +153,26 @@ def _folder(name: str) -> Read:
             return list(opening.READERS[name](Path(folder)))
 
     return read
+
+
+def _lexical(system: str, user: str) -> Read:
+    """A question to the lexical model, a text in the place of `{}`."""
+
+    def read(text: str) -> None:
+        shown = (Message(role, told.replace("{}", text)) for role, told in (("system", system), ("user", user)))
+        # it never waits
+        builtin.LexicalModel().complete(Request(tuple(shown), StepKey("a", "b"), 0, 1)).send(None)
+
+    return read
+
+
+_LEXICAL = {
+    "rules": _lexical("{}", "Task: Buy"),
+    "page": _lexical("click [ID]", "Task: Buy\n{}\n[1] link Buy"),
+    "history": _lexical("click [ID]", "Task: Buy\nPrevious action: click [1]{} where [1] is a"),
+    "options": _lexical("", "Task: Buy\n{}\nA. link Buy\nB. None of"),
+    "task": _lexical("", "Task: {}\n\nA. input Buy\nB. None of"),
+}
 
 
 def _answer(kind: str) -> Read:

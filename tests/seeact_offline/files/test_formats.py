@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.formats import FormatError, read_json, typed, unescape_html
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,3 +87,17 @@ def test_a_long_value_is_cut() -> None:
     with pytest.raises(FormatError) as caught:
         read(f'{{{GOOD}, "share": "{"x" * 1000}"}}')
     assert len(str(caught.value)) < 150
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a &amp; b&nbsp;c &#65;&#x42; &#0067; &no", "a & b\xa0c AB C &no"),
+        ("&#" + "9" * 4301 + ";.", "\ufffd."),
+        ("&#" + "0" * 5000 + "65.", "A."),
+        ("&#x" + "f" * 5000 + ";.", "\ufffd."),
+        ("&#;&#x;&#0;", "&#;&#x;\ufffd"),
+    ],
+)  # fmt: skip
+def test_entities_are_read_whatever_their_numbers(written: str, meant: str) -> None:
+    assert unescape_html(written) == meant
