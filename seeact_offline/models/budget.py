@@ -70,6 +70,8 @@ class Ledger:
         """`price`: of attempts that were made when none was known. Raises InputError for a file that cannot be read."""
         self._journal, self._open = Journal(path), ExitStack()
         self.is_new = not path.exists()
+        self.knows_all = True
+        """False: it holds attempts of which nobody says the price."""
         self.spent = 0.0
         """USD, with all that was reserved for attempts of which nobody knows the outcome."""
         self.dearest = 0.0
@@ -87,6 +89,7 @@ class Ledger:
             if entry.most is not None:
                 reserved[entry.attempt] = entry.most
                 continue
+            self.knows_all = self.knows_all and (entry.cost is not None or price is not None)
             tokens = Usage(1, entry.prompt_tokens, entry.completion_tokens)
             cost = (entry.cost if entry.cost is not None else priced(tokens, price).cost_usd) or 0.0
             self.spent += cost
@@ -180,13 +183,13 @@ class Budget:
             usage = self._usage(outcome, messages, reserved, terms)
         except CallError as error:
             usage = self._usage(error, messages, reserved, terms)
-            error.usage = usage if error.usage.calls else error.usage
+            error.usage = _charged(error.usage, usage, reserved.most)
             raise
         finally:
             self._settle(reserved, usage)
         if terms.price is None and self.limit < inf and not self._dearest:
             raise InputError("max_cost", "a price, or a model that reports what its calls cost", "neither")
-        return replace(outcome, usage=usage) if outcome.usage.calls else outcome
+        return replace(outcome, usage=_charged(outcome.usage, usage, reserved.most))
 
     def has_room(self, steps: int) -> bool:
         """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are finished."""
@@ -290,6 +293,13 @@ class SharedBudget:
     async def spend(self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Spends as `Budget.spend` does."""
         return await self._budget.spend(messages, attempt, self._terms)
+
+
+def _charged(reported: Usage, settled: Usage, most: float) -> Usage:
+    """The usage as the ledger has it: a cost that nobody knows is all that was reserved."""
+    if settled.cost_usd is None and most:
+        return replace(settled, cost_usd=most)
+    return settled if reported.calls else reported
 
 
 def _cost(messages: Sequence[Message], reply_tokens: float, terms: Terms) -> float:

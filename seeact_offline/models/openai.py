@@ -161,7 +161,9 @@ class OpenAIModel:
                 return replace(failure, detail=failures.advised(failure.detail, advice))
             return failure
         self._has_spoken = True
-        return self.read(response.content, response.headers)
+        outcome = self.read(response.content, response.headers)
+        # a success is billed, whether or not it can be read
+        return outcome if outcome.usage.calls else replace(outcome, usage=failures.UNREAD)
 
     def _path_advice(self) -> str:
         """What may be wrong with the address; empty where it has a version in it, as `/v1`."""
@@ -219,7 +221,7 @@ class OpenAIModel:
         return self._outcome(said, headers)
 
     def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
-        usage = Usage(calls=1, cost_usd=None, unreported=1)
+        usage = failures.UNREAD
         if (tokens := said.tokens) is not None:
             usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
         end = ending(said.stopped_by)

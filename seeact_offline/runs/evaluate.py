@@ -16,7 +16,8 @@ from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
-from seeact_offline.runs.model_settings import replies_of, sent_usage
+from seeact_offline.runs.costs import paid_cost, run_cost
+from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import extent
@@ -125,7 +126,7 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
     async def ask() -> bool:
         try:
             async with _engine(run, state, model, scores, budget, watch) as ask_one:
-                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room)
+                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room, spent=lambda: budget.known)
         finally:
             await model.aclose()
 
@@ -152,7 +153,7 @@ async def _engine(
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)
             # a worker cannot write to the ledger
-            budget.add(sent_usage(answer.prediction).cost_usd or 0.0)
+            budget.add(paid_cost(answer.prediction))
             return answer
 
         yield ask_by_worker
@@ -181,6 +182,8 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
         orders=run.folder.finished_repeats(truths),
     )
     run.folder.order(predictions, truths)
+    usage = made.results["usage"]
+    usage["cost_usd"] = run_cost(run.folder, usage["cost_usd"])
     run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
     run.folder.remember_flagged(run.flagged)
     return len(order)

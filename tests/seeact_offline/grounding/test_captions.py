@@ -95,6 +95,16 @@ def test_an_ablation_captions_the_rows_that_show_captions(pages: Path, tmp_path:
         assert len(server.requests) == n_asked
 
 
+def test_captions_that_nobody_can_read_are_calls_and_have_their_cost(pages: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    table = [{"model": name, "prompt": 0, "completion": 1000, "date": "2024-01-01"} for name in ("main", "small")]
+    prices.write_text(json.dumps({"prices": table}))
+    with ChatServer(answering(Answer(body=b"not JSON"))) as server:
+        options = {"price": str(prices), "max_tokens": 200, "max_retries": 0, "fail_on_error": None, "concurrency": 1}
+        usage = captioned(pages, server, tmp_path / "run", **options).results["usage"]
+        assert (usage["calls"], usage["cost_usd"]) == (len(server.requests), pytest.approx(0.2 * len(server.requests)))
+
+
 def test_each_picture_is_paid_for_once_and_counted(pages: Path, tmp_path: Path) -> None:
     prices = tmp_path / "prices.json"
     costs = (("main", 1), ("small", 10))
