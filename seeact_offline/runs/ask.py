@@ -61,6 +61,8 @@ class RunState:
     """The right answers of every step met so far, in data set order."""
     dropped: set[str] = field(default_factory=set)
     """Parameters that the server has refused."""
+    remarks: list[str] = field(default_factory=list)
+    """Remarks of models in other processes."""
 
     @classmethod
     def of(cls, run: OpenRun) -> RunState:

@@ -83,11 +83,12 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
         complete = ask_all(again, known, run.model.open(budget, pays), scores, budget, watch)
         write_results(again, known, complete)
         repeated += known.done.values()
+        state.remarks += known.remarks
         if not complete:
             break
     if remark := corner_remark(state):
         watch.note(remark)
-    for remark in getattr(model, "remarks", ()):
+    for remark in dict.fromkeys([*getattr(model, "remarks", ()), *state.remarks]):
         if remark not in remarks:
             watch.note(remark)
     dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
@@ -157,6 +158,7 @@ async def _engine(
             return answer
 
         yield ask_by_worker
+        state.remarks += await workers.remarks()
 
 
 def finish(run: OpenRun, state: RunState, complete: bool) -> int:
