@@ -86,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
             note(f"no agreement: expected {error.expected}, got {error.got}")
         say(f"\nLabels: {found.path / LABELS}")
     say(f"\nVerdicts: {found.path / VERDICTS}")
+    if found.spent_usd is not None:
+        say(f"Spent on this folder: {found.spent_usd:.4f} USD")
     if found.n_left:
         note(f"stopped at --max-cost {args.max_cost}: {counted(found.n_left, 'judgement')} not made")
     if found.n_failed:

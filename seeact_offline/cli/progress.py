@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import percent
-from seeact_offline.records import Prediction, StepScore, Usage
+from seeact_offline.records import Prediction, StepScore
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import NOT_THE_PAPERS
 
@@ -34,7 +34,8 @@ class Tally:
     failed: int = 0
     asks_elements: bool = True
     """False in runs that score only the operation."""
-    usage: Usage = field(default_factory=Usage)
+    spent_usd: float | None = None
+    """What the run has spent so far; None where that is not known."""
 
     def add(self, prediction: Prediction, score: StepScore) -> None:
         self.n += 1
@@ -43,13 +44,12 @@ class Tally:
         self.f1 += score.operation_f1 or 0.0
         self.successes += score.success or 0.0
         self.failed += prediction.has_failed
-        self.usage += prediction.usage
 
     @property
     def text(self) -> str:
         if not self.n:
             return ""
-        cost = "" if not self.usage.cost_usd else f"  ${self.usage.cost_usd:.2f}"
+        cost = "" if not self.spent_usd else f"  ${self.spent_usd:.2f}"
         element, f1, success = (percent(total / self.n) for total in (self.elements, self.f1, self.successes))
         if not self.asks_elements:
             return f"op {f1}  failed {self.failed}{cost}"
@@ -124,6 +124,9 @@ class RunProgress(StepProgress):
 class TerminalWatch(Watch):
     """Prints the progress and remarks of a run to the terminal."""
 
+    def __init__(self) -> None:
+        self._progress: RunProgress | None = None
+
     def begun(self, dataset: object) -> None:
         if dataset == "sample":
             say(NOT_THE_PAPERS)
@@ -131,8 +134,13 @@ class TerminalWatch(Watch):
     def note(self, text: str) -> None:
         note(text)
 
+    def spent(self, usd: float | None) -> None:
+        if self._progress is not None:
+            self._progress.tally.spent_usd = usd
+
     def steps(self, total: int, label: str) -> RunProgress:
-        return RunProgress(total, label)
+        self._progress = RunProgress(total, label)
+        return self._progress
 
     def ranking(self, total: int, label: str) -> StepProgress:
         return StepProgress(total, label)

@@ -5,6 +5,7 @@ Texts are parsed by `json` and checked by msgspec, because a model's reply may h
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -34,6 +35,7 @@ LONGEST_NUMBER = 1000
 MOST_CHARS = 4_000_000
 """Characters of a YAML text after its aliases are expanded."""
 _CONTAINERS = (dict, list)
+_REFERENCE = re.compile("&#0*([0-9]+)")
 _NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _WRONG_TYPE = re.compile(r"Expected `(?P<types>[^`]+)`(?P<limits>.*?)(?:, got (?P<found>.+))?")
@@ -62,6 +64,12 @@ def read_json(text: str | bytes) -> Any:
         if not level:
             return value
     raise FormatError(f"JSON nested at most {DEEPEST} times", "more")
+
+
+def unescape_html(text: str) -> str:
+    """The text with entities of HTML as characters. A number too large for any character becomes U+FFFD, however long it is, where
+    `html.unescape` raises ValueError for 4,300 digits."""
+    return html.unescape(_REFERENCE.sub(lambda number: f"&#{number[1][:8]}", text))
 
 
 def read_yaml(text: str) -> Any:

@@ -42,6 +42,7 @@ def improvement_report(results: Mapping[str, Any]) -> str:
         f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
         f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
         f" {counted(imitation['tasks'], 'task')}, {by}, {told}; steps left out: {left_out or 'none'}.",
+        *([] if (usd := results["judge_cost_usd"]) is None else [f"Spent on the judge: {usd:.4f} USD."]),
         *results["remarks"],
         *(
             f"Cycle {one['cycle']}: {counted(n, 'step')} failed to run and count as wrong."

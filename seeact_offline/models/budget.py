@@ -73,6 +73,8 @@ class Ledger:
         """`price`: of attempts that were made when none was known. Raises InputError for a file that cannot be read."""
         self._journal, self._open = Journal(path), ExitStack()
         self.is_new = not path.exists()
+        self.knows_all = True
+        """False: it holds attempts of which nobody says the price."""
         self.spent = 0.0
         """USD, with all that was reserved for attempts of which nobody knows the outcome."""
         self.dearest = 0.0
@@ -89,6 +91,7 @@ class Ledger:
             if entry.most is not None:
                 reserved[entry.attempt] = entry
                 continue
+            self.knows_all = self.knows_all and (entry.cost is not None or price is not None)
             tokens = Usage(1, entry.prompt_tokens, entry.completion_tokens)
             cost = (entry.cost if entry.cost is not None else priced(tokens, price).cost_usd) or 0.0
             self.spent += cost
@@ -181,7 +184,7 @@ class Budget:
             usage = self._usage(outcome, reserved, bills)
         except CallError as error:
             usage = self._usage(error, reserved, bills)
-            error.usage = usage if error.usage.calls else error.usage
+            error.usage = _charged(error.usage, usage, reserved.most)
             raise
         except InputError:
             # ours, before anything was sent
@@ -192,7 +195,7 @@ class Budget:
         is_answer = isinstance(outcome, Completion) or outcome.usage.calls
         if terms.price is None and self.is_limited and is_answer and not bills.tell_costs:
             raise InputError("max_cost", "a price, or a model that reports what its calls cost", "neither")
-        return replace(outcome, usage=usage) if outcome.usage.calls else outcome
+        return replace(outcome, usage=_charged(outcome.usage, usage, reserved.most))
 
     @property
     def is_limited(self) -> bool:
@@ -310,3 +313,10 @@ class SharedBudget:
     @property
     def is_limited(self) -> bool:
         return self._budget.is_limited
+
+
+def _charged(reported: Usage, settled: Usage, most: float) -> Usage:
+    """The usage as the ledger has it: a cost that nobody knows is all that was reserved."""
+    if settled.cost_usd is None and most:
+        return replace(settled, cost_usd=most)
+    return settled if reported.calls else reported

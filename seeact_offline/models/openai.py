@@ -183,7 +183,9 @@ class OpenAIModel:
                 return replace(failure, detail=failures.advised(failure.detail, advice))
             return failure
         self._has_spoken = True
-        return self.read(response.content, response.headers)
+        outcome = self.read(response.content, response.headers)
+        # a success is billed, whether or not it can be read
+        return outcome if outcome.usage.calls else replace(outcome, usage=failures.UNREAD)
 
     def _path_advice(self) -> str:
         """What may be wrong with the address; empty where it has a version in it, as `/v1`."""
@@ -241,7 +243,10 @@ class OpenAIModel:
         return self._outcome(said, headers)
 
     def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
-        usage, end = self._usage(said), ending(said.stopped_by)
+        usage, end = (
+            failures.UNREAD if said.tokens is None and said.cost is None else self._usage(said),
+            ending(said.stopped_by),
+        )
         if said.refusal or (end == "refused" and not said.error):
             by = "" if said.stopped_by in (None, "content_filter") else f" ({said.stopped_by})"
             detail = failures.scrubbed(said.refusal or f"stopped by the server's content filter{by}")

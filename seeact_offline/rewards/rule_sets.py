@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from seeact_offline.dataset.rows import StoredScreenshot
-from seeact_offline.files.formats import FormatError, typed
+from seeact_offline.files.formats import FormatError, typed, unescape_html
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, Message, RowError
 from seeact_offline.rewards.address_rules import url_match, url_match_by_parts
@@ -164,7 +163,7 @@ class RuleSet:
         found = locate(state.page(target.url), target.locator)
         if found is None:
             return 0.0
-        content, value = html.unescape(found) if self.unescapes_pages else found, required[rule]
+        content, value = unescape_html(found) if self.unescapes_pages else found, required[rule]
         if rule == "exact_match":
             return self.exact_match(content, checked_text(value))
         if rule == "fuzzy_match":

@@ -16,7 +16,8 @@ from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
-from seeact_offline.runs.model_settings import replies_of, sent_usage
+from seeact_offline.runs.costs import paid_cost, run_cost
+from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import extent
@@ -82,11 +83,12 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
         complete = ask_all(again, known, run.model.open(budget, pays), scores, budget, watch)
         write_results(again, known, complete)
         repeated += known.done.values()
+        state.remarks += known.remarks
         if not complete:
             break
     if remark := corner_remark(state):
         watch.note(remark)
-    for remark in getattr(model, "remarks", ()):
+    for remark in dict.fromkeys([*getattr(model, "remarks", ()), *state.remarks]):
         if remark not in remarks:
             watch.note(remark)
     dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
@@ -125,7 +127,7 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
     async def ask() -> bool:
         try:
             async with _engine(run, state, model, scores, budget, watch) as ask_one:
-                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room)
+                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room, spent=lambda: budget.known)
         finally:
             await model.aclose()
 
@@ -152,10 +154,11 @@ async def _engine(
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)
             # a worker cannot write to the ledger
-            budget.add(sent_usage(answer.prediction).cost_usd or 0.0)
+            budget.add(paid_cost(answer.prediction))
             return answer
 
         yield ask_by_worker
+        state.remarks += await workers.remarks()
 
 
 def finish(run: OpenRun, state: RunState, complete: bool) -> int:
@@ -181,6 +184,8 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
         orders=run.folder.finished_repeats(truths),
     )
     run.folder.order(predictions, truths)
+    usage = made.results["usage"]
+    usage["cost_usd"] = run_cost(run.folder, usage["cost_usd"])
     run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, notes())))
     run.folder.remember_flagged(run.flagged)
     return len(order)

@@ -71,6 +71,8 @@ class JudgedFolder:
     """Verdicts of others than models that the trajectories hold."""
     n_left: int
     """Judgements that the budget left over."""
+    spent_usd: float | None
+    """What all commands on this folder have spent, as its ledger says; None where that is not known."""
 
     @property
     def n_failed(self) -> int:
@@ -244,7 +246,7 @@ def _judge_all(
     others = [one for key, one in known.items() if key not in wanted]
     replace_text(verdicts, "".join(f"{one.line}\n" for one in [*judged, *others]))
     replace_text(folder.path / LABELS, "".join(f"{one.line}\n" for one in labels))
-    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged))
+    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged), budget.known)
 
 
 def _key(one: Judgement) -> tuple[str, str, int]:

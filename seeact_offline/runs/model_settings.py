@@ -18,7 +18,7 @@ from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
-from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
+from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 
@@ -188,12 +188,6 @@ def _reply_store(cache: Path | str | None, folder: RunFolder) -> Path:
 
 
 # --- what was paid ---
-
-
-def sent_usage(prediction: Prediction) -> Usage:
-    """The usage of the calls that were made for this step, not of replies that were kept."""
-    calls = (call.record for call in prediction.calls)
-    return sum((call.usage for call in calls if call.attempts and call.usage), Usage())
 
 
 def replies_of(predictions: Iterable[Prediction], spent_usd: float | None) -> dict[str, Any] | None:

@@ -197,7 +197,7 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
 def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
-    path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
+    path = _cache_file(split, ranker, int(version)) if version.isdecimal() and len(version) < 10 else None
     if path is None:
         return None
     try:

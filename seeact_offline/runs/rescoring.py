@@ -18,8 +18,9 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import InputError, Prediction, StepKey, Truth
+from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
 from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
@@ -61,6 +62,8 @@ class FinishedRun:
     """The right answers of the same steps."""
     complete: bool
     """True if no step is missing."""
+    folder: RunFolder | None = None
+    """None for an imported run."""
     flagged: frozenset[StepKey] | None = None
     orders: Sequence[Sequence[Prediction]] = ()
     oracle: Mapping[StepKey, bool] | None = None
@@ -71,6 +74,12 @@ class FinishedRun:
     @cached_property
     def answers(self) -> Answers:
         return Answers(self.predictions, self.truths)
+
+    @cached_property
+    def cost(self) -> float | None:
+        """USD; None where that is not known."""
+        counted = sum((one.usage for one in self.predictions), Usage()).cost_usd
+        return counted if self.folder is None else run_cost(self.folder, counted)
 
     def protocol(self, name: str | None) -> Protocol:
         """The run's own for None. Raises InputError."""
@@ -95,6 +104,7 @@ class FinishedRun:
             answers=self.answers,
             causes=self.causes,
         )
+        made.results["usage"]["cost_usd"] = self.cost
         left_out = self.settings.get(IMPORT_NOTES) or {}
         made.results["notes"] = dict(sorted((made.results["notes"] | left_out).items()))
         return made
@@ -210,6 +220,7 @@ def open_finished(
         predictions=predictions,
         truths=truths,
         complete=was_finished and not n_missing,
+        folder=directory,
         flagged=flagged,
         orders=orders,
     )

@@ -17,7 +17,8 @@ from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, StepKey, Usage
-from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.costs import ledger_cost
+from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import gap_interval, points
@@ -142,7 +143,10 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
     shared = frozenset.intersection(*(frozenset(step.key for step in run.steps) for run in runs))
     runs = [run if len(run.steps) == len(shared) else _over(run, shared) for run in runs]
     settings = read_manifest(folder).settings | {"protocol": runs[0].results.protocol}
-    return _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
+    table = _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
+    calls = [call.record for run in runs for of_step in RunFolder(run.path).load_calls().values() for call in of_step]
+    usage = table["usage"]
+    return table | {"usage": {**usage, "cost_usd": ledger_cost(RunFolder(folder).ledger, calls, usage["cost_usd"])}}
 
 
 def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:

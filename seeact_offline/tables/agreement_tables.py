@@ -155,6 +155,7 @@ def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
         "; ".join(f"{name} {n}" for name, n in sorted(Counter(one.outcome for one in ran if one.verdict is None).items())) or "0",
         len(ones) - len(ran),
         f"{fmean(one.n_pictures for one in asked):.1f}" if asked else NO_FIGURE,
-        _cost(cost_per_verdict(ran)),
+        # what failed is paid for too
+        _cost(cost_per_verdict(ones)),
         f"{fmean(one.prompt_tokens + one.completion_tokens for one in asked):.0f}" if asked else NO_FIGURE,
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -153,3 +155,16 @@ def test_a_reply_is_read(agent: str, text: str, expected: tuple[Any, ...], stric
 )  # fmt: skip
 def test_acts_become_one_answer(agent: str, text: str, expected: Answer) -> None:
     assert answered(agent, text) == expected
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000, "0b" + "1" * 5000])
+def test_a_number_of_thousands_of_digits_is_read_or_not_but_is_no_error(agent: str, digits: str) -> None:
+    ours = AGENTS[agent].writer("TYPE", "a", "3" if "web" in agent else (1, 2))
+    for text in (
+        re.sub(r"\d+(\.\d+)?", digits, ours),
+        f"{{'action': {digits}, 'action_type': {digits}, 'coordinate': [{digits}]}}",
+    ):
+        for read in (AGENTS[agent].reader, AGENTS[agent].strict_reader):
+            with suppress(Unreadable):
+                read(text)

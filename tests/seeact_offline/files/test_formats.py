@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.formats import FormatError, read_json, typed, unescape_html
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,3 +129,17 @@ def test_threads_that_read_a_type_for_the_first_time_do_not_end_the_program(read
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     # a segmentation fault, as msgspec shows an unfinished description to other threads
     assert (done.returncode, done.stdout.split()) == (0, ["a", "a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a &amp; b&nbsp;c &#65;&#x42; &#0067; &no", "a & b\xa0c AB C &no"),
+        ("&#" + "9" * 4301 + ";.", "\ufffd."),
+        ("&#" + "0" * 5000 + "65.", "A."),
+        ("&#x" + "f" * 5000 + ";.", "\ufffd."),
+        ("&#;&#x;&#0;", "&#;&#x;\ufffd"),
+    ],
+)  # fmt: skip
+def test_entities_are_read_whatever_their_numbers(written: str, meant: str) -> None:
+    assert unescape_html(written) == meant

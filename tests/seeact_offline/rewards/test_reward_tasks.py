@@ -289,3 +289,13 @@ def test_state_that_cannot_be_used_is_refused(tmp_path: Path, content: str) -> N
     with pytest.raises(InputError, match="states"):
         read_state(tmp_path / "1")
     assert read_state(tmp_path / "2") is None
+
+
+def test_an_entity_with_a_number_of_thousands_of_digits_is_no_error() -> None:
+    state = TaskState("", f"<p>&amp;#{'9' * 4301}; a</p>")
+    target = {
+        "url": "last",
+        "locator": "document.querySelector('p').innerText",
+        "required_contents": {"must_include": ["a"]},
+    }
+    assert scores(task(eval_types=["program_html"], program_html=[target]), state=state) == [1, 1, 1]
