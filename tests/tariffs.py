@@ -241,7 +241,7 @@ def _batch(pages: Path, out: Path, **options: Any) -> None:
     from seeact_offline.runs.batches import run_batch
     from seeact_offline.runs.config import EvalConfig
 
-    common = {"dataset": pages, "split": "cross_task", "out": out, "ranker": "bm25", "top_k": 4, "group_size": 2, "grounding": "choice"}  # fmt: skip
+    common: dict[str, Any] = {"dataset": pages, "split": "cross_task", "out": out, "ranker": "bm25", "top_k": 4, "group_size": 2, "grounding": "choice"}  # fmt: skip
     live = {name: value for name, value in options.items() if name not in ("max_cost", "concurrency")}
     config = EvalConfig(**common, limit=1, **live)
     run_batch(config, "submit", out.with_name(f"{out.name}-waves"), sleep=lambda _: time.sleep(0.005))

@@ -17,7 +17,7 @@ from seeact_offline.models.budget import Budget, Ledger
 from seeact_offline.models.image_tokens import possible_rules
 from seeact_offline.models.prices import price_of, read_given
 from seeact_offline.models.retrying import MOST_PAID
-from seeact_offline.records import CallError, Completion, InputError, OutOfBudget, Usage
+from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 from tests.chat_server import Answer, ChatServer, script
 from tests.seeact_offline.models.asking import HELLO, ask_in_turn, ask_one, opened, quick
 
@@ -93,7 +93,12 @@ def _body(row: Charge) -> dict[str, Any]:
 @pytest.mark.parametrize("row", CHARGES, ids=NAMES)
 def test_a_call_is_charged_what_it_costs(row: Charge) -> None:
     budget = Budget(None, row.price, MOST_TOKENS)
-    options = {"model_args": {"api": row.api}, "price": row.price, "max_tokens": MOST_TOKENS, "budget": budget}
+    options: dict[str, Any] = {
+        "model_args": {"api": row.api},
+        "price": row.price,
+        "max_tokens": MOST_TOKENS,
+        "budget": budget,
+    }
     with ChatServer(lambda _: Answer(body=json.dumps(_body(row)).encode())) as server:
         completion = ask_one(opened(server, **options))
     if row.usd is None:
@@ -322,7 +327,8 @@ def test_without_a_price_the_bills_are_bounds_of_one() -> None:
 
 def test_calls_go_out_together_only_as_far_as_bills_for_calls_of_their_size_allow() -> None:
     """After a cheap first call 16 large ones were made at once, and billed 4.5 times what was left."""
-    at_once, most_at_once = 0, []
+    at_once = 0
+    most_at_once: list[int] = []
 
     async def attempt() -> Completion:
         nonlocal at_once
@@ -336,7 +342,7 @@ def test_calls_go_out_together_only_as_far_as_bills_for_calls_of_their_size_allo
         budget = Budget(1000.0, Price(1.0, 1.0), 100)
         for words in (1, 50, 50, 1):
             most_at_once.append(0)
-            messages = (HELLO[0], HELLO[1].__class__("user", "word " * words))
+            messages = (Message("user", "word " * words),)
             await asyncio.gather(*(budget.spend(messages, attempt) for _ in range(3 if words == 50 else 12)))
 
     asyncio.run(ask())

@@ -47,7 +47,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def billed(verb: str, name: str, pages: Path, folder: Path, kills: int) -> Bill:
     tariff, prices = TARIFFS[name], folder / TIERS
-    tiers = [{**_USUAL}, {**_DEAR, "tier": "priority"}]
+    tiers: list[dict[str, object]] = [{**_USUAL}, {**_DEAR, "tier": "priority"}]
     entries = [{"model": tariff.model, "date": "2026-01-01", **one} for one in tiers]
     prices.write_text(json.dumps({"prices": entries}))
     if tariff.options.get("price") == TIERS:
