@@ -48,6 +48,7 @@ def grown(name: str, n_texts: int, largest: int) -> dict[object, float]:
         ("uitars", "a" * 20_000),
         ("holo1", "click" * 4_000),
         ("holo1 strictly", "1" * 20_000),
+        ("holo1.5 strictly", '{"x": "' + "1_" * 10_000),
         ("showui strictly", "'action': 'a', 'value': '" * 800),
         ("showui", "{'action': '" * 1_600),
         ("screensuite strictly", "click(" * 4_000),

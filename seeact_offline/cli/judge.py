@@ -22,7 +22,7 @@ from seeact_offline.tables.agreement_tables import agreement_document, judgement
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="RUN|FOLDER",
-        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
+        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, SeeAct's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
     )  # fmt: skip
     rules = parser.add_argument_group("judge")
     basic(
