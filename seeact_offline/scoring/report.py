@@ -13,7 +13,16 @@ from seeact_offline.records import Summary
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS, headline
 from seeact_offline.scoring.rules import sentence
-from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
+from seeact_offline.scoring.waterfall import (
+    ANNOTATION_ERRORS,
+    BY_EYE,
+    CAUSES,
+    KINDS,
+    LEFT_OUT,
+    SUCCESS,
+    WHAT_IF,
+    is_unreadable,
+)
 
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
@@ -96,6 +105,10 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
+    unreadable, read = (
+        {name: n for name, n in results["reply_failures"].items() if is_unreadable(name) is kind}
+        for kind in (True, False)
+    )
     tables = [
         _settings(results),
         _figures(results),
@@ -109,7 +122,8 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _what_if(results),
         _budget(results),
         _counts("Steps with a failure", "failure", results["failures"], {}),
-        _counts("Replies that could not be read", "failure", results["reply_failures"], {}),
+        _counts("Replies that could not be read", "failure", unreadable, {}),
+        _counts("Replies that were read and lack an act, a place on the picture or a value", "failure", read, {}),
         _counts("Worth knowing", "what", results.get("notes") or {}, notes),
         _spread(results),
         _orders(results),

@@ -31,6 +31,8 @@ CAUSES: Mapping[str, str] = {
     "answered_early": "agents: the model answered the task in words",
     "unreadable_reply": "the answer could not be read, or was refused",
     "never_scrolled_to": "web agents: no window that the model saw shows the right element's label",
+    "did_not_act": "agents: the model scrolled, waited, stopped, or did something else that answers no step",
+    "place_outside": "the model named a place outside of the picture",
     "no_element": "the model chose none of those offered",
     "wrong_mark": "web agents: the model saw the right element's label and chose another",
     "wrong_element": "the model chose another element",
@@ -50,6 +52,11 @@ OF_WINDOWS = ("not_marked", "target_cut_off")
 """Causes that a grounding knows before it asks, and counts in `Prediction.notes` under these names."""
 OF_LEAVING = frozenset({"left_page", "answered_early"})
 """Failures that are causes of their own."""
+OF_READING: Mapping[str, str] = {
+    **dict.fromkeys(("scrolled", "waited", "stopped_early", "other_act"), "did_not_act"),
+    "point_outside": "place_outside",
+}
+"""Failures of replies that were read and name no element -> their cause."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})
@@ -91,8 +98,10 @@ def first_loss(
     is_marked = element is False and not prediction.ranked and offers
     if is_marked and not was_offered and prediction.failure in (None, VALUELESS, "scrolled", "waited"):
         return "never_scrolled_to"
-    if prediction.failure not in (None, VALUELESS):
+    if is_unreadable(prediction.failure):
         return "unreadable_reply"
+    if prediction.failure in OF_READING:
+        return OF_READING[prediction.failure]
     if is_marked:
         return "wrong_mark"
     if element is False:
@@ -102,6 +111,11 @@ def first_loss(
         return "wrong_op"
     needs_value = truth.operation.op != "CLICK" or _is_value(truth.operation.value)
     return "missing_value" if needs_value and not _is_value(prediction.value) else "wrong_value"
+
+
+def is_unreadable(failure: str | None) -> bool:
+    """Tells whether the failure of a reply says that it could not be read, or was refused."""
+    return failure is not None and failure != VALUELESS and failure not in OF_LEAVING and failure not in OF_READING
 
 
 def _is_value(text: str) -> bool:
@@ -140,13 +154,13 @@ OFFERED = frozenset(CAUSES) - _NOT_OFFERED | {SUCCESS}
 OF_RANKER = frozenset({"ranker_miss"})
 OF_OFFERING = frozenset({"not_offered"})
 OF_WRONG = frozenset({"wrong_mark", "wrong_element"})
-OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", "no_element", *OF_WRONG})
+OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", *OF_READING.values(), "no_element", *OF_WRONG})
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
     "ranker_perfect_bound": "the ranker had missed nothing, and every step that it lost had succeeded",
     "ranker_perfect": "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered",
     "offering_perfect": "every ranked element had been offered, and the steps lost to that had succeeded as often as those whose target was",
-    "grounding_perfect": "every answer that was unreadable, none or another element had named the right one, with its operation as it is",
+    "grounding_perfect": "every answer without the right element had named it, with its operation as it is",
     "values_perfect": "every value that is missing or wrong had been right",
 }
 """The suppositions of `what_if`, by name, in order."""

@@ -297,6 +297,21 @@ def test_labels_without_a_verdict_end_no_run(tmp_path: Path, capsys: pytest.Capt
     assert "verdicts.jsonl" in said.out
 
 
+def test_trajectories_without_an_answer_have_no_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their labels agreed with verdicts for which nothing was asked: 93.8 % of a run of the sample."""
+    labelled = replace(SILENT, verdicts=(Verdict("ann", False, "person"),))
+    write_trajectories(tmp_path / "in", [labelled])
+    with ChatServer(lambda body: "SUCCESS") as server:
+        words = ["--model", "openai/judge", "--base-url", server.base_url, "--out", str(tmp_path / "out")]
+        assert main(["judge", str(tmp_path / "in"), "--judge", "webvoyager", *words]) == 0
+    assert server.requests == []
+    said = capsys.readouterr()
+    assert "no call was made: no_answer 1; --judge strict needs no answer" in said.err
+    assert "| agreement" not in said.out
+    assert main(["agreement", str(tmp_path / "out"), str(tmp_path / "in")]) == 2
+    assert "verdicts: expected a verdict on an answer" in capsys.readouterr().err
+
+
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
     run = so.evaluate(model="builtin/lexical", limit=2, ranker="bm25", out=tmp_path / "run")
     wrong: dict[str, int] = {}
