@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     basic(
         rules.add_argument("--limit", type=options.positive_int, metavar="N_TASKS", help="judge only the first N tasks")
     )
+    options.add_sample_argument(rules)
     add_model_arguments(parser, default=None)
     runs = parser.add_argument_group("run")
     add_limit_arguments(runs, seed=42)

@@ -150,7 +150,9 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     made = manifest.get("made")
     if not made:
         return ""
-    limit = (manifest.get("settings") or {}).get("limit")
+    settings = manifest.get("settings") or {}
+    limit, sample = settings.get("limit"), settings.get("sample")
+    drawn = f"{counted(sample or 0, 'task')} drawn at random in equal shares by website, seed {settings.get('seed')}"
     rows = [
         ("date", made["date"]),
         ("command", made["command"] or "none: asked for in Python"),
@@ -160,6 +162,7 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
         ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
         *([("replies", replies_in_words(replies))] if (replies := manifest.get("replies")) else []),
         ("limit", "none" if limit is None else first_tasks(limit)),
+        *([("sample", drawn)] if sample is not None else []),
         ("Python", manifest.get("python", "not known")),
         ("seeact-offline", (manifest.get("packages") or {}).get("seeact-offline", "not known")),
         ("git commit", manifest.get("git_commit") or "not known"),

@@ -37,7 +37,7 @@ NO_SUCCESS_RATES = (
 )
 T = TypeVar("T", bound=msgspec.Struct)
 _EXPECTED = "a run folder with a results.json, or a folder of such"
-_IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
+_IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "sample", "tasks"})
 """Settings that tell no two methods apart, or stand in a method's name anyway."""
 
 

@@ -18,7 +18,7 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.judging.judges import JUDGES, Case
 from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.judge import JudgedFolder, judge
+from seeact_offline.runs.judge import JudgedFolder, find_trajectories, judge
 from seeact_offline.runs.run_trajectories import run_trajectories
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
 from tests.chat_server import Answer, ChatServer, Script
@@ -310,6 +310,19 @@ def test_trajectories_without_an_answer_have_no_agreement(tmp_path: Path, capsys
     assert "| agreement" not in said.out
     assert main(["agreement", str(tmp_path / "out"), str(tmp_path / "in")]) == 2
     assert "verdicts: expected a verdict on an answer" in capsys.readouterr().err
+
+
+def test_a_sample_of_trajectories_has_whole_tasks_in_equal_shares_by_website(tmp_path: Path) -> None:
+    known = [
+        replace(SILENT, id=f"{task}-{n}", task_id=task, website=task[0])
+        for task in ("a1", "a2", "a3", "b1", "b2")
+        for n in range(2)
+    ]
+    write_trajectories(tmp_path / "in", known)
+    found = find_trajectories(tmp_path / "in", EvalConfig(sample=2, seed=42))
+    assert sorted(one.website for one in found) == ["a", "a", "b", "b"]
+    assert len({one.task_id for one in found}) == 2
+    assert len(find_trajectories("sample", EvalConfig(split="cross_website", sample=2, seed=42))) == 2
 
 
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
