@@ -57,6 +57,8 @@ class Agent:
     """Operations that its language has; the writer clicks in place of the others."""
     speaks_value: frozenset[str] = frozenset({"TYPE", "SELECT"})
     """Those of which it says the value."""
+    names_selected: bool = False
+    """True if its value of a SELECT is the element's name, and not the option."""
     speaks_place: frozenset[str] = OPERATIONS
     """Those of which it says the place."""
     scroll: str = ""

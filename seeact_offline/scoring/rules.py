@@ -6,7 +6,6 @@ docs/protocols.md names the paper or released evaluator behind each.
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -285,9 +284,9 @@ def element_for_select(truth: Truth) -> Operation:
     operation = truth.operation
     if operation.op != "SELECT" or name_of_element_unknown(truth):
         return operation
-    # as released (data/dset_mind2web.py): where the text names no element, the comparison fails
-    named = re.search(r"\]\s+(.*?)\s+->", truth.action_text)
-    return replace(operation, value=named[1]) if named else Operation("")
+    # as released: where the text names no element, the comparison fails
+    name = truth.element_name
+    return Operation("") if name is None else replace(operation, value=name)
 
 
 def blank_is_none(truth: Truth) -> Operation:

@@ -258,7 +258,8 @@ def annotation_errors(
 
     `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets right
     and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps` and
-    `n_groups` how many. A picture's marks are those of `Reply.offered`: what is not drawn is not offered.
+    `n_groups` how many. A picture's marks are those of `Reply.offered`, but for a right element outside of the page, whose mark nobody
+    can see.
     The kinds of error are ours.
     """
     wrong = []
@@ -282,7 +283,7 @@ def annotation_errors(
 
 def annotation_error(group: Reply, truth: Truth) -> str:
     """One of ANNOTATION_ERRORS."""
-    is_marked = not truth.positives.isdisjoint(group.offered)
+    is_marked = not (truth.positives - _undrawn(truth)).isdisjoint(group.offered)
     if group.element_id is not None:
         if group.element_id in truth.positives:
             return "no_error"
@@ -290,3 +291,15 @@ def annotation_error(group: Reply, truth: Truth) -> str:
     if group.failure is not None:
         return "unread"
     return "na_although_marked" if is_marked else "no_error"
+
+
+def _undrawn(truth: Truth) -> frozenset[str]:
+    """The positives that lie wholly outside of the page, with fractions cut off as for drawing; none where boxes or page are not known."""
+    if truth.picture_size is None or len(truth.boxes) != len(truth.positives_in_order):
+        return frozenset()
+    width, height = truth.picture_size
+    return frozenset(
+        node
+        for node, box in zip(truth.positives_in_order, truth.boxes, strict=True)
+        if int(box.right) < 0 or int(box.bottom) < 0 or int(box.x) >= width or int(box.y) >= height
+    )

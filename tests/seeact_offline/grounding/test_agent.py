@@ -37,8 +37,19 @@ def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -
     right = steps["operation_f1"] == 1
     for op in ("CLICK", "TYPE", "SELECT"):
         says = op in agent.speaks and (op == "CLICK" or op in agent.speaks_value)
+        says = says and not (op == "SELECT" and agent.names_selected)
         assert (right[operations == op] == says).all(), op
     assert not run.results["failures"]
+
+
+def test_under_its_own_rules_showui_is_told_what_it_selects_from(tmp_path: Path) -> None:
+    """It said the option, which these rules do not compare."""
+    run = so.evaluate(agent="showui", model="builtin/oracle", split="cross_website", limit=6, out=tmp_path / "run")
+    rights = run.to_pandas("steps").set_index(["annotation_id", "action_uid"])["operation_f1"]
+    truths = [step.truth for step in so.load_steps("sample", "cross_website", limit=6)]
+    selects = [truth for truth in truths if truth.operation.op == "SELECT" and truth.element_name]
+    assert selects
+    assert [rights[tuple(truth.key)] for truth in selects] == [1.0] * len(selects)
 
 
 class Recorded:

@@ -317,15 +317,16 @@ def test_limit_counts_the_tasks_listed(sample: Sample, tmp_path: Path) -> None:
 
 def test_a_sample_is_recorded_scored_again_and_grows(sample: Sample, tmp_path: Path) -> None:
     few = run(sample, tmp_path / "run", sample=2, seed=3)
+    drawn = ids(few)
     settings = json.loads((few.path / "manifest.json").read_text())["settings"]
-    assert (settings["sample"], settings["limit"], settings["tasks"]) == (2, None, ids(few))
+    assert (settings["sample"], settings["limit"], settings["tasks"]) == (2, None, drawn)
     said = "2 tasks drawn at random in equal shares by website, seed 3"
     assert said in (few.path / "report.md").read_text()
     assert (
         rescore(few.path, dataset=sample.dataset, out=tmp_path / "again").results["n_steps"] == few.results["n_steps"]
     )
     more = run(sample, tmp_path / "run", sample=3, seed=3)
-    assert set(ids(few)) < set(ids(more))
+    assert set(drawn) < set(ids(more))
     with pytest.raises(InputError, match=r"^sample: expected at least the steps"):
         run(sample, tmp_path / "run", sample=1, seed=3)
 

@@ -374,6 +374,17 @@ def test_a_picture_has_one_error(reply: Reply, error: str) -> None:
     assert w.annotation_error(reply, TRUTH) == error
 
 
+@pytest.mark.parametrize(
+    ("x", "picked", "error"),
+    [(1280, None, "no_error"), (1279.5, None, "na_although_marked"), (-40.5, "8", "mislinked"), (-41, "8", "made_up")],
+)
+def test_a_mark_that_is_not_drawn_is_not_there(x: float, picked: str | None, error: str) -> None:
+    """An answer that none is right was held against the model though nobody could see the right element's mark."""
+    boxes = (Box(x, 10, 40, 10), Box(0, 900, 40, 10))
+    truth = replace(TRUTH, boxes=boxes, picture_size=(1280, 800), positives_in_order=("1", "2"))
+    assert w.annotation_error(group("1289", picked), truth) == error
+
+
 def annotated(uid: str, element: str | None, *groups: Reply, **more) -> tuple[Prediction, Truth]:
     key = StepKey("task", uid)
     return Prediction(key, groups, element, "CLICK", "", **more), replace(TRUTH, key=key)
