@@ -61,6 +61,8 @@ class Agent:
     """True if its value of a SELECT is the element's name, and not the option."""
     speaks_place: frozenset[str] = OPERATIONS
     """Those of which it says the place."""
+    told: Callable[[str], str] = str
+    """A reply -> that reply as an earlier step's, which is told with its picture."""
     scroll: str = ""
     """The reply that asks for the next view."""
     grounder: str | None = None

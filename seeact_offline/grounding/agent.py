@@ -197,7 +197,7 @@ class AgentGrounding:
             said = None if self._agent.grounder is not None or set("<[|") & set(value) else (value,)
             turns += [
                 Message("user", f"Step {step.index + 1}", picture),
-                Message("assistant", target.reply, inserted=said),
+                Message("assistant", self._agent.told(target.reply), inserted=said),
             ]
         return tuple(turns)
 
