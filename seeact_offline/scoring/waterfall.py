@@ -100,7 +100,7 @@ def first_loss(
         return "never_scrolled_to"
     if is_unreadable(prediction.failure):
         return "unreadable_reply"
-    if prediction.failure in OF_READING:
+    if prediction.failure is not None and prediction.failure in OF_READING:
         return OF_READING[prediction.failure]
     if is_marked:
         return "wrong_mark"
