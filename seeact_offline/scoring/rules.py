@@ -179,6 +179,11 @@ def scores_no_operation(answer: Credit) -> Credit:
     return Credit(answer.element, operation_f1=0.0)
 
 
+def scores_operation_if_whole(answer: Credit) -> Credit:
+    """Gives Operation F1 0 unless it is 1, and keeps the element."""
+    return answer if answer.operation_f1 == 1.0 else scores_no_operation(answer)
+
+
 def right_with_its_element(answer: Credit) -> Credit:
     """Gives all metrics 1 where the answer is right to pick none, else 0."""
     return Credit(answer.element, operation_f1=float(answer.element))
