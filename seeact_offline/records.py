@@ -466,6 +466,12 @@ class Truth:
     positives_in_order: tuple[str, ...] = ()
     """`positives` as the row lists them; empty where the run does not keep their order."""
 
+    @property
+    def element_name(self) -> str | None:
+        """The element's name in `action_text` as ShowUI's released code finds it (data/dset_mind2web.py); None where there is none."""
+        named = re.search(r"\]\s+(.*?)\s+->", self.action_text)
+        return named[1] if named else None
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

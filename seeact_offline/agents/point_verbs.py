@@ -22,7 +22,7 @@ from seeact_offline.replies.points import read_point as find_point
 OSATLAS_VERBS: Mapping[str, Kind] = {
     "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
     "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press", "HOTKEY": "press", "PRESS_HOME": "goto",
-    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
+    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "ANSWER": "answer", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
     rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*+((?:[\s*]*+[^\s*]++)*+)"
@@ -61,7 +61,7 @@ def read_osatlas(text: str) -> list[Act]:
             verb, rest = match.groups()
             kind = OSATLAS_VERBS[verb.upper().replace(" ", "_")]
             said = None
-            if kind in ("type", "select", "press", "stop"):
+            if kind in ("type", "select", "press", "stop", "answer"):
                 said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
             acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
     if not acts:
@@ -79,7 +79,7 @@ def read_osatlas_strictly(text: str) -> list[Act]:
     if not found or kind is None:
         raise Unreadable("expected actions: and an action on the next line")
     numbers = [float(number) for number in re.findall(r"\d+", said)] if kind in CLICKS else []
-    value = closed(_BRACKETS, said) if kind in ("type", "select") else None
+    value = closed(_BRACKETS, said) if kind in ("type", "select", "answer") else None
     place = (numbers[0], numbers[1]) if len(numbers) > 1 else None
     return [Act(kind, place, value.group(1) if value else None)]
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
     """Adds the options of these axes."""
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, asks=True)
     options.add_tasks_argument(parser)
     rows = parser.add_argument_group("rows of the table")
     if "markup" in axes:

@@ -29,7 +29,7 @@ DEFAULT_MODEL = "builtin/lexical"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, asks=True)
     options.add_tasks_argument(parser)
     options.add_question_arguments(parser, several=True)
     options.add_engine_arguments(parser)
@@ -234,7 +234,7 @@ def add_limit_arguments(runs: argparse._ArgumentGroup, seed: int = 0) -> None:
         type=int,
         default=argparse.SUPPRESS,
         metavar="N",
-        help=f"seed of the bootstrap and the model (default: {seed})",
+        help=f"seed of the bootstrap, the model and --sample (default: {seed})",
     )
     basic(runs.add_argument(
         "--concurrency", "--max-connections", type=options.positive_int, default=4, metavar="N",

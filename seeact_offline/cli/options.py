@@ -62,7 +62,8 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, list(seen[self.dest]))
 
 
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+def add_data_arguments(parser: argparse.ArgumentParser, asks: bool = False) -> None:
+    """`asks`: the verb asks a model, about a sample where one is wanted."""
     data = parser.add_argument_group("data")
     basic(
         data.add_argument(
@@ -80,6 +81,15 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     basic(data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks"))
+    if asks:
+        add_sample_argument(data)
+
+
+def add_sample_argument(parser: argparse._ActionsContainer) -> None:
+    basic(parser.add_argument(
+        "--sample", type=positive_int, metavar="N_TASKS",
+        help="use only N tasks, drawn at random in equal shares by website; --seed decides which",
+    ))  # fmt: skip
 
 
 def each_split(parser: argparse.ArgumentParser) -> None:

@@ -13,12 +13,15 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.records import Prediction, StepScore
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import NOT_THE_PAPERS
+from seeact_offline.scoring.waterfall import is_unreadable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, TaskID
 
 LINE_EVERY_S = 10.0
+GAP = "  "
+"""Stands between figures."""
 BAR = 10, 40
 """Fewest and most characters of the bar."""
 
@@ -32,6 +35,8 @@ class Tally:
     f1: float = 0.0
     successes: float = 0.0
     failed: int = 0
+    unreadable: int = 0
+    """Replies that could not be read, or were refused."""
     asks_elements: bool = True
     """False in runs that score only the operation."""
     spent_usd: float | None = None
@@ -44,16 +49,21 @@ class Tally:
         self.f1 += score.operation_f1 or 0.0
         self.successes += score.success or 0.0
         self.failed += prediction.has_failed
+        self.unreadable += sum(is_unreadable(reply.failure) for reply in prediction.groups)
 
     @property
     def text(self) -> str:
         if not self.n:
             return ""
-        cost = "" if not self.spent_usd else f"  ${self.spent_usd:.2f}"
         element, f1, success = (percent(total / self.n) for total in (self.elements, self.f1, self.successes))
-        if not self.asks_elements:
-            return f"op {f1}  failed {self.failed}{cost}"
-        return f"ele {element}  op {f1}  step {success}  failed {self.failed}{cost}"
+        # the first are kept longest on a narrow terminal
+        parts = [
+            f"failed {self.failed}" if self.failed else "",
+            f"unreadable {self.unreadable}" if self.unreadable else "",
+            *((f"micro step {success}", f"ele {element}", f"op {f1}") if self.asks_elements else (f"micro op {f1}",)),
+            f"${self.spent_usd:.2f}" if self.spent_usd else "",
+        ]
+        return GAP.join(filter(None, parts))
 
 
 class StepProgress:
@@ -163,10 +173,11 @@ def duration(seconds: float) -> str:
 
 
 def fitting_bar(console: Console | None = None) -> Progress:
-    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures, then the label; count, rate and time
+    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures from the last on, then the label; count, rate and time
     left stay. `console`: default standard error."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
+    from rich.text import Text
 
     def text(name: str) -> ProgressColumn:
         return TextColumn(f"{{task.fields[{name}]}}", markup=False)
@@ -183,14 +194,20 @@ def fitting_bar(console: Console | None = None) -> Progress:
             "label": TextColumn("{task.description}", markup=False),
             "bar": BarColumn(),
             "count": TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
-            **{name: text(name) for name in ("rate", "left", "figures")},
+            **{name: text(name) for name in ("rate", "left")},
+            "figures": RenderableColumn(),
         }
+        figures = said["figures"].split(GAP)
         widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(said[name]) for name in said}}
         kept = [name for name in columns if name == "bar" or widths[name]]
         for least in ("bar", "figures", "label"):
             # a space after each column: some terminals wrap in the last one
-            if least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
-                kept.remove(least)
+            while least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
+                if least == "figures" and len(figures) > 1:
+                    widths[least] -= len(GAP + figures.pop())
+                else:
+                    kept.remove(least)
+        columns["figures"] = RenderableColumn(Text(GAP.join(figures)))
         if "bar" in kept:
             spare = progress.console.width - sum(widths[name] + 1 for name in kept)
             columns["bar"] = BarColumn(min(BAR[1], BAR[0] + spare))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from seeact_offline.judging.judgements import NO_VERDICT
+from seeact_offline.judging.judgements import NO_ANSWER, NO_VERDICT
 from seeact_offline.judging.verdict_rules import read_verdict
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import Placeholders, fill
@@ -108,7 +108,7 @@ def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mappin
         except ValueError as error:
             return Ruling(None, "unreadable_answer", detail=str(error))
         if answer is None:
-            return Ruling(False, "no_answer")
+            return Ruling(False, NO_ANSWER)
         values = {"task": case.trajectory.task, "answer": answer}
         if states_k and case.k is not None:
             values["count"] = str(case.k)

@@ -33,7 +33,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
 }
 """Fields of few values."""
 LEAST = {
-    "limit": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
+    "limit": 1, "sample": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
     "repeats": 0, "temperature": 0, "timeout": 0, "max_cost": 0, "max_wait": 0, "fail_on_error": 0, "rpm": 0, "tpm": 0,
 }  # fmt: skip
 """Fields that are numbers, and how small each may be."""
@@ -73,6 +73,8 @@ class EvalConfig:
     """train, cross_task, cross_website, cross_domain, their names on the hub, or `all` for the three test splits."""
     limit: int | None = None
     """Number of tasks to take, from the first; None for all."""
+    sample: int | None = None
+    """Number of tasks to draw at random, in equal shares by website, as `seed` decides; None for all."""
     tasks: Path | Collection[str] | None = None
     """Tasks to take: ids, or a file with one `annotation_id` a line; None for all."""
 
@@ -83,7 +85,7 @@ class EvalConfig:
     ungrounded: bool = False
     """Turn 1 only: its operation and value are scored alone."""
     ranker: str | None = None
-    """bundled, bm25, a checkpoint's folder or hub id; None: the bundled one, where the installation has it."""
+    """bm25, bundled, or a checkpoint's folder or hub id; None: bm25."""
     dtype: str = "auto"
     """Number format of a checkpoint."""
     backend: str = "auto"
@@ -208,6 +210,8 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
+        if self.limit is not None and self.sample is not None:
+            raise InputError("sample", "tasks drawn at random, or limit, the first ones", "both")
         if self.repeats > MOST_REPEATS:
             raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{self.repeats:,}")
         if self.fail_on_error is not None and self.fail_on_error > 1:

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
+from seeact_offline.runs.selection import selected_split
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT
@@ -80,7 +80,7 @@ def check_baseline(run: Path, config: EvalConfig) -> None:
     except InputError as error:
         raise InputError("baseline", error.expected, error.got) from None
     had = read_steps(run).keys()
-    asked = frozenset(open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids).keys)
+    asked = frozenset(selected_split(config).keys)
     if had != asked:
         got = f"{run} of {len(had)} steps, {len(had & asked)} of them among these"
         raise InputError("baseline", f"a finished run of the {len(asked)} steps asked for", got)

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.dataset import Split, canonical_split
 from seeact_offline.dataset.lint import read_findings
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
@@ -21,7 +21,7 @@ from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
-from seeact_offline.runs.selection import step_ids
+from seeact_offline.runs.selection import selected_split, step_ids
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
@@ -93,7 +93,7 @@ class OpenRun:
         known = {} if self.asking.anew else self.folder.load()
         lost = sorted(known.keys() - frozenset(self.split.keys))
         if lost:
-            name = "tasks" if "tasks" in self.manifest.settings else "limit"
+            name = next((name for name in ("sample", "tasks") if name in self.manifest.settings), "limit")
             got = f"{len(lost)} less, {lost[0]} first; name another folder"
             raise InputError(name, f"at least the steps that {self.folder.path} holds", got)
         return known
@@ -132,13 +132,13 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     asks_captioner = getattr(opened.grounding, "asks_captioner", False)
     if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
-    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    split = selected_split(config)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))
         if not split.tasks:
             got = f"{len(config.task_ids)} of which it has none, {unknown[0]} first"
             raise InputError("tasks", f"ids of tasks of {config.split}", got)
-        if unknown and split.limit is None:
+        if unknown and config.limit is None and config.sample is None:
             missing = f"{len(unknown)} of {len(config.task_ids)} tasks asked for are not in {config.split}"
             watch.note(f"{missing}, {unknown[0]} first")
     ranking = None
@@ -243,7 +243,8 @@ def _manifest(
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint,
-        **({} if config.task_ids is None else {"tasks": list(config.task_ids)}),
+        **({} if config.sample is None else {"sample": config.sample}),
+        **({} if split.wanted is None else {"tasks": sorted(split.wanted)}),
         **({} if second is None else {_role(opened): second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
     }  # fmt: skip
     made = Made(

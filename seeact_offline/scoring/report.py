@@ -14,7 +14,16 @@ from seeact_offline.records import Summary
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS, headline
 from seeact_offline.scoring.rules import sentence
-from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
+from seeact_offline.scoring.waterfall import (
+    ANNOTATION_ERRORS,
+    BY_EYE,
+    CAUSES,
+    KINDS,
+    LEFT_OUT,
+    SUCCESS,
+    WHAT_IF,
+    is_unreadable,
+)
 
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
@@ -153,6 +162,10 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
+    unreadable, read = (
+        {name: n for name, n in results["reply_failures"].items() if is_unreadable(name) is kind}
+        for kind in (True, False)
+    )
     tables = [
         _settings(results),
         _figures(results),
@@ -166,7 +179,8 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _what_if(results),
         _budget(results),
         _counts("Steps with a failure", "failure", results["failures"], {}),
-        _counts("Replies that could not be read", "failure", results["reply_failures"], {}),
+        _counts("Replies that could not be read", "failure", unreadable, {}),
+        _counts("Replies that were read and lack an act, a place on the picture or a value", "failure", read, {}),
         _counts("Worth knowing", "what", results.get("notes") or {}, notes),
         _spread(results),
         _orders(results),
@@ -195,7 +209,9 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     made = manifest.get("made")
     if not made:
         return ""
-    limit = (manifest.get("settings") or {}).get("limit")
+    settings = manifest.get("settings") or {}
+    limit, sample = settings.get("limit"), settings.get("sample")
+    drawn = f"{counted(sample or 0, 'task')} drawn at random in equal shares by website, seed {settings.get('seed')}"
     rows = [
         ("date", made["date"]),
         ("command", made["command"] or "none: asked for in Python"),
@@ -205,6 +221,7 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
         ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
         *([("replies", replies_in_words(replies))] if (replies := manifest.get("replies")) else []),
         ("limit", "none" if limit is None else first_tasks(limit)),
+        *([("sample", drawn)] if sample is not None else []),
         ("Python", manifest.get("python", "not known")),
         ("seeact-offline", (manifest.get("packages") or {}).get("seeact-offline", "not known")),
         ("git commit", manifest.get("git_commit") or "not known"),

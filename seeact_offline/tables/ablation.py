@@ -26,6 +26,7 @@ from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.results import ELEMENT_RULES, Results, assemble
 from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.waterfall import is_unreadable
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
@@ -220,7 +221,7 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
         "failed_steps": results.n_not_run,
-        "unreadable_replies": sum(results.reply_failures.values()),
+        "unreadable_replies": sum(n for failure, n in results.reply_failures.items() if is_unreadable(failure)),
     }
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.judging.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
-from seeact_offline.judging.judgements import CONSTRUCTED, Judgement
+from seeact_offline.judging.judgements import CONSTRUCTED, NO_ANSWER, Judgement
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.document import NO_FIGURE, TableDocument
 
@@ -151,7 +151,7 @@ def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
     asked = [one for one in ran if one.calls]
     return (
         ones[0].judge, ones[0].model, ones[0].k, len({one.repeat for one in ones}), len({one.trajectory for one in ones}),
-        _share(rate), percent(sd), sum(one.outcome == "no_answer" for one in ran),
+        _share(rate), percent(sd), sum(one.outcome == NO_ANSWER for one in ran),
         "; ".join(f"{name} {n}" for name, n in sorted(Counter(one.outcome for one in ran if one.verdict is None).items())) or "0",
         len(ones) - len(ran),
         f"{fmean(one.n_pictures for one in asked):.1f}" if asked else NO_FIGURE,

@@ -76,7 +76,7 @@ _CEILINGS = (
     f" lenient: of web agents alone. {NO_SUCCESS_RATES}"
 )
 T = TypeVar("T")
-_IN_ROW = frozenset({"split", "grounding", "model", "limit", "tasks"})
+_IN_ROW = frozenset({"split", "grounding", "model", "limit", "sample", "tasks"})
 """Settings that a row names, or that its sizes say."""
 
 

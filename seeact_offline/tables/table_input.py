@@ -45,7 +45,9 @@ _EXPECTED = "a run folder with a results.json, or a folder of such"
 OWN_WORDS = frozenset({"label", "tags", "metadata"})
 """Settings that are names and remarks of the user alone."""
 METADATA = "metadata "
-_IN_LABEL = frozenset({"label", "split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
+_IN_LABEL = frozenset(
+    {"label", "split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "sample", "tasks"}
+)
 """Settings that tell no two methods apart, or stand in a method's name anyway."""
 
 

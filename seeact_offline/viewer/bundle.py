@@ -43,6 +43,7 @@ SETTINGS = (
     "group_size",
     "seed",
     "limit",
+    "sample",
     "temperature",
     "turns",
     "no_image",

@@ -18,7 +18,7 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.judging.judges import JUDGES, Case
 from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.judge import JudgedFolder, judge
+from seeact_offline.runs.judge import JudgedFolder, find_trajectories, judge
 from seeact_offline.runs.run_trajectories import run_trajectories
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
 from tests.chat_server import Answer, ChatServer, Script
@@ -324,6 +324,34 @@ def test_labels_without_a_verdict_end_no_run(tmp_path: Path, capsys: pytest.Capt
     said = capsys.readouterr()
     assert "no agreement: expected labels" in said.err
     assert "verdicts.jsonl" in said.out
+
+
+def test_trajectories_without_an_answer_have_no_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their labels agreed with verdicts for which nothing was asked: 93.8 % of a run of the sample."""
+    labelled = replace(SILENT, verdicts=(Verdict("ann", False, "person"),))
+    write_trajectories(tmp_path / "in", [labelled])
+    with ChatServer(lambda body: "SUCCESS") as server:
+        words = ["--model", "openai/judge", "--base-url", server.base_url, "--out", str(tmp_path / "out")]
+        assert main(["judge", str(tmp_path / "in"), "--judge", "webvoyager", *words]) == 0
+    assert server.requests == []
+    said = capsys.readouterr()
+    assert "no call was made: no_answer 1; --judge strict needs no answer" in said.err
+    assert "| agreement" not in said.out
+    assert main(["agreement", str(tmp_path / "out"), str(tmp_path / "in")]) == 2
+    assert "verdicts: expected a verdict on an answer" in capsys.readouterr().err
+
+
+def test_a_sample_of_trajectories_has_whole_tasks_in_equal_shares_by_website(tmp_path: Path) -> None:
+    known = [
+        replace(SILENT, id=f"{task}-{n}", task_id=task, website=task[0])
+        for task in ("a1", "a2", "a3", "b1", "b2")
+        for n in range(2)
+    ]
+    write_trajectories(tmp_path / "in", known)
+    found = find_trajectories(tmp_path / "in", EvalConfig(sample=2, seed=42))
+    assert sorted(one.website for one in found) == ["a", "a", "b", "b"]
+    assert len({one.task_id for one in found}) == 2
+    assert len(find_trajectories("sample", EvalConfig(split="cross_website", sample=2, seed=42))) == 2
 
 
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
