@@ -54,6 +54,8 @@ class Origin:
     text_version: int
     ranker: str = field(default="", compare=False)
     """Its name as given; `ranker_digest` identifies it."""
+    parts: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the rankers and score files that it fuses; none for any other ranker."""
     texts_truncated: int | None = field(default=None, compare=False)
     left_out: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
     """Steps that could not be ranked, with the failure's name and detail."""
@@ -69,6 +71,9 @@ class FileScores(Scores, Protocol):
     @property
     def origin(self) -> Origin | None:
         """The origin of the file; None if it has none."""
+
+    def at(self, key: StepKey) -> StepScores | None:
+        """The scores of a step by its key; None if there are none."""
 
 
 def schema() -> pa.Schema:
@@ -172,7 +177,10 @@ class ParquetScores:
         return file_digest(self._path)
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        span = self._spans.get(str(step.key))
+        return self.at(step.key)
+
+    def at(self, key: StepKey) -> StepScores | None:
+        span = self._spans.get(str(key))
         return None if span is None else {row.backend_node_id: (row.score, row.rank) for row in self._rows(span)}
 
     def rows(self, without: Collection[StepKey] = ()) -> Iterator[ScoreRow]:
@@ -277,8 +285,11 @@ class PickledScores:
         return file_digest(self._path)
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        scores = self._scores.get(str(step.key))
+        return self.at(step.key)
+
+    def at(self, key: StepKey) -> StepScores | None:
+        scores = self._scores.get(str(key))
         if scores is None:
             return None
-        ranks = self._ranks.get(str(step.key), {})
+        ranks = self._ranks.get(str(key), {})
         return {node: (float(score), ranks.get(node)) for node, score in scores.items()}

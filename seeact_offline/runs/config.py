@@ -83,7 +83,8 @@ class EvalConfig:
     ungrounded: bool = False
     """Turn 1 only: its operation and value are scored alone."""
     ranker: str | None = None
-    """bundled, bm25, a checkpoint's folder or hub id; None: the bundled one, where the installation has it."""
+    """bundled, bm25, a score file, a checkpoint's folder or hub id, or several of these with a + between, which are fused. None: `bundled+bm25`
+    for the sample; for other data the published DeBERTa, from the hub."""
     dtype: str = "auto"
     """Number format of a checkpoint."""
     backend: str = "auto"

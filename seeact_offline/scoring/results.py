@@ -68,6 +68,7 @@ class Results(msgspec.Struct, frozen=True):
     left_out: int = 0
     n_not_run: int = 0
     no_image: bool = False
+    ranker: str | None = None
     marks: str | None = None
     mark_position: str | None = None
     mark_turn1: bool | None = None
