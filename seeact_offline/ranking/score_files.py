@@ -54,11 +54,11 @@ class Origin:
     text_version: int
     ranker: str = field(default="", compare=False)
     """Its name as given; `ranker_digest` identifies it."""
-    parts: tuple[str, ...] = field(default=(), compare=False)
-    """The names of the rankers and score files that it fuses; none for any other ranker."""
     texts_truncated: int | None = field(default=None, compare=False)
     left_out: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
     """Steps that could not be ranked, with the failure's name and detail."""
+    parts: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the rankers and score files that the ranker fuses; none for any other ranker."""
 
 
 class FileScores(Scores, Protocol):

@@ -278,7 +278,7 @@ def _origin(config: RankConfig, split: Split, engine: Engine) -> Origin:
     name = config.ranker_name
     parts = parts_of(name)
     fused = parts if len(parts) > 1 else ()
-    return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, name, fused)
+    return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, name, parts=fused)
 
 
 def _check_score_files(config: RankConfig, split: Split, watch: Watch) -> None:
