@@ -89,6 +89,11 @@ def find_published() -> None:
     find_folder(PUBLISHED)
 
 
+def is_hub_id(name: str) -> bool:
+    """Tells whether this has the form OWNER/NAME."""
+    return _HUB_ID.fullmatch(name) is not None
+
+
 def parts_of(name: str) -> tuple[str, ...]:
     """The names that a ranker's name fuses: its own alone, unless a + stands in it and nothing on disk has this name."""
     return (name,) if FUSED not in name or Path(name).exists() else tuple(name.split(FUSED))
@@ -213,7 +218,7 @@ def _find_checkpoint(name: str) -> str | Path:
         return folder
     if Path(name).is_dir():
         return Path(name)
-    if not _HUB_ID.fullmatch(name):
+    if not is_hub_id(name):
         wanted = f"{BUNDLED}, {LEXICAL}, a score file, a folder or a hub id OWNER/NAME, or several with {FUSED} between"
         raise InputError("ranker", wanted, name or "nothing")
     return name

@@ -9,6 +9,7 @@ bundled sample brings such files of its default ranker. Any other data needs a r
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -42,7 +43,7 @@ from seeact_offline.ranking import (
     write_scores,
 )
 from seeact_offline.ranking.pipeline import CountedScores, Engine, LocalEngine, ScoreJournal, StepRanking
-from seeact_offline.ranking.rankers import PUBLISHED, find_published, is_score_file, scores_digest
+from seeact_offline.ranking.rankers import PUBLISHED, find_published, is_hub_id, is_score_file, scores_digest
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
@@ -92,8 +93,10 @@ class RankConfig:
         return isinstance(self.dataset, str) and self.dataset == SAMPLE
 
     def check_chosen(self) -> None:
-        """Raises InputError for data for which no ranker is named, where the published one cannot be had."""
-        if self.ranker is not None or self._is_sample:
+        """Raises InputError for data for which no ranker is named, where the published one cannot be had. A name that is none of a
+        data set is refused later, as such.
+        """
+        if self.ranker is not None or self._is_sample or not is_data(self.dataset):
             return
         try:
             find_published()
@@ -105,6 +108,11 @@ class RankConfig:
     def open_ranker(self) -> AnyRanker:
         """Raises InputError."""
         return open_ranker(self.ranker_name, self.dtype, self.backend)
+
+
+def is_data(dataset: Any) -> bool:
+    """Tells whether there can be such data, without reading them."""
+    return not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_hub_id(str(dataset))
 
 
 @dataclass(frozen=True, slots=True)

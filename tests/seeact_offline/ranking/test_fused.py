@@ -144,14 +144,21 @@ def test_a_part_made_from_other_data_is_refused(data: Path, tmp_path: Path) -> N
 def test_data_without_a_ranking_is_refused_before_anything_is_read(begin, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("ranker.checkpoint._hub_answers", lambda: False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    # not even the folder is looked for
+    # reading them would be another error
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "test_task-00000-of-00001.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError) as refused:
-        begin(tmp_path / "none", tmp_path / "out")
+        begin(tmp_path, tmp_path / "out")
     assert str(refused.value).startswith(
         "ranker: expected scores FILE, ranker NAME (such as bundled+bm25), or a hub that answers for"
-        f" osunlp/MindAct_CandidateGeneration_deberta-v3-base, got no ranking for {tmp_path / 'none'}, and "
+        f" osunlp/MindAct_CandidateGeneration_deberta-v3-base, got no ranking for {tmp_path}, and "
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_misspelt_data_set_is_named_before_its_ranking() -> None:
+    with pytest.raises(InputError, match=r"^dataset: .*did you mean sample\?"):
+        so.evaluate(dataset="sampel")
 
 
 def test_a_grounding_that_ranks_nothing_needs_no_ranking(data: Path, tmp_path: Path) -> None:
