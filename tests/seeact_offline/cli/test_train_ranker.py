@@ -17,6 +17,11 @@ from seeact_offline.ranking import candidate_texts
 from seeact_offline.ranking.pair_groups import SMALL, TrainingSettings, to_group
 
 
+@pytest.fixture(autouse=True)
+def few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_ranker, "TRIED_STEPS", 1)
+
+
 def settings(words: str) -> TrainingSettings:
     parser = argparse.ArgumentParser()
     train_ranker.add_arguments(parser)
