@@ -80,8 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
-    if grounding.needs_ranking:
-        check_ranking(config)
+    check_ranking(config)
     split = open_split(args.dataset, args.split, limit=args.limit)
     step, task = _find(split, args.step, getattr(grounding, "earlier", 0))
     paths = _picture_paths(args, config, step)

@@ -77,16 +77,18 @@ def bundled_folder() -> Path | None:
     return folder if (folder / "model.safetensors").is_file() else None
 
 
-def find_published() -> None:
-    """Fetches the published ranker, unless this machine has it. Raises RankerError where it cannot be had, for want of packages too."""
+def lacks_published() -> str:
+    """Fetches the published ranker, unless this machine has it; returns the reason where it cannot be had, else nothing."""
     lacking = [package for package in ("torch", "transformers") if find_spec(package) is None]
     if lacking:
-        raise RankerError(
-            "model", "pip install 'seeact-offline[hf]'", f"{PUBLISHED}, which needs {' and '.join(lacking)}"
-        )
+        return f"no {' and no '.join(lacking)} to run {PUBLISHED} (pip install 'seeact-offline[hf]')"
     from ranker.checkpoint import find_folder
 
-    find_folder(PUBLISHED)
+    try:
+        find_folder(PUBLISHED)
+    except RankerError as error:
+        return error.got
+    return ""
 
 
 def is_hub_id(name: str) -> bool:

@@ -132,8 +132,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     asks_captioner = getattr(opened.grounding, "asks_captioner", False)
     if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
-    if opened.grounding.needs_ranking:
-        check_ranking(config)
+    check_ranking(config)
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))

@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from ranker.errors import RankerError
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.places import cache_folder
@@ -43,11 +42,12 @@ from seeact_offline.ranking import (
     write_scores,
 )
 from seeact_offline.ranking.pipeline import CountedScores, Engine, LocalEngine, ScoreJournal, StepRanking
-from seeact_offline.ranking.rankers import PUBLISHED, find_published, is_hub_id, is_score_file, scores_digest
+from seeact_offline.ranking.rankers import PUBLISHED, is_hub_id, is_score_file, lacks_published, scores_digest
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import SCORES
@@ -98,12 +98,11 @@ class RankConfig:
         """
         if self.ranker is not None or self._is_sample or not is_data(self.dataset):
             return
-        try:
-            find_published()
-        except RankerError as error:
+        lacking = lacks_published()
+        if lacking:
             name = self.dataset if isinstance(self.dataset, str | Path) else f"a {type(self.dataset).__name__}"
             wanted = f"scores FILE, ranker NAME (such as {SAMPLE_RANKER}), or a hub that answers for {PUBLISHED}"
-            raise InputError("ranker", wanted, f"no ranking for {name}, and {error.got}") from error
+            raise InputError("ranker", wanted, f"no ranking for {name}, and {lacking}")
 
     def open_ranker(self) -> AnyRanker:
         """Raises InputError."""
@@ -200,8 +199,8 @@ def live_scores(config: EvalConfig) -> Scores:
 
 
 def check_ranking(config: EvalConfig) -> None:
-    """Raises InputError for data without a ranking that was chosen."""
-    if config.scores is None:
+    """Raises InputError for data without a ranking that was chosen, where the grounding needs one."""
+    if config.scores is None and open_strategy(config).grounding.needs_ranking:
         RankConfig.of(config).check_chosen()
 
 
