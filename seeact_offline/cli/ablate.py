@@ -1,4 +1,5 @@
-"""`ablate`: the same steps with every way of marking, or every observation of a web agent, in one folder, and the table of it."""
+"""`ablate`: the same steps with every way of marking, every observation of a web agent, or every ranker named, in one folder, and the
+table of it."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from seeact_offline.runs.ablate import (
     estimate_ablation,
     markup_variants,
     observation_variants,
+    ranker_variants,
 )
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
@@ -37,7 +39,7 @@ from seeact_offline.tables.document import TableDocument
 
 POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
 TURN1: tuple[Turn1, ...] = ("paper", "plain", "marked", "both")
-ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations",)}
+ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations",), "ranker": ("rankers",)}
 """The options that name the rows of a table."""
 T = TypeVar("T", bound=str)
 
@@ -65,6 +67,10 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
         own = [option for option in find_strategy(OBSERVER).options if option.name != "observation"]
         for option in own:
             grounding_options.add_own(asked, option, OBSERVER)
+    if "ranker" in axes:
+        rows.add_argument(
+            "--rankers", type=_names, metavar="NAME|FILE[+...],...", help="rankers, score files and fusions of them, as --ranker takes"
+        )  # fmt: skip
     add_model_arguments(parser)
     runs = add_run_arguments(parser)
     runs.add_argument(
@@ -124,6 +130,10 @@ def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
                 raise InputError(name, f"--over {over} with it", f"--over {args.over}")
     if args.over == "observation":
         return observation_variants(config, args.observations or OBSERVATIONS)
+    if args.over == "ranker":
+        if not args.rankers:
+            raise InputError("rankers", "at least one ranker or score file", "none")
+        return ranker_variants(config, args.rankers)
     markings = markings_of(args.kinds or MARK_KINDS, args.positions or POSITIONS, args.turn1 or TURN1[0])
     return markup_variants(config, markings)
 
@@ -137,6 +147,10 @@ def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
     out.write("table.csv", document.text("csv"))
     out.write("table.tex", printable(document.latex()))
     return document
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -209,14 +209,14 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
 
 
 def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
-    from seeact_offline.ranking import BACKENDS, DTYPES, LEXICAL
+    from seeact_offline.ranking import BACKENDS, DTYPES
 
     basic(
         parser.add_argument(
             "--ranker",
-            default=LEXICAL,
-            metavar="NAME|DIR|HUB_ID",
-            help="ranker of the candidates: bm25, bundled, or a sequence-classification checkpoint (default: %(default)s)",
+            metavar="NAME|DIR|HUB_ID|FILE[+...]",
+            help="ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
+            " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
         )
     )
     parser.add_argument(

@@ -19,7 +19,7 @@ from seeact_offline.tables.table_input import NEWEST
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN",
-        help="run folders or folders of them; --table 5, observations: or a folder of ablate; --table 1: a file of `stats --json`",
+        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 1: a file of `stats --json`",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(

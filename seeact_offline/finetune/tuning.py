@@ -48,6 +48,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.ranking import check_ranking
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
@@ -92,6 +93,9 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     prepare_torch(asked.resolved_recipe, asked.running)
     based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
+    if asked.evaluate:
+        # not after hours of training
+        check_ranking(_evaluation(asked, asked.evaluate[0], opened.evaluation))
     identity = _identity(asked, baseline, split, opened)
     check_out(asked.out, identity, asked.resume)
     kept = {**identity, "dataset_version": split.content_digest}
@@ -202,7 +206,11 @@ def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch:
 
     A stopped run is resumed. Raises InputError.
     """
-    config = EvalConfig(
+    return evaluate(_evaluation(asked, split, how), watch=watch)
+
+
+def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalConfig:
+    return EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
         split=split,
         limit=asked.eval_limit,
@@ -215,7 +223,6 @@ def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch:
         out=asked.out / EVALUATION / split,
         **how,
     )
-    return evaluate(config, watch=watch)
 
 
 def _write(

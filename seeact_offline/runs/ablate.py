@@ -1,4 +1,4 @@
-"""Ways of marking, or a web agent's observations, over the same steps: a grid of runs in one folder, from which a table is made.
+"""Ways of marking, a web agent's observations, or rankers over the same steps: a grid of runs in one folder, from which a table is made.
 
 The runs share the replies and the money of the folder: equal questions are paid for once, by the first run that asks them.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.grounding.web_agent import WEB_AGENTS
 from seeact_offline.models.budget import Budget
+from seeact_offline.ranking import parts_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.collecting import rare_collections
@@ -21,7 +22,8 @@ from seeact_offline.runs.evaluate import ask_all, write_results
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, variant_of
+from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
+from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
@@ -53,6 +55,7 @@ AXES: Mapping[str, Axis] = {
         ("observation", "captions", "captioner", "prompts_digest"),
         ("observation", "observations"),
     ),
+    "ranker": Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers")),
 }
 
 
@@ -103,6 +106,18 @@ def observation_variants(config: EvalConfig, observations: Sequence[str] = OBSER
     ]
 
 
+def ranker_variants(config: EvalConfig, rankers: Sequence[str]) -> list[Variant]:
+    """The steps ranked by each of these rankers, score files and fusions. Raises InputError where two would share a folder."""
+    if config.scores is not None or config.ranker is not None:
+        other = "ranker" if config.scores is None else "scores"
+        raise InputError(other, "none with --over ranker, whose --rankers name them", str(getattr(config, other)))
+    names = [safe_name("+".join(Path(part).name for part in parts_of(ranker))) for ranker in rankers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("rankers", "rankers and files that differ in name", f"two named {twice}")
+    return [Variant(name, {"ranker": ranker}) for name, ranker in zip(names, rankers, strict=True)]
+
+
 @dataclass(frozen=True)
 class Ablation:
     """The outcome of an ablation."""
@@ -147,6 +162,9 @@ def _open(
     named = run_folder(config, what=axis.name)
     configs = [config.changed(out=named.path, **variant.options) for variant in variants]
     first = open_run(configs[0], watch)
+    rankings = [first.ranking]
+    for one in configs[1:]:
+        rankings.append(ranking_stage(one, first.split, watch) if axis is AXES["ranker"] else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)
@@ -155,7 +173,8 @@ def _open(
     whole = Manifest(identity=identity | mark, settings=settings, made=first.manifest.made)
 
     def opened(folder: RunFolder) -> list[OpenRun]:
-        runs = [variant_of(first, one, folder) for one in configs]
+        ranked = [replace(first, ranking=one) for one in rankings]
+        runs = [variant_of(one, config, folder) for one, config in zip(ranked, configs, strict=True)]
         return [
             replace(run, folder=RunFolder(folder.path / variant.name), manifest=run.manifest.changed(identity=mark))
             for variant, run in zip(variants, runs, strict=True)
@@ -197,7 +216,7 @@ def _ablate(
     watch.note(f"{counted(len(runs), *axis.runs)}, {steps} each, model {settings['model']}, out {out.path}")
     if n_done := sum(len(state.done) for state in states):
         watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")
-    scores = runs[0].scores()
+    scores = {run.ranking: run.scores() for run in runs}
     complete = True
     # a reply's usage is counted where it was asked first, also once the ablation is resumed
     asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
@@ -209,7 +228,7 @@ def _ablate(
         if not complete:
             # out of money: this run only shows the answers that it has
             state.to_ask = frozenset()
-        complete = ask_all(run, state, model, scores, budget, watch) and complete
+        complete = ask_all(run, state, model, scores[run.ranking], budget, watch) and complete
         asked = asked.union(*met)
     done = [prediction for state in states for prediction in state.done.values()]
     replies = replies_of(done, budget.known)

@@ -85,7 +85,8 @@ class EvalConfig:
     ungrounded: bool = False
     """Turn 1 only: its operation and value are scored alone."""
     ranker: str | None = None
-    """bm25, bundled, or a checkpoint's folder or hub id; None: bm25."""
+    """bundled, bm25, a score file, a checkpoint's folder or hub id, or several of these with a + between, which are fused. None: `bundled+bm25`
+    for the sample; for other data the published DeBERTa, from the hub."""
     dtype: str = "auto"
     """Number format of a checkpoint."""
     backend: str = "auto"

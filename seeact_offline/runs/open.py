@@ -20,7 +20,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
+from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
 from seeact_offline.runs.selection import selected_split, step_ids
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
@@ -132,6 +132,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     asks_captioner = getattr(opened.grounding, "asks_captioner", False)
     if config.grounder is not None and (asks_captioner or not getattr(opened.grounding, "asks_grounder", False)):
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
+    check_ranking(config)
     split = selected_split(config)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))

@@ -71,6 +71,7 @@ class Results(msgspec.Struct, frozen=True):
     data_faults: dict[str, int] = {}
     """Those among `n_not_run` that no model was asked, by the failure's name."""
     no_image: bool = False
+    ranker: str | None = None
     marks: str | None = None
     mark_position: str | None = None
     mark_turn1: bool | None = None

@@ -44,6 +44,7 @@ TABLES: dict[str, TableKind] = {
     "5": TableKind(ablation.build, frozenset({"stderr"})),
     "6": TableKind(methods.build, frozenset({"stderr"})),
     "observations": TableKind(ablation.build, frozenset({"stderr"})),
+    "rankers": TableKind(ablation.build, frozenset({"stderr"})),
 }
 """Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
 

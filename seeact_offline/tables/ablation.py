@@ -1,13 +1,15 @@
-"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, or in what a web agent observes.
+"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web agent observes, or in
+the ranker of the candidates.
 
-The runs are those of `ablate`, or any others. The observations have ceilings and costs beside them, and no paper's figures: those are
-success rates of tasks on live or hosted sites.
+The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them: those of web agents
+are success rates of tasks on live or hosted sites.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import ELEMENT_RULES, Results, assemble
+from seeact_offline.scoring.results import Results, ResultsFigure, assemble
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import is_unreadable
 from seeact_offline.tables.document import (
@@ -54,6 +56,8 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
+RECALL_AT: Mapping[str, int] = {"recall_at_10": 10, "recall_at_20": 20}
+"""Figures of a ranking besides its ceiling, and their depths."""
 SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
 SPENT = ("Prompt tokens a step", "USD")
 
@@ -73,6 +77,10 @@ class Layout:
     """The runs that have a place in it."""
     paper: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
     """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
+    beside: Mapping[str, str] = field(default_factory=lambda: BESIDE)
+    """The figures that then stand there, with their titles."""
+    remark: str = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+    """A note on these."""
 
 
 def _place_of_marking(results: Results) -> dict[str, str] | None:
@@ -100,9 +108,18 @@ LAYOUTS: Mapping[str, Layout] = {
         words="{observation}",
         expected="runs of web agents, or a folder of ablate --over observation",
     ),
+    "rankers": Layout(
+        title="Rankers",
+        place={"ranker": "ranker"},
+        place_of=lambda found: None if found.ranker is None else {"ranker": found.ranker},
+        words="{ranker}",
+        expected="runs that rank candidates, or a folder of ablate --over ranker",
+        beside={**{name: f"Recall@{k}" for name, k in RECALL_AT.items()}, "ceiling": BESIDE["ceiling"]},
+        remark="Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered, which no model exceeds.",
+    ),
 }
 """Layouts by the name of the table."""
-ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations"}
+ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations", "ranker": "rankers"}
 """The table of each axis of `ablate`."""
 
 
@@ -207,7 +224,7 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
     place = layout.place_of(results) or {}
     beside: dict[str, Any] = {}
     if layout.paper is None:
-        figures = {"ceiling": results.ceiling, **{rule: results.element_by_rule.get(rule) for rule in ELEMENT_RULES}}
+        figures = {name: _beside_of(run, name) for name in layout.beside}
         beside = {name: figure and figure.named for name, figure in figures.items()}
     else:
         paper = None if run.is_sample else layout.paper(place)
@@ -216,7 +233,7 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
         **place,
         "folder": folder,
         **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_baseline": None if run is baseline else _differences(run, baseline),
+        "difference_to_baseline": None if run is baseline else _differences(layout, run, baseline),
         **beside,
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
@@ -225,13 +242,42 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
     }
 
 
-def _differences(run: TableRun, baseline: TableRun) -> dict[str, Any]:
-    """Metric -> the run's macro average minus the baseline's, paired by step, clustered by task."""
+def _beside_of(run: TableRun, name: str) -> ResultsFigure | None:
+    """A figure that stands beside METRICS."""
+    if name in RECALL_AT:
+        found = [_among(step, RECALL_AT[name]) for step in run.counted]
+        average = run.protocol.averaging([step.truth for step in run.counted])
+        return ResultsFigure(**asdict(average.metric(found, run.settings.get("seed", 0))))
+    return run.results.ceiling if name == "ceiling" else run.results.element_by_rule.get(name)
+
+
+def _among(step: StepRow, k: int) -> float:
+    """1 for a step with a right element among the first k candidates, else 0."""
+    return float(step.best_rank is not None and step.best_rank < k)
+
+
+def _paired(layout: Layout) -> dict[str, Callable[[StepRow], float]]:
+    """The figures of which rows are compared, with a step's value of each."""
+
+    def value(step: StepRow, field: str) -> float:
+        return float(getattr(step, field) or 0.0)
+
+    figures: dict[str, Callable[[StepRow], float]] = {
+        name: partial(value, field=field) for name, field in STEP_FIELDS.items()
+    }
+    if layout.beside.keys() >= RECALL_AT.keys():
+        figures |= {name: partial(_among, k=k) for name, k in RECALL_AT.items()}
+        figures["ceiling"] = lambda step: float(step.best_rank is not None)
+    return figures
+
+
+def _differences(layout: Layout, run: TableRun, baseline: TableRun) -> dict[str, Any]:
+    """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
     ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
     keys = [key for key in ours if key in theirs]
     found = {}
-    for name, field in STEP_FIELDS.items():
-        values = [[float(getattr(steps[key], field) or 0.0) for key in keys] for steps in (ours, theirs)]
+    for name, value in _paired(layout).items():
+        values = [[value(steps[key]) for key in keys] for steps in (ours, theirs)]
         means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
         found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
     return found
@@ -247,7 +293,7 @@ def _document(
     provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
+        lead=[_head(layout, table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
         tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
         figures=_for_a_paper(layout, table, given.stderr),
         values=_values(layout, table, provenance),
@@ -255,8 +301,8 @@ def _document(
     )
 
 
-def _head(table: Mapping[str, Any]) -> str:
-    ranker = "" if table["ranker"] is None else f", ranker {table['ranker']}"
+def _head(layout: Layout, table: Mapping[str, Any]) -> str:
+    ranker = "" if "ranker" in layout.place or table["ranker"] is None else f", ranker {table['ranker']}"
     size = f"{table['n_steps']} steps of {table['n_tasks']} tasks in every row"
     complete = "" if table["complete"] else ", not all that were asked for"
     return f"{table['model']}{ranker}, protocol {table['protocol']}: {size}{complete}."
@@ -269,10 +315,10 @@ def _figures(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
     if len(table["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
     titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
-    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in _papers(table)]
+    beside = layout.beside.values() if layout.paper is None else [f"paper: {title}" for title in _papers(table)]
     rows = []
     for row in table["rows"]:
-        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(table, row)
+        others = _beside(layout, table, row, "({} to {})") if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr, "({} to {})"), *others))
     return Table(header=(*layout.place.values(), *titles, *beside), rows=rows, notes=notes)
 
@@ -281,9 +327,9 @@ def _own(table: Mapping[str, Any], row: Mapping[str, Any], stderr: bool, interva
     return [text for figure in _row_figures(table, row) for text in figure_cells(figure, stderr, interval)]
 
 
-def _beside(table: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
-    """The figures of BESIDE, with their intervals where these have a form."""
-    cells = [figure_cells(_figure(table, row, name), stderr=False, interval=interval) for name in BESIDE]
+def _beside(layout: Layout, table: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
+    """The figures beside METRICS, with their intervals where these have a form."""
+    cells = [figure_cells(_figure(table, row, name), stderr=False, interval=interval) for name in layout.beside]
     return [texts[0] for texts in cells]
 
 
@@ -293,7 +339,7 @@ def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figur
 
 
 def _figure(table: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Figure | None:
-    """A figure of METRICS or BESIDE, whose averages are those of Element Accuracy; None where the run has none."""
+    """A figure of METRICS or beside them, whose averages are those of Element Accuracy; None where the run has none."""
     found = row[name]
     if found is None:
         return None
@@ -307,20 +353,21 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
     methods = interval_of([figure for some in figures for figure in some])
     beside = f" Paper: {SOURCE}, whose figures are those of its own model and steps." if _papers(table) else ""
     if layout.paper is None:
-        beside = f" Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+        beside = f" {layout.remark}"
     return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}.{beside}"
 
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
+    compared = {**METRICS, **{name: title for name, title in layout.beside.items() if name in _paired(layout)}}
     rows = []
     for row in table["rows"]:
         if gaps := row["difference_to_baseline"]:
-            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
+            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in compared]
             rows.append((*_place(layout, row), *cells))
     note = "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences."
     title = f"Differences: row minus the first, {layout.words.format(**table['rows'][0])}"
-    header = (*layout.place.values(), *TITLES)
+    header = (*layout.place.values(), *compared.values())
     return [Table(title=title, header=header, rows=rows, notes=[note])] if rows else []
 
 
@@ -357,10 +404,10 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
     failed = sum(row["failed_steps"] for row in table["rows"])
     columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
     n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
-    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else _papers(table)
+    beside = (*layout.beside.values(), *SPENT) if layout.paper is None else _papers(table)
     rows = []
     for row in table["rows"]:
-        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(table, row)
+        others = [*_beside(layout, table, row), *_spent(table, row)] if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr), *others))
     header = (*(title.capitalize() for title in layout.place.values()), *columns, *beside)
     return Table(
@@ -374,7 +421,7 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
         remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(table["rows"], 1)],
         notes=[
             _measure(layout, table),
-            f"{_head(table)} Failed to run: {failed}.",
+            f"{_head(layout, table)} Failed to run: {failed}.",
             *([SHARED] if layout.paper is None and any(row["replies_reused"] for row in table["rows"]) else []),
         ],
         n_labels=n_labels,
@@ -397,7 +444,7 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
             line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
             if layout.paper is not None and _papers(table):
                 line[f"{name}_paper"] = (row["paper"] or {}).get(name)
-        for name in BESIDE if layout.paper is None else ():
+        for name in layout.beside if layout.paper is None else ():
             beside = _figure(table, row, name)
             low, high = (beside and beside.ci95) or (None, None)
             line |= {name: beside and beside.value, f"{name}_low": low, f"{name}_high": high}
