@@ -295,7 +295,12 @@ def _check_scores(
         findings.not_proved.append(f"the figures, whose rules are not of this package: {error}")
         return
     finished = with_opinions(finished, oracle, causes)
-    made = finished.score(rules)
+    try:
+        made = finished.score(rules)
+    except Exception as error:
+        # whatever an edited file holds: that it cannot be scored is a difference too
+        findings.add("predictions.jsonl", [f"it cannot be scored: {type(error).__name__}: {error}"])
+        return
     files = RunFolder(run).score_files(made.rows, made.results, report_of(made))
     left_out: set[str] = set()
     if "causes_by_person" in results and causes is None:
