@@ -88,7 +88,7 @@ def add_data_arguments(parser: argparse.ArgumentParser, asks: bool = False) -> N
 def add_sample_argument(parser: argparse._ActionsContainer) -> None:
     basic(parser.add_argument(
         "--sample", type=positive_int, metavar="N_TASKS",
-        help="use only N tasks, drawn at random in equal shares by website; --seed decides which",
+        help="use only N random tasks, equally many by website",
     ))  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
             "--config",
             type=Path,
             metavar="FILE.yaml",
-            help="read options from this file; the command line overrides them",
+            help="read options from this file; typed ones override it",
         )
     )
 
