@@ -135,7 +135,8 @@ def _check_yaml(events: Iterable[Any]) -> None:
 def typed(value: object, kind: type[T]) -> T:
     """Converts a JSON value to this type. Raises FormatError."""
     try:
-        return msgspec.convert(value, type=described(kind))
+        converted: T = msgspec.convert(value, type=described(kind))
+        return converted
     except msgspec.ValidationError as error:
         # a type's `__post_init__` words its own refusals
         own = error.__cause__
@@ -148,7 +149,8 @@ def typed(value: object, kind: type[T]) -> T:
 def decoded(text: str | bytes, kind: type[T]) -> T:
     """Decodes a JSON text as this type, quickly if it is valid. Raises FormatError."""
     try:
-        return msgspec.json.decode(text, type=described(kind))
+        value: T = msgspec.json.decode(text, type=described(kind))
+        return value
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # accepts lone surrogates, and words the error
         return typed(read_json(text), kind)
@@ -158,7 +160,7 @@ _describing = threading.Lock()
 _are_described: set[object] = set()
 
 
-def described(kind: type[T]) -> type[T]:
+def described(kind: Any) -> Any:
     """The type, once msgspec has its description.
 
     msgspec makes it when a type is first read, and offers it to other threads before it is whole: a second thread that reads the same

@@ -238,7 +238,8 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
 def _origin(text: bytes | None) -> Origin | None:
     """Fields that a later version adds are ignored; metadata that is not ours counts as none."""
     try:
-        return msgspec.json.decode(text or b"null", type=described(Origin | None))
+        origin: Origin | None = msgspec.json.decode(text or b"null", type=described(Origin | None))
+        return origin
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 

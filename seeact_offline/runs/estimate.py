@@ -121,7 +121,9 @@ def estimate(
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
-        second=second and SecondModel(second.model.name, second.amount, len(second.kept_keys), second.model.quote),
+        second=None
+        if second is None
+        else SecondModel(second.model.name, second.amount, len(second.kept_keys), second.model.quote),
     )
 
 

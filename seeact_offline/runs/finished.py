@@ -35,8 +35,8 @@ def compare(
     `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the
     number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
     """
-    are_groups = any(isinstance(run, list | tuple) for run in runs)
-    groups = [list(run) if isinstance(run, list | tuple) else [run] for run in runs]
+    are_groups = not all(isinstance(run, str | os.PathLike) for run in runs)
+    groups = [[run] if isinstance(run, str | os.PathLike) else [*run] for run in runs]
     flat = [run for group in groups for run in group]
     paths = [Path(run).resolve() for run in flat]
     twice = [os.fspath(run) for run, path in zip(flat, paths, strict=True) if paths.count(path) > 1]
