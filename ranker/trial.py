@@ -36,7 +36,7 @@ def report_trial(score: Callable[[str, Sequence[str]], np.ndarray], groups: Sequ
             ranks[name].append(min((float(found[place]) for place in group.right), default=np.inf))
     shares = {name: [f"{100 * np.mean(np.less(best, k)):.1f}" for k in DEPTHS] for name, best in ranks.items()}
     of_each = ", ".join(f"{name} {'/'.join(found)}" for name, found in shares.items())
-    return f"recall@{'/'.join(map(str, DEPTHS))} over {len(groups)} steps: {of_each}"
+    return f"recall@{'/'.join(map(str, DEPTHS))} over {len(groups)} step{'s' * (len(groups) > 1)}: {of_each}"
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:

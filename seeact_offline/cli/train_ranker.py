@@ -7,14 +7,14 @@ import dataclasses
 import importlib.util
 import os
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress, duration
-from seeact_offline.dataset import canonical_split, open_split
+from seeact_offline.dataset import Split, canonical_split, open_split
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.selection import extent
 from seeact_offline.scoring.report import counted
@@ -160,11 +160,11 @@ def _read_trial(args: argparse.Namespace) -> list[TrialGroup]:
     """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
     from seeact_offline.ranking.pair_groups import to_trial
 
-    try:
-        split = open_split(args.dataset, TRIED, limit=args.limit)
-    except DatasetError:
-        split = None
-    if split is None or canonical_split(args.split) != "train":
+    split: Split | None = None
+    if canonical_split(args.split) == "train":
+        with suppress(DatasetError):
+            split = open_split(args.dataset, TRIED, limit=args.limit)
+    if split is None:
         note(f"the ranker is not tried while it trains: that takes the splits train and {TRIED}")
         return []
     every = -(-len(split.keys) // TRIED_STEPS)
