@@ -23,8 +23,9 @@ from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Pair, PairGroup
 from ranker.small_model import SmallModel, build_small, train_tokenizer
+from ranker.trial import TrialGroup, model_scores, report_trial
 
-__all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "train"]
+__all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "TrialGroup", "train"]
 
 CHECKPOINTS = "checkpoints"
 """The folder of an unfinished training's last epoch."""
@@ -91,13 +92,15 @@ def train(
     resume: bool = False,
     tell: Callable[[str], None] = lambda text: None,
     advance: Callable[[int, int], None] = lambda done, total: None,
+    trial: Sequence[TrialGroup] = (),
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
     the texts of `groups`. Groups without a positive are dropped. `resume` continues from the last epoch in `out`; a finished
-    training leaves nothing to resume. `tell` is called with one line per epoch, `advance` with the optimizer's steps so far and
-    their total, at the beginning and after each. Raises RankerError.
+    training leaves nothing to resume. `tell` is called with a few lines per epoch, `advance` with the optimizer's steps so far and
+    their total, at the beginning and after each. `trial`: groups that are not trained on, whose recall is told after each epoch.
+    Raises RankerError.
     """
     settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
     parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.accumulate
@@ -126,7 +129,19 @@ def train(
     model.config.pair_order = settings.pair_order
     pairs = EpochPairs(used, settings.negatives, settings.seed, settings.distinct_negatives)
     trainer = _make_trainer(model, tokenizer, pairs, settings, out)
-    trainer.add_callback(_make_callback(pairs, out, started, tell, advance))
+    score = partial(
+        model_scores,
+        trainer.model,
+        tokenizer,
+        max_tokens=settings.max_tokens,
+        query_first=settings.pair_order == "query-text",
+    )
+
+    def report() -> None:
+        if trial:
+            tell(report_trial(score, trial))
+
+    trainer.add_callback(_make_callback(pairs, out, started, tell, advance, report))
     trainer.train(resume_from_checkpoint=last)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
     if trainer.is_world_process_zero():
@@ -187,8 +202,12 @@ def _make_callback(
     started: float,
     tell: Callable[[str], None],
     advance: Callable[[int, int], None],
+    report: Callable[[], None],
 ) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint."""
+    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint.
+
+    `report`: called after each epoch.
+    """
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -201,6 +220,10 @@ def _make_callback(
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if state.is_world_process_zero:
                 advance(state.global_step, state.max_steps)
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                report()
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             if state.is_world_process_zero:

@@ -52,7 +52,9 @@ def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> D
     picked = [r for r in asked if r.element_id is not None]
     if picked:
         place = {node: i for i, node in enumerate(ranked)}
-        return decision(min(picked, key=lambda r: place[str(r.element_id)]) if rule == "best-rank" else picked[0])
+        return decision(
+            min(picked, key=lambda r: place.get(str(r.element_id), len(place))) if rule == "best-rank" else picked[0]
+        )
     unread = next((r for r in asked if r.failure), None)
     named = next((r for r in asked if r.op), None)
     failure, detail = (unread.failure, unread.detail) if unread else (None, "")

@@ -325,6 +325,8 @@ class StepKey(NamedTuple):
 
 PICTURE = "picture"
 """Stands for the task in the key of a request about a picture alone, so that its reply is kept by picture."""
+CAPTION_GROUP = -1
+"""The group of calls for captions among those of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +494,12 @@ class Truth:
     """`Step.action_text`; empty where the run does not keep it."""
     positives_in_order: tuple[str, ...] = ()
     """`positives` as the row lists them; empty where the run does not keep their order."""
+
+    @property
+    def element_name(self) -> str | None:
+        """The element's name in `action_text` as ShowUI's released code finds it (data/dset_mind2web.py); None where there is none."""
+        named = re.search(r"\]\s+(.*?)\s+->", self.action_text)
+        return named[1] if named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -725,6 +733,17 @@ class Prediction:
         if self.failure is None or self.failed_in is not None:
             return None if self.failure is None else self.failed_in
         return "reply" if self.ran else "row" if self.failure in ROW_FAILURES else "call"
+
+    @property
+    def is_data_fault(self) -> bool:
+        """True where the step could not be asked, as its row or what else the run is given for it is at fault: asking again would
+        give the same."""
+        return not self.ran and self.stage == "row"
+
+    @property
+    def has_failed(self) -> bool:
+        """True where the model gave no answer, so that asking again may."""
+        return not self.ran and self.stage != "row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,8 @@ class ChatServer:
         # bodies, in order of arrival
         self.headers: list[dict[str, str]] = []
         # of the same requests, names in lower case
+        self.other_headers: list[dict[str, str]] = []
+        # of requests for any other path
         self.paths: list[str] = []
         # of the same requests, with their queries
         self.n_completed = 0
@@ -149,6 +151,7 @@ class ChatServer:
     async def _respond(self, call: _Call, writer: asyncio.StreamWriter) -> None:
         path = call.path.partition("?")[0]
         if not path.endswith(("/v1/chat/completions", "/v1/responses")):
+            self.other_headers.append(call.headers)
             other = Answer(f"no such path: {call.path}", status=404)
             await _send(writer, self._others(call.method, call.path, call.content) if self._others else other, {}, path)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from hypothesis import settings
@@ -40,10 +41,16 @@ def shared_step() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all tests' caches. `mktemp` counts the folders beside a new one each time, so they do not lie beside each other."""
+    return tmp_path_factory.mktemp("caches")
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own for every test: none reads or fills the user's."""
-    folder = tmp_path_factory.mktemp("cache")
+    folder = Path(mkdtemp(dir=caches))
     monkeypatch.setenv("SEEACT_CACHE", str(folder))
     return folder
 

@@ -29,8 +29,13 @@ from typing import Any, NamedTuple
 
 import seeact_offline
 from seeact_offline.agents import AGENTS
+from seeact_offline.files import redaction
+from seeact_offline.models import builtin
+from seeact_offline.records import Message, Operation, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
-from seeact_offline.trajectories import locators, opening, rule_sets, verdict_rules
+from seeact_offline.scoring import importers
+from seeact_offline.scoring.importers import reading
+from seeact_offline.trajectories import judgements, locators, opening, rule_sets, verdict_rules
 
 Read = Callable[[str], object]
 ROOMS = (
@@ -98,6 +103,8 @@ def readers() -> dict[str, Reader]:
             found[f"{agent.name}{way}"] = Reader(read, (module, *_modules(read)), heads)
     for judge, verdict in verdict_rules.READERS.items():
         found[f"judge {judge}"] = Reader(verdict, (verdict_rules,))
+    for part, ask in _LEXICAL.items():
+        found[f"lexical model, {part}"] = Reader(ask, (builtin,), ("", "Task: ", "Task: Buy\n[1] link a\n"))
     for kind in final_answer.GROUNDINGS:
         found[f"answer {kind}"] = Reader(_answer(kind), (final_answer, *_modules(final_answer.parse_grounding_reply)))
     for rules in rule_sets.RULES.values():
@@ -115,6 +122,13 @@ def readers() -> dict[str, Reader]:
     for name, read_folder in opening.READERS.items():
         module = importlib.import_module(read_folder.__module__)
         found[f"folder of {name}"] = Reader(_folder(name), (module,), ("", "Action: ANSWER; ", "Now given a task:"))
+    for name, write in IMPORTED.items():
+        importer = importers.IMPORTERS[name.partition(" ")[0]]
+        read_module = importlib.import_module(importer.read.__module__)
+        found[f"import of {name}"] = Reader(_imported(importer, write), (read_module, reading))
+    for name, written in VERDICTS.items():
+        found[f"verdicts of {name}"] = Reader(_verdicts(name, written), (judgements,))
+    found["redact"] = Reader(_redacted, (redaction,), ("", SECRET[:-1], "%2525", "\\\\"))
     for module in _rooms():
         for name, function in vars(module).items():
             if (
@@ -147,6 +161,93 @@ def _folder(name: str) -> Read:
             return list(opening.READERS[name](Path(folder)))
 
     return read
+
+
+def _lexical(system: str, user: str) -> Read:
+    """A question to the lexical model, a text in the place of `{}`."""
+
+    def read(text: str) -> None:
+        shown = (Message(role, told.replace("{}", text)) for role, told in (("system", system), ("user", user)))
+        # it never waits
+        builtin.LexicalModel().complete(Request(tuple(shown), StepKey("a", "b"), 0, 1)).send(None)
+
+    return read
+
+
+_LEXICAL = {
+    "rules": _lexical("{}", "Task: Buy"),
+    "page": _lexical("click [ID]", "Task: Buy\n{}\n[1] link Buy"),
+    "history": _lexical("click [ID]", "Task: Buy\nPrevious action: click [1]{} where [1] is a"),
+    "options": _lexical("", "Task: Buy\n{}\nA. link Buy\nB. None of"),
+    "task": _lexical("", "Task: {}\n\nA. input Buy\nB. None of"),
+}
+
+
+IMPORTED: Mapping[str, Callable[[str], Mapping[str, object]]] = {
+    "seeact": lambda text: {
+        "run/prediction-a.jsonl": {"multichoice_id": 0, "gpt_output": [text, text], "prompt": [text]},
+        "run/queries.jsonl": {"annotation_id": "a", "action_uid": "b", "choices": [["1", text], ["2", "a"]]},
+    },
+    "mindact rounds": lambda text: {"run": [["a_b", [[["1", "2"], ["", "", [["1", text], ["2", "a"]]], text]]]]},
+    "mindact results": lambda text: {"run": [["a_b", text, text]]},
+    "uground": lambda text: {
+        "samples": {"annotation_id": "a", "action_uid": "b", "operation": text, "bbox": text, "total_steps": 1},
+        "plan": {"annotation_id": "a", "action_uid": "b", "gpt_action": text, "description": text},
+        "answers": {"annotation_id": "a", "action_uid": "b", "id": "a", "output": text, "scale": 1},
+    },
+    "replies": lambda text: {"run": {"annotation_id": "a", "action_uid": "b", "reply": text}},
+    "table rows": lambda text: {"run": {"annotation_id": "a", "action_uid": "b", "op": text, "value": text, "point": text, "box": text}},
+    "table": lambda text: {"run": f"annotation_id,action_uid,op,value,point\na,b,CLICK,,{text}\n{text}"},
+    "mindact": lambda text: {"run": text},
+}  # fmt: skip
+"""Importer -> files whose texts are this text: an object, or a text as it is."""
+VERDICTS: Mapping[str, Callable[[str], str]] = {
+    "rows.jsonl": lambda text: json.dumps({"trajectory": "a", "verdict": True, "judge": text, "reply": text}) + "\n",
+    "text.jsonl": lambda text: text,
+    "text.csv": lambda text: f"trajectory,verdict,reply\na,true,{text}\n{text}",
+}
+SECRET = "a%\\a%25a" * 4
+"""Of letters that redaction spells in several ways."""
+
+
+def _imported(importer: Any, write: Callable[[str], Mapping[str, object]]) -> Read:
+    def read(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            sources = {}
+            for name, content in write(text).items():
+                path = Path(folder, name)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(content if isinstance(content, str) else json.dumps(content), errors="replace")
+                argument = name.partition("/")[0]
+                sources[argument] = importers.Source(argument, Path(folder, argument))
+            options = {"agent": "uitars"} if importer.name == "replies" else {}
+            importers.looks_like(sources[argument].path)
+            found = importers.read(importer, sources, **options)
+            truth = Truth(StepKey("a", "b"), Operation("CLICK"), frozenset("1"), picture_size=(1280, 2000))
+            return [answer(truth) for answer in found.answers.values()]
+
+    return read
+
+
+def _verdicts(name: str, written: Callable[[str], str]) -> Read:
+    def read(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, name)
+            path.write_text(written(text), errors="replace")
+            return judgements.read_judgements(path, "verdicts")
+
+    return read
+
+
+def _redacted(text: str) -> None:
+    hidden = set(redaction._hidden)
+    redaction.hide(SECRET)
+    try:
+        redaction.redact_reported(text)
+        redaction.redact_values([text])
+    finally:
+        redaction._hidden.clear()
+        redaction._hidden.update(hidden)
 
 
 def _answer(kind: str) -> Read:

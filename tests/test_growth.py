@@ -48,6 +48,7 @@ def grown(name: str, n_texts: int, largest: int) -> dict[object, float]:
         ("uitars", "a" * 20_000),
         ("holo1", "click" * 4_000),
         ("holo1 strictly", "1" * 20_000),
+        ("holo1.5 strictly", '{"x": "' + "1_" * 10_000),
         ("showui strictly", "'action': 'a', 'value': '" * 800),
         ("showui", "{'action': '" * 1_600),
         ("screensuite strictly", "click(" * 4_000),
@@ -57,6 +58,10 @@ def grown(name: str, n_texts: int, largest: int) -> dict[object, float]:
         ("webvoyager", "Action:" + "\n" * 20_000),
         ("visualwebarena strictly", "```" + "press [" * 20_000 + "```"),
         ("visualwebarena", "click [" + "]" * 20_000 + "x"),
+        ("lexical model, rules", "\n" * 20_000),
+        ("lexical model, page", "\n" * 20_000),
+        ("lexical model, history", "Previous action: click [1] where [2] is a. " * 2_000 + "where [3]"),
+        ("lexical model, history", "\t" * 20_000),
     ],
 )
 def test_a_text_that_was_slow_is_read_at_once(name: str, text: str) -> None:

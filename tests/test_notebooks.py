@@ -23,8 +23,8 @@ def test_a_notebook_prints_what_stands_in_it(path: Path) -> None:
 
 
 def settled(text: str) -> str:
-    """Without what differs between two executions: addresses in memory, digests and temporary folders."""
-    return re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{12,}\b|/tmp/\w+", "...", text)
+    """Without what differs between two executions: addresses in memory and temporary folders. Digests of results are the same."""
+    return re.sub(r"0x[0-9a-f]+|/tmp/\w+", "...", text)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

@@ -39,6 +39,8 @@ NEEDS = {
 NOT_RUN = 24
 """Blocks that may be left out, of all pages together."""
 PRELUDE = """\
+# a newcomer's shell has nothing of the `make test ARGS=...` that this may be part of
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL ARGS EXTRAS
 set -eEumo pipefail
 trap 'echo "failed: $BASH_COMMAND"' ERR
 # starts a server, waits for its link, opens it, interrupts it
@@ -211,6 +213,16 @@ def test_a_page_runs_from_top_to_bottom(page: Path, clone: Path, monkeypatch: py
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+def test_arguments_of_make_do_not_reach_the_pages(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # as `make test ARGS=--leaked` leaves them
+    monkeypatch.setenv("MAKEFLAGS", " -- ARGS=--leaked")
+    monkeypatch.setenv("ARGS", "--leaked")
+    done = subprocess.run(["bash"], input=f"{PRELUDE}make -n eval\n", cwd=clone, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "scripts/eval.py" in done.stdout
+    assert "--leaked" not in done.stdout
 
 
 def test_what_is_not_run_says_why_and_it_is_true() -> None:

@@ -13,8 +13,8 @@ from benchmarks.frame import Line, scratch_folder
 FAULTY_SHARE = 0.3
 FAULTY_TASKS, KILLED_TASKS, FEW_TASKS = 100, 30, 12
 """Tasks of three steps each."""
-KILLS = 20
-BILLS, CAP_USD, RESTARTS = 20, 1.0, 5
+KILLS = 10
+BILLS, CAP_USD, RESTARTS = 6, 1.0, 5
 """Runs with a cost limit, the limit, and the kills of each run."""
 PILOTS = (2, 10)
 

@@ -67,7 +67,7 @@ from openai import AsyncOpenAI
 bodies = [json.loads(path.read_bytes()) for path in sorted(Path(sys.argv[2]).iterdir())]
 async def main():
     queue = iter(bodies)
-    async with AsyncOpenAI(api_key='none', base_url=sys.argv[1], max_retries=0) as client:
+    async with AsyncOpenAI(api_key='none', base_url=sys.argv[1], max_retries=0, timeout=600) as client:
         async def ask():
             for body in queue:
                 (await client.chat.completions.create(**body)).choices[0].message.content

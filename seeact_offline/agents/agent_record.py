@@ -57,8 +57,12 @@ class Agent:
     """Operations that its language has; the writer clicks in place of the others."""
     speaks_value: frozenset[str] = frozenset({"TYPE", "SELECT"})
     """Those of which it says the value."""
+    names_selected: bool = False
+    """True if its value of a SELECT is the element's name, and not the option."""
     speaks_place: frozenset[str] = OPERATIONS
     """Those of which it says the place."""
+    told: Callable[[str], str] = str
+    """A reply -> that reply as an earlier step's, which is told with its picture."""
     scroll: str = ""
     """The reply that asks for the next view."""
     grounder: str | None = None

@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
 """Characters after the quote that ends a text, which tell it from an apostrophe inside."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
+_LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{1000}")
+"""A number that Python reads, as it is not decimal, and then writes for nobody: it writes 4,300 digits at most."""
 _WORDS = re.compile(r"\b(true|false|null)\b")
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
@@ -202,7 +204,10 @@ def loads(text: str) -> Any:
 
 
 def parse(text: str) -> ast.Expression:
-    """A Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`."""
+    """A Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`, also for a number of 1,000 digits
+    that are not decimal."""
+    if _LONG_NUMBER.search(text):
+        raise ValueError("a number of more digits than Python writes")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text.lstrip(" \t"), mode="eval")

@@ -138,14 +138,15 @@ def _first_with(text: str, key: str) -> dict[str, Any]:
 
 
 def write_seeclick(op: str, value: str, place: Point | str | None) -> str:
-    """A dictionary as the training data has it."""
+    """A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation leaves such
+    steps out."""
     point = "" if place is None else f', "click_point": ({place[0]:.2f},{place[1]:.2f})'
-    said = "" if op == "CLICK" else f', "value": "{escape(value, chr(34))}"'
+    said = "" if op == "CLICK" else f', "value": "{value}"'
     return f'{{"action_type": {CODES[op]}{point}{said}}}'
 
 
 def write_showui(op: str, value: str, place: Point | str | None) -> str:
-    """A dictionary as the training data has it, a click without the element's name."""
+    """A dictionary as the training data has it, a click without the element's name. `value`: of a SELECT the element's name."""
     point = "None" if place is None else f"[{place[0]:.2f}, {place[1]:.2f}]"
     said = "None" if op == "CLICK" else f"'{escape(value)}'"
     return f"{{'action': '{op}', 'value': {said}, 'position': {point}}}"
@@ -153,10 +154,10 @@ def write_showui(op: str, value: str, place: Point | str | None) -> str:
 
 SEECLICK = Agent(
     "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", read_seeclick, read_seeclick_strictly, write_seeclick,
-    protocol="seeclick", frame=Frame(1, decimals=2), history_steps=4,
+    protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
 )  # fmt: skip
 SHOWUI = Agent(
     "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, read_showui_strictly, write_showui,
     protocol="showui", frame=Frame(1, decimals=2), view=View(resize=Resize("smart", 28, 1_053_696, 1_317_120)),
-    history_steps=4,
+    history_steps=4, names_selected=True,
 )  # fmt: skip

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from math import inf, isfinite
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
@@ -21,7 +22,7 @@ from seeact_offline.replies.points import read_point as find_point
 OSATLAS_VERBS: Mapping[str, Kind] = {
     "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
     "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press", "HOTKEY": "press", "PRESS_HOME": "goto",
-    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
+    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "ANSWER": "answer", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _OSATLAS = re.compile(
     rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*+((?:[\s*]*+[^\s*]++)*+)"
@@ -40,7 +41,13 @@ _TWO_NUMBERS = tuple(
         (r"x:\s*N(?:.*?y:\s*N|.*?(?=x:[^\S\n]*+\n|$))", re.IGNORECASE | re.MULTILINE), (r"(?<!\d)N\s*,\s*N", 0),
     )
 )  # fmt: skip
-"""Places in a localizer's reply, in the order in which they are looked for."""
+"""Places in the reply of Holo1's localizer, in the order in which they are looked for."""
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d++(?:\.\d++)?+(?![\w%]|\.\d)")
+_WHOLE = re.compile(r"BLANK*[-+]?[0-9]++(?:_[0-9]++)*+(?:\.0++)?+BLANK*".replace("BLANK", r"(?:(?![\x1c-\x1f])\s)"))
+_MOST_DECIMAL = 2.0**63
+"""Decimals from here on are no whole number for the released reader, which has 64 bits for them."""
+NAVIGATOR_VERBS = ("click_element", "write_element", "scroll", "go_back", "refresh", "wait", "restart", "answer")
+"""Actions of the released loop's navigator."""
 HOLO = Resize("smart", 28, 3_136, 1_003_520)
 
 
@@ -54,7 +61,7 @@ def read_osatlas(text: str) -> list[Act]:
             verb, rest = match.groups()
             kind = OSATLAS_VERBS[verb.upper().replace(" ", "_")]
             said = None
-            if kind in ("type", "select", "press", "stop"):
+            if kind in ("type", "select", "press", "stop", "answer"):
                 said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
             acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
     if not acts:
@@ -72,7 +79,7 @@ def read_osatlas_strictly(text: str) -> list[Act]:
     if not found or kind is None:
         raise Unreadable("expected actions: and an action on the next line")
     numbers = [float(number) for number in re.findall(r"\d+", said)] if kind in CLICKS else []
-    value = closed(_BRACKETS, said) if kind in ("type", "select") else None
+    value = closed(_BRACKETS, said) if kind in ("type", "select", "answer") else None
     place = (numbers[0], numbers[1]) if len(numbers) > 1 else None
     return [Act(kind, place, value.group(1) if value else None)]
 
@@ -125,7 +132,7 @@ def write_screensuite(op: str, value: str, place: Point | str | None) -> str:
 
 
 def read_holo(text: str) -> list[Act]:
-    """The navigator's JSON action, or the localizer's `Click(x, y)`, or the only place that is named."""
+    """The navigator's JSON action, or the localizer's `Click(x, y)`, or the only place that is named, or the only two numbers."""
     for value in json_in(text):
         if isinstance(value, dict) and (act := _holo_act(value)) is not None:
             return [act]
@@ -137,21 +144,63 @@ def read_holo(text: str) -> list[Act]:
     pointed = find_point(text)
     if pointed.failure is None and pointed.numbers:
         return [Act("click", place_of(pointed.numbers))]
+    if len(numbers := _NUMBER.findall(text)) == 2:
+        return [Act("click", place_of(numbers))]
     raise Unreadable("expected JSON with an action, or Click(x, y)")
 
 
-def read_holo_strictly(text: str) -> list[Act]:
-    """Reads as the released loop does: the navigator's own place is thrown away, its element is what the localizer is asked for. Of a
-    localizer's reply the first two numbers count."""
-    for value in json_in(text):
-        action = value.get("action") if isinstance(value, dict) else None
-        if isinstance(action, dict) and (act := _holo_act(value)) is not None:
-            element = action.get("element")
-            return [Act(act.kind, element if isinstance(element, str) else None, act.text)]
+def read_holo_1_strictly(text: str) -> list[Act]:
+    """Reads as the released loop does with Holo1: the navigator's element, or the first two numbers of a localizer's reply."""
+    if (act := _navigated(_whole_json(text))) is not None:
+        return [act]
     found = next(filter(None, (closed(pattern, text) for pattern in _TWO_NUMBERS)), None)
-    if found:
-        return [Act("click", (float(found.group(1)), float(found.group(2))))]
-    return [act for act in read_holo(text) if act.kind != "click" or isinstance(act.place, str)]
+    if found is None:
+        raise Unreadable("expected the navigator's JSON, or two numbers")
+    return [Act("click", (float(found.group(1)), float(found.group(2))))]
+
+
+def read_holo_1_5_strictly(text: str) -> list[Act]:
+    """Reads as the released loop does with Holo1.5: the navigator's element, or the localizer's JSON, whose numbers may have signs."""
+    value = _whole_json(text)
+    if (act := _navigated(value)) is not None:
+        return [act]
+    if isinstance(value, dict) and value.get("action", "click_absolute") == "click_absolute":
+        x, y = _whole_number(value.get("x")), _whole_number(value.get("y"))
+        if x is not None and y is not None:
+            return [Act("click", (x, y))]
+    raise Unreadable("expected the navigator's JSON, or action, x and y as JSON")
+
+
+def _whole_json(text: str) -> Any:
+    """The value that the whole reply is; None for another text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _navigated(value: Any) -> Act | None:
+    """The navigator's action, without its place: the released loop throws that away and asks the localizer for the element."""
+    action = value.get("action") if isinstance(value, dict) else None
+    if not isinstance(action, dict) or action.get("action") not in NAVIGATOR_VERBS:
+        return None
+    element = action.get("element") if action["action"].endswith("_element") else ""
+    act = _holo_act(value) if isinstance(element, str) else None
+    return act and Act(act.kind, element or None, act.text)
+
+
+def _whole_number(value: Any) -> float | None:
+    """The whole number that pydantic reads in a value of JSON, which may be a decimal, a text or true; None for none."""
+    if isinstance(value, str):
+        value = float(value) if _WHOLE.fullmatch(value) else None
+    elif isinstance(value, float) and not (value.is_integer() and abs(value) < _MOST_DECIMAL):
+        return None
+    try:
+        number = float(value) if isinstance(value, int | float) else inf
+    except OverflowError:
+        return None
+    # without the sign of a zero
+    return number + 0.0 if isfinite(number) else None
 
 
 def _holo_act(value: Mapping[str, Any]) -> Act | None:
@@ -200,11 +249,11 @@ SCREENSUITE = Agent(
     history_steps=1, **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1 = Agent(
-    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_strictly, write_holo, frame=Frame(resize=HOLO),
+    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_strictly, write_holo, frame=Frame(resize=HOLO),
     view=View(resize=HOLO), **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1_5 = Agent(
-    "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_strictly, write_holo,
+    "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_5_strictly, write_holo,
     frame=Frame(resize=Resize("exact", size=(1000, 500)), clamps=True), view=View(resize=Resize("exact", size=(1000, 500))),
     **_CLICK_TYPE,
 )  # fmt: skip

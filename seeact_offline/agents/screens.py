@@ -78,6 +78,8 @@ class Frame:
     """Number at the right and bottom edge; None: pixels."""
     decimals: int = 0
     """Digits after the point with which a place is written."""
+    rounded_to: int | None = None
+    """Digits to which a place is rounded before that; None: it is rounded once."""
     clamps: bool = False
     """True if a place beyond the picture is moved to its edge, and not refused."""
     reads_fractions: bool = False
@@ -131,6 +133,8 @@ class Shown:
         width, height = frame.extent(self.sent)
         x = (place[0] - left) / (right - left) * width
         y = (place[1] - top) / (bottom - top) * height
+        if frame.rounded_to is not None:
+            x, y = round(x, frame.rounded_to), round(y, frame.rounded_to)
         # whole numbers are written without a point
         digits = frame.decimals or None
         return round(x, digits), round(y, digits)

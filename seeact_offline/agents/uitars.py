@@ -20,6 +20,7 @@ VERBS: Mapping[str, Kind] = {
     "keydown": "press", "scroll": "scroll", "wait": "wait", "finished": "stop", "call_user": "stop",
 }  # fmt: skip
 _BOX_TOKENS = re.compile(r"<\|box_(?:start|end)\|>")
+_BOX = re.compile(r"(start_box|end_box)='(\(\d+,\d+\))'")
 _POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
 _TYPE = re.compile(r"type\(content='(?:(.*?)'\)|.*)")
 _ONLY_CALLS = re.compile(r"(?s)\s*\w+\(.*\)\s*")
@@ -123,6 +124,11 @@ def write_general(op: str, value: str, place: Point | str | None) -> str:
     return "Action: " + "\n\n".join(calls)
 
 
+def with_box_tokens(reply: str) -> str:
+    """The reply with tokens around its places, as the released history of version 1.5 has them (`add_box_token`)."""
+    return _BOX.sub(r"\1='<|box_start|>\2<|box_end|>'", reply)
+
+
 UITARS = Agent(
     "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", read_uitars, read_strictly, write_mind2web,
     frame=Frame(1000), view=View(resize=CLIENT),
@@ -131,5 +137,5 @@ UITARS = Agent(
 UITARS_1_5 = Agent(
     "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", read_uitars, read_strictly, write_general,
     frame=Frame(resize=SMART), view=View(resize=SMART),
-    speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}),
+    speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}), told=with_box_tokens,
 )  # fmt: skip

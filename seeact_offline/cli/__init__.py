@@ -57,7 +57,6 @@ VERBS = {
 """The verbs that are here: those of an annex can be deleted with it."""
 EXTRAS = {
     "cssselect": "rewards",
-    "nltk": "rewards",
     "skimage": "rewards",
     "datasets": "data",
     "matplotlib": "figures",

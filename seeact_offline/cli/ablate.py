@@ -1,4 +1,5 @@
-"""`ablate`: the same steps with every way of marking, or every observation of a web agent, in one folder, and the table of it."""
+"""`ablate`: the same steps with every way of marking, every observation of a web agent, or every ranker named, in one folder, and the
+table of it."""
 
 from __future__ import annotations
 
@@ -18,26 +19,27 @@ from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
 from seeact_offline.records import InputError
 from seeact_offline.runs.ablate import (
     AXES,
-    OBSERVATIONS,
     OBSERVER,
     Variant,
     ablate,
+    all_observations,
     estimate_ablation,
     markup_variants,
     observation_variants,
+    ranker_variants,
 )
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
 from seeact_offline.runs.plan import table_of_variants
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import counted, faults_in_words
 from seeact_offline.tables import build_table
 from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
 from seeact_offline.tables.document import TableDocument
 
 POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
 TURN1: tuple[Turn1, ...] = ("paper", "plain", "marked", "both")
-ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations",)}
+ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations",), "ranker": ("rankers",)}
 """The options that name the rows of a table."""
 T = TypeVar("T", bound=str)
 
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
     """Adds the options of these axes."""
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, asks=True)
     options.add_tasks_argument(parser)
     rows = parser.add_argument_group("rows of the table")
     if "markup" in axes:
@@ -58,13 +60,18 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
     options.add_group_arguments(asked)
     grounding_options.add_picture_argument(asked)
     if "observation" in axes:
+        observations = all_observations()
         rows.add_argument(
-            "--observations", type=_listed(OBSERVATIONS), metavar="NAME,...",
-            help=f"observations of {OBSERVER}: any of {', '.join(OBSERVATIONS)} (default: all)",
+            "--observations", type=_listed(observations), metavar="NAME,...",
+            help=f"observations of {OBSERVER}: any of {', '.join(observations)} (default: all)",
         )  # fmt: skip
         own = [option for option in find_strategy(OBSERVER).options if option.name != "observation"]
         for option in own:
             grounding_options.add_own(asked, option, OBSERVER)
+    if "ranker" in axes:
+        rows.add_argument(
+            "--rankers", type=_names, metavar="NAME|FILE[+...],...", help="rankers, score files and fusions of them, as --ranker takes"
+        )  # fmt: skip
     add_model_arguments(parser)
     runs = add_run_arguments(parser)
     runs.add_argument(
@@ -107,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
         note(
             f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
         )
+    for sentence in faults_in_words(found.faults):
+        note(sentence)
     if found.failed:
         note(
             f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command retries them"
@@ -121,7 +130,11 @@ def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
             if over != args.over and getattr(args, name, None) is not None:
                 raise InputError(name, f"--over {over} with it", f"--over {args.over}")
     if args.over == "observation":
-        return observation_variants(config, args.observations or OBSERVATIONS)
+        return observation_variants(config, args.observations or ())
+    if args.over == "ranker":
+        if not args.rankers:
+            raise InputError("rankers", "at least one ranker or score file", "none")
+        return ranker_variants(config, args.rankers)
     markings = markings_of(args.kinds or MARK_KINDS, args.positions or POSITIONS, args.turn1 or TURN1[0])
     return markup_variants(config, markings)
 
@@ -135,6 +148,10 @@ def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
     out.write("table.csv", document.text("csv"))
     out.write("table.tex", printable(document.latex()))
     return document
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -13,6 +13,7 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import figures
 from seeact_offline.tables.document import ENDINGS
+from seeact_offline.trajectories.agreement_figure import draw_agreement
 from seeact_offline.trajectories.agreement_tables import agreement_document
 from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, agreements
 from seeact_offline.trajectories.judgements import read_judgements
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(path: Path, found: Agreements) -> None:
     if path.suffix in figures.ENDINGS:
-        picture = figures.drawn(figures.draw_agreement, asdict(found), path.suffix)
+        picture = figures.drawn(draw_agreement, asdict(found), path.suffix)
         write_whole(path, lambda draft: draft.write_bytes(picture))
     elif path.suffix == ".json":
         replace_text(path, json.dumps(asdict(found), indent=2) + "\n")

@@ -23,10 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs",
         type=Path,
-        nargs="+",
+        nargs="*",
         metavar="RUN",
-        help="runs, or a grid's folder; the first is compared with each other",
+        help="runs, or a grid's folder; the first is the baseline, which is subtracted from each other",
     )
+    parser.add_argument(
+        "--group", type=Path, nargs="+", action="append", default=[], metavar="RUN",
+        help="runs that are compared as their mean, such as the seeds of a method; repeat the option, the baseline first",
+    )  # fmt: skip
     parser.add_argument(
         "--by", type=_names, default=[], metavar="NAME[,NAME...]", help=f"break down by {', '.join(BREAKDOWNS)}"
     )
@@ -46,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix not in ENDINGS:
         raise InputError("out", f"a file ending in {' or '.join(ENDINGS)}", str(args.out))
-    compared = _by_split(args.runs)
+    if args.group and args.runs:
+        raise InputError("group", "groups alone; a run by itself is a --group of one", f"{args.runs[0]} too")
+    if len(args.group) == 1:
+        raise InputError("group", "two or more groups", "one")
+    compared: list[Sequence[Path | list[Path]]] = [args.group] if args.group else [*_by_split(args.runs)]
     if args.out is not None and len(compared) > 1:
         raise InputError("out", "runs of one split", f"{len(compared)} splits")
     for runs in compared:

@@ -29,7 +29,7 @@ DEFAULT_MODEL = "builtin/lexical"
 
 
 def add_arguments(parser: Parser) -> None:
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, asks=True)
     options.add_tasks_argument(parser)
     options.add_question_arguments(parser, several=True)
     options.add_engine_arguments(parser)
@@ -57,6 +57,7 @@ def add_arguments(parser: Parser) -> None:
     runs.add_argument(
         "--predict-only", action="store_true", help="write predictions without scores; `score` adds them later"
     )
+    runs.add_argument("--label", metavar="TEXT", help="name of the run in tables, legends and comparisons")
     runs.add_argument("--tags", type=_listed, default=(), metavar="WORD[,WORD]", help="tags for the manifest")
     runs.add_argument(
         "--metadata", type=_named_text, action="append", default=[], dest="named_texts", metavar="NAME=TEXT",
@@ -81,7 +82,7 @@ def add_arguments(parser: Parser) -> None:
             "--baseline",
             type=Path,
             metavar="RUN",
-            help="finished run of the same steps; the end tells how much the new one differs from it",
+            help="finished run of the same steps, which is subtracted from the new one at the end",
         )
     )
     runs.add_argument(
@@ -241,7 +242,7 @@ def add_limit_arguments(runs: argparse._ArgumentGroup, seed: int = 0) -> None:
         type=int,
         default=argparse.SUPPRESS,
         metavar="N",
-        help=f"seed of the bootstrap and the model (default: {seed})",
+        help=f"seed of the bootstrap, the model and --sample (default: {seed})",
     )
     basic(runs.add_argument(
         "--concurrency", "--max-connections", type=options.positive_int, default=4, metavar="N",
@@ -272,7 +273,9 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
     from seeact_offline.tables import build_table
 
     refused = [
-        name for name in ("baseline", "step", "predict_only", "ungrounded", "dry_run", "batch") if getattr(args, name)
+        name
+        for name in ("baseline", "label", "step", "predict_only", "ungrounded", "dry_run", "batch")
+        if getattr(args, name)
     ]
     if refused:
         raise InputError(refused[0], "one model and one grounding with it", f"{len(models)} and {len(args.grounding)}")
@@ -337,8 +340,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
 
-        say(f"\n{compare(run.path, args.baseline, seed=config.seed).differences()}")
-        say(f"\nMore of it: compare {run.path} {args.baseline}")
+        say(f"\n{compare(args.baseline, run.path, seed=config.seed).differences()}")
+        say(f"\nMore of it: compare {args.baseline} {run.path}")
     _note_what_is_left(run, args.max_cost)
     for report in reporters:
         report(run)
@@ -376,10 +379,10 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
 
 
 def failed_steps(run: Run) -> Table:
-    """Tabulates the failures that kept steps from running, each with its first step and message."""
+    """Tabulates the failures of calls, each with its first step and message."""
     failed: dict[str, list[Prediction]] = {}
     for prediction in run.predictions():
-        if not prediction.ran:
+        if prediction.has_failed:
             failed.setdefault(prediction.failure or "", []).append(prediction)
     rows = [(name, len(ones), str(ones[0].key), ones[0].detail) for name, ones in sorted(failed.items())]
     return Table(header=("failure", "steps", "first step", "its message"), rows=rows)

@@ -18,7 +18,7 @@ from seeact_offline.training.recipe import Running
 
 OF_RECIPE = ("epochs", "batch", "learning_rate", "warmup", "lora", "seed")
 """Options named like the field of the recipe that they change."""
-OF_IMPROVE = """model out dataset limit test_data imitate thoughts cycles attempts temperature max_turns guided judge judge_base_url together
+OF_IMPROVE = """model out dataset limit test_data imitate thoughts cycles attempts temperature max_turns guided judge judge_base_url price max_cost together
 processes evaluate eval_limit command""".split()
 """Options named like the field of `ImproveConfig` that they set."""
 
@@ -78,6 +78,13 @@ def _add_cycles(parser: argparse.ArgumentParser) -> None:
         "--judge", metavar="PROVIDER/NAME", help="a model that accepts attempts (default: the scorer, where all steps are right)"
     ))  # fmt: skip
     cycles.add_argument("--judge-base-url", metavar="URL", help="its server")
+    cycles.add_argument(
+        "--price", metavar="IN,OUT|FILE",
+        help="the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+    )  # fmt: skip
+    basic(cycles.add_argument(
+        "--max-cost", type=options.positive_float, metavar="USD", help="most that the judge's calls may cost in all cycles"
+    ))  # fmt: skip
     cycles.add_argument(
         "--together", type=options.positive_int, default=usual["together"], metavar="N",
         help="questions asked at once (default: %(default)s)",

@@ -56,7 +56,7 @@ def _is_seen() -> bool:
 
 def _failures(predictions: list[Prediction]) -> str:
     """`3 of 9 steps failed to run, first ID: api_error: ValueError: ... (3 times)`; empty for none."""
-    failed = [prediction for prediction in predictions if not prediction.ran]
+    failed = [prediction for prediction in predictions if prediction.has_failed]
     if not failed:
         return ""
     first = failed[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 from seeact_offline.cli import options
@@ -15,14 +16,14 @@ from seeact_offline.scoring.report import counted
 from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
 from seeact_offline.trajectories.judge_agreement import agreements
 from seeact_offline.trajectories.judge_runs import judge
-from seeact_offline.trajectories.judgements import LABELS, VERDICTS
+from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER, VERDICTS
 from seeact_offline.trajectories.judges import JUDGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="RUN|FOLDER",
-        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
+        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, SeeAct's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
     )  # fmt: skip
     rules = parser.add_argument_group("judge")
     basic(
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     basic(
         rules.add_argument("--limit", type=options.positive_int, metavar="N_TASKS", help="judge only the first N tasks")
     )
+    options.add_sample_argument(rules)
     add_model_arguments(parser, default=None)
     runs = parser.add_argument_group("run")
     add_limit_arguments(runs, seed=42)
@@ -85,7 +87,13 @@ def run(args: argparse.Namespace) -> int:
             # people may be unsure or split evenly; the verdicts are there all the same
             note(f"no agreement: expected {error.expected}, got {error.got}")
         say(f"\nLabels: {found.path / LABELS}")
+    if not any(one.calls or one.reply or not one.ran for one in found.judgements):
+        outcomes = Counter(one.outcome for one in found.judgements)
+        hint = "; --judge strict needs no answer" if NO_ANSWER in outcomes else ""
+        note(f"no call was made: {', '.join(f'{name} {n}' for name, n in sorted(outcomes.items()))}{hint}")
     say(f"\nVerdicts: {found.path / VERDICTS}")
+    if found.spent_usd is not None:
+        say(f"Spent on this folder: {found.spent_usd:.4f} USD")
     if found.n_left:
         note(f"stopped at --max-cost {args.max_cost}: {counted(found.n_left, 'judgement')} not made")
     if found.n_failed:

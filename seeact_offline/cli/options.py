@@ -62,7 +62,8 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, list(seen[self.dest]))
 
 
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+def add_data_arguments(parser: argparse.ArgumentParser, asks: bool = False) -> None:
+    """`asks`: the verb asks a model, about a sample where one is wanted."""
     data = parser.add_argument_group("data")
     basic(
         data.add_argument(
@@ -80,6 +81,15 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     basic(data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks"))
+    if asks:
+        add_sample_argument(data)
+
+
+def add_sample_argument(parser: argparse._ActionsContainer) -> None:
+    basic(parser.add_argument(
+        "--sample", type=positive_int, metavar="N_TASKS",
+        help="use only N random tasks, equally many by website",
+    ))  # fmt: skip
 
 
 def each_split(parser: argparse.ArgumentParser) -> None:
@@ -193,20 +203,20 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
             "--config",
             type=Path,
             metavar="FILE.yaml",
-            help="read options from this file; the command line overrides them",
+            help="read options from this file; typed ones override it",
         )
     )
 
 
 def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
-    from seeact_offline.ranking import BACKENDS, DTYPES, LEXICAL
+    from seeact_offline.ranking import BACKENDS, DTYPES
 
     basic(
         parser.add_argument(
             "--ranker",
-            default=LEXICAL,
-            metavar="NAME|DIR|HUB_ID",
-            help="ranker of the candidates: bm25, bundled, or a sequence-classification checkpoint (default: %(default)s)",
+            metavar="NAME|DIR|HUB_ID|FILE[+...]",
+            help="ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
+            " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
         )
     )
     parser.add_argument(

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import percent
-from seeact_offline.records import Prediction, StepScore, Usage
+from seeact_offline.records import Prediction, StepScore
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import NOT_THE_PAPERS
+from seeact_offline.scoring.waterfall import is_unreadable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, TaskID
 
 LINE_EVERY_S = 10.0
+GAP = "  "
+"""Stands between figures."""
 BAR = 10, 40
 """Fewest and most characters of the bar."""
 
@@ -32,9 +35,12 @@ class Tally:
     f1: float = 0.0
     successes: float = 0.0
     failed: int = 0
+    unreadable: int = 0
+    """Replies that could not be read, or were refused."""
     asks_elements: bool = True
     """False in runs that score only the operation."""
-    usage: Usage = field(default_factory=Usage)
+    spent_usd: float | None = None
+    """What the run has spent so far; None where that is not known."""
 
     def add(self, prediction: Prediction, score: StepScore) -> None:
         self.n += 1
@@ -42,18 +48,22 @@ class Tally:
         self.elements += score.element or 0.0
         self.f1 += score.operation_f1 or 0.0
         self.successes += score.success or 0.0
-        self.failed += not prediction.ran
-        self.usage += prediction.usage
+        self.failed += prediction.has_failed
+        self.unreadable += sum(is_unreadable(reply.failure) for reply in prediction.groups)
 
     @property
     def text(self) -> str:
         if not self.n:
             return ""
-        cost = "" if not self.usage.cost_usd else f"  ${self.usage.cost_usd:.2f}"
         element, f1, success = (percent(total / self.n) for total in (self.elements, self.f1, self.successes))
-        if not self.asks_elements:
-            return f"op {f1}  failed {self.failed}{cost}"
-        return f"ele {element}  op {f1}  step {success}  failed {self.failed}{cost}"
+        # the first are kept longest on a narrow terminal
+        parts = [
+            f"failed {self.failed}" if self.failed else "",
+            f"unreadable {self.unreadable}" if self.unreadable else "",
+            *((f"micro step {success}", f"ele {element}", f"op {f1}") if self.asks_elements else (f"micro op {f1}",)),
+            f"${self.spent_usd:.2f}" if self.spent_usd else "",
+        ]
+        return GAP.join(filter(None, parts))
 
 
 class StepProgress:
@@ -124,6 +134,9 @@ class RunProgress(StepProgress):
 class TerminalWatch(Watch):
     """Prints the progress and remarks of a run to the terminal."""
 
+    def __init__(self) -> None:
+        self._progress: RunProgress | None = None
+
     def begun(self, dataset: object) -> None:
         if dataset == "sample":
             say(NOT_THE_PAPERS)
@@ -131,8 +144,13 @@ class TerminalWatch(Watch):
     def note(self, text: str) -> None:
         note(text)
 
+    def spent(self, usd: float | None) -> None:
+        if self._progress is not None:
+            self._progress.tally.spent_usd = usd
+
     def steps(self, total: int, label: str) -> RunProgress:
-        return RunProgress(total, label)
+        self._progress = RunProgress(total, label)
+        return self._progress
 
     def ranking(self, total: int, label: str) -> StepProgress:
         return StepProgress(total, label)
@@ -155,10 +173,11 @@ def duration(seconds: float) -> str:
 
 
 def fitting_bar(console: Console | None = None) -> Progress:
-    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures, then the label; count, rate and time
+    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures from the last on, then the label; count, rate and time
     left stay. `console`: default standard error."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
+    from rich.text import Text
 
     def text(name: str) -> ProgressColumn:
         return TextColumn(f"{{task.fields[{name}]}}", markup=False)
@@ -175,14 +194,20 @@ def fitting_bar(console: Console | None = None) -> Progress:
             "label": TextColumn("{task.description}", markup=False),
             "bar": BarColumn(),
             "count": TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
-            **{name: text(name) for name in ("rate", "left", "figures")},
+            **{name: text(name) for name in ("rate", "left")},
+            "figures": RenderableColumn(),
         }
+        figures = said["figures"].split(GAP)
         widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(said[name]) for name in said}}
         kept = [name for name in columns if name == "bar" or widths[name]]
         for least in ("bar", "figures", "label"):
             # a space after each column: some terminals wrap in the last one
-            if least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
-                kept.remove(least)
+            while least in kept and sum(widths[name] + 1 for name in kept) > progress.console.width:
+                if least == "figures" and len(figures) > 1:
+                    widths[least] -= len(GAP + figures.pop())
+                else:
+                    kept.remove(least)
+        columns["figures"] = RenderableColumn(Text(GAP.join(figures)))
         if "bar" in kept:
             spare = progress.console.width - sum(widths[name] + 1 for name in kept)
             columns["bar"] = BarColumn(min(BAR[1], BAR[0] + spare))

@@ -18,10 +18,11 @@ from seeact_offline.files import markdown
 from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking import chart
+from seeact_offline.ranking.rankers import FUSED, parts_of
 from seeact_offline.ranking.recall import CUT, RECALL_AT, CurvePoint, StepRank, curve, curve_csv, read_curve
 from seeact_offline.records import InputError
 from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import Extent, counted, data_in_words
 
 NAMED = 5
 """Steps without scores that are named one by one."""
@@ -80,11 +81,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_curve(args: argparse.Namespace, ranks: Sequence[StepRank], results: dict[str, Any]) -> dict[str, str]:
-    points, name = curve(ranks), Path(args.ranker).name
+    points = curve(ranks)
+    name = FUSED.join(Path(part).name for part in parts_of(results["ranker"]))
     table = args.out.with_suffix(".curve.csv")
     write_whole(table, lambda path: path.write_text(curve_csv(points), encoding="utf-8"))
     curves = {name: points} | {path.name.removesuffix(".curve.csv"): _curve_of(path) for path in args.beside}
-    of = f"{results['split']} of {Path(args.dataset).name}: {counted(results['n_steps'], 'step')}"
+    of = data_in_words([Extent(args.dataset, results["split"], results["n_steps"], results["n_tasks"])])
     written = {"table": str(table)}
     for ending in chart.ENDINGS:
         made = chart.curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seeact_offline.agents import GUI_MODELS
-from seeact_offline.cli.output import say
+from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
@@ -50,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--causes", type=Path, metavar="FILE",
         help="for a run: causes of loss that a person gives (`view --causes`), added to the computed ones and counted in the waterfall",
     )  # fmt: skip
+    parser.add_argument(
+        "--check", action="store_true",
+        help="compare a run's files with each other, its replies and its data, name each difference, and end with status 1 if there is one; with"
+        " --dataset every page is read too",
+    )  # fmt: skip
     other = parser.add_argument_group("predictions of another program")
     other.add_argument("--format", choices=tuple(IMPORTERS), help="format of RUN|FILE (default: by its content)")
     other.add_argument(
@@ -85,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "run", "a run's folder, or predictions of another program", f"{args.finished}, which is not there"
         )
+    if args.check:
+        return _check(args)
     imported = _imported(args) if _is_to_be_imported(args) else None
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
@@ -108,8 +115,33 @@ def run(args: argparse.Namespace) -> int:
     return max(status, int(bool(imported and imported.covered)))
 
 
+def _check(args: argparse.Namespace) -> int:
+    """Checks a run, or each run of a folder; returns the exit status."""
+    from seeact_offline.runs.verifying import verify
+    from seeact_offline.tables.table_input import find_runs
+
+    if args.finished is None or args.out is not None or len(args.protocol) > 1 or _is_import(args):
+        raise InputError("check", "a run alone, whose files are left as they are", "others with it")
+    runs = find_runs([args.finished])
+    protocol = args.protocol[0] if args.protocol else None
+    status = 0
+    for folder in runs:
+        found = verify(folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes)
+        for difference in found.differences:
+            say(f"{folder}: {difference}" if len(runs) > 1 else difference)
+        for text in found.not_proved:
+            note(f"not proved: {text}")
+        say(f"{folder}: {found.status}")
+        status = max(status, int(bool(found.differences)))
+    return status
+
+
 def _is_to_be_imported(args: argparse.Namespace) -> bool:
     is_run = args.finished is not None and (args.finished / "manifest.json").is_file()
+    return _is_import(args) or (args.finished is not None and not is_run)
+
+
+def _is_import(args: argparse.Namespace) -> bool:
     of_import = (
         args.format,
         args.samples,
@@ -120,7 +152,7 @@ def _is_to_be_imported(args: argparse.Namespace) -> bool:
         args.grounding,
         args.agent,
     )
-    return any(of_import) or (args.finished is not None and not is_run)
+    return any(of_import)
 
 
 def _imported(args: argparse.Namespace) -> ImportedRun:
@@ -153,8 +185,9 @@ def _show(done: Run) -> int:
     from seeact_offline.scoring.report import short
 
     say(short(done.results, meanings(done.results)))
-    # imported steps cannot be asked again
-    has_failed = done.results["n_not_run"] and "format" not in done.results
+    # neither imported steps nor rows at fault can be asked again
+    n_failed = done.results["n_not_run"] - sum(done.results.get("data_faults", {}).values())
+    has_failed = n_failed and "format" not in done.results
     return 1 if has_failed or not done.results["complete"] else 0
 
 

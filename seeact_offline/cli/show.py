@@ -30,7 +30,7 @@ from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Ste
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import ranking_stage
+from seeact_offline.runs.ranking import check_ranking, ranking_stage
 from seeact_offline.scoring.report import counted
 
 TARGET = "\ntarget: "
@@ -80,6 +80,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
+    check_ranking(config)
     split = open_split(args.dataset, args.split, limit=args.limit)
     step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)

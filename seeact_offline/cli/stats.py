@@ -14,6 +14,7 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.profile import REAL, DatasetProfile, dataset_profile, step_figures
 from seeact_offline.dataset.summary import (
     DatasetStats,
+    PaperStats,
     dataset_stats,
     paper_table1,
 )
@@ -70,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
         say(json.dumps({"splits": splits, "real": ranges}, indent=2) if args.json else profile_table(profiles))
         return 0
     found = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
-    say(_as_json(found, tokenizer) if args.json else _as_text(found, tokenizer))
+    # no figure of the paper stands beside the bundled sample
+    paper = {} if dataset == "sample" else paper_table1()
+    say(_as_json(dataset, found, tokenizer, paper) if args.json else _as_text(found, tokenizer, paper))
     return 0
 
 
@@ -87,8 +90,7 @@ def profile_table(profiles: Mapping[str, DatasetProfile]) -> str:
     return markdown.table(("figure", *map(markdown.cell, profiles), "real (paper, published rows)"), rows)
 
 
-def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
-    paper = paper_table1()
+def _as_json(dataset: str, found: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, PaperStats]) -> str:
     splits = {
         stats.split: {
             **dataclasses.asdict(stats),
@@ -96,10 +98,10 @@ def _as_json(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
         }
         for stats in found
     }
-    return json.dumps({"tokenizer": tokenizer.name, "splits": splits}, indent=2)
+    return json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2)
 
 
-def _as_text(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
+def _as_text(found: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, PaperStats]) -> str:
     rows = []
     notes = [note.format(tokenizer=markdown.cell(tokenizer.name)) for note in NOTES]
     notes += [WORDS_NOTE] if tokenizer.name == "words" else []
@@ -107,9 +109,9 @@ def _as_text(found: list[DatasetStats], tokenizer: Tokenizer) -> str:
         split = markdown.cell(stats.split)
         counts = [f"{getattr(stats, name):,}" for name in COUNTS]
         rows.append([split, *counts, *(_average(getattr(stats, name)) for name in AVERAGES)])
-        if paper := paper_table1().get(stats.split):
-            counts = [f"{paper.tasks:,}", "-", "-", str(paper.domains), str(paper.websites)]
-            averages = (paper.avg_actions, paper.avg_elements, paper.avg_html_tokens, None, paper.avg_visual_tokens)
+        if theirs := paper.get(stats.split):
+            counts = [f"{theirs.tasks:,}", "-", "-", str(theirs.domains), str(theirs.websites)]
+            averages = (theirs.avg_actions, theirs.avg_elements, theirs.avg_html_tokens, None, theirs.avg_visual_tokens)
             rows.append([f"{stats.split}, paper", *counts, *map(_average, averages)])
         if stats.faulty_rows:
             names = ", ".join(f"{name} {count}" for name, count in stats.faults.items())

@@ -13,12 +13,13 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import TABLES, build_table, checking, figures
 from seeact_offline.tables.document import ENDINGS, Form
+from seeact_offline.tables.table_input import NEWEST
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN",
-        help="run folders or folders of them; --table 5, observations: or a folder of ablate; --table 1: a file of `stats --json`",
+        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 1: a file of `stats --json`",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="--table 1: a data set to count instead of a file; --check: the one that was counted",
     )
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
+    parser.add_argument(
+        "--which", default=NEWEST, metavar="newest|oldest|DATE",
+        help="of runs that differ in their date alone, the one that stands in the table; DATE: the newest until that day (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--stderr", action="store_true", help="a column of standard errors, clustered by task")
     parser.add_argument("--format", choices=ENDINGS, help="(default: as --out ends, else markdown; all into a folder)")
     parser.add_argument("--standalone", action="store_true", help="LaTeX and HTML as whole documents")
@@ -53,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     for option in ("dataset", "by", "stderr"):
         if args.figure and getattr(args, option):
             raise InputError(option, "--table with it", f"--figure {args.figure}")
+    if args.figure and args.which != NEWEST:
+        raise InputError("which", "--table with it", f"--figure {args.figure}")
     if not args.runs and args.dataset is None:
         raise InputError("runs", "at least one run folder", "none")
     return _draw(args) if args.figure else _tabulate(args)
@@ -65,7 +72,7 @@ def _tabulate(args: argparse.Namespace) -> int:
     is_folder = args.out is not None and (args.out.is_dir() or not args.out.suffix)
     forms = _forms(args, is_folder)
     folder = Path.cwd() if args.out is None else args.out if is_folder else args.out.parent
-    options = {"dataset": args.dataset, "by": args.by, "stderr": args.stderr}
+    options = {"dataset": args.dataset, "by": args.by, "stderr": args.stderr, "which": args.which}
     document = build_table(args.table, args.runs, folder, **options)
     if args.out is None:
         # what goes to a file keeps its provenance
@@ -131,11 +138,27 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
         say(f"not of these runs: {text}")
     for cell in found.moved:
         say(f"moved: {cell.place}: was {cell.was or 'empty'}, is now {cell.now or 'empty'}")
+    differing = (
+        [text for run in new.provenance.runs for text in _run_differences(base, run["run"])] if new.provenance else []
+    )
+    for text in differing:
+        say(f"not verified: {text}")
     counts = [f"{len(found.moved) or 'none'} of {found.n_cells} cells moved"]
     counts += [f"{len(found.missing)} missing"] if found.missing else []
     counts += [f"{len(found.unknown)} not of these runs"] if found.unknown else []
     say(f"Table {old.table} ({old.form}): {', '.join(counts)}")
-    return bool(found)
+    return bool(found or differing)
+
+
+def _run_differences(base: Path, name: str) -> list[str]:
+    """What is not in a run's files as it follows from the others; no data are opened. Scores without their run are not checked."""
+    # reads replies, which a table does not
+    from seeact_offline.runs.verifying import verify_files
+
+    if not (base / name / "manifest.json").is_file():
+        return []
+    found = verify_files(base / name, None)
+    return [f"{name}: {text}" for text in found.differences]
 
 
 # --- figures ---
@@ -144,7 +167,11 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
 def _draw(args: argparse.Namespace) -> int:
     if args.out is None or args.out.suffix not in figures.ENDINGS:
         raise InputError("out", f"a file that ends with {', '.join(figures.ENDINGS)}", str(args.out))
-    made = figures.picture(args.figure, args.runs, args.out.suffix)
+    kind = figures.FIGURES[args.figure]
+    found = kind.gather(args.runs)
+    if hint := found.get("hint"):
+        note(hint)
+    made = figures.drawn(kind.draw, found, args.out.suffix)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(args.out, lambda draft: draft.write_bytes(made))
     say(f"Figure: {args.out}")

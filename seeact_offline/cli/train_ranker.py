@@ -7,22 +7,24 @@ import dataclasses
 import importlib.util
 import os
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress, duration
-from seeact_offline.dataset import open_split
-from seeact_offline.records import InputError
+from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.selection import extent
 from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
-    from seeact_offline.ranking.pair_groups import PairGroup, TrainingSettings
+    from seeact_offline.ranking.pair_groups import PairGroup, TrainingSettings, TrialGroup
 
 BASE = "microsoft/deberta-v3-base"
+TRIED, TRIED_STEPS = "cross_task", 30
+"""The split on which the ranker is tried after each epoch, and so many of its steps."""
 NEEDED = ("torch", "transformers", "accelerate")
 CHANGEABLE = (
     "epochs negatives distinct_negatives batch accumulate learning_rate max_tokens pair_order bf16 seed threads".split()
@@ -79,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     speaks = os.environ.get("RANK", "0") == "0"
     began = time.monotonic()
     groups, settings = _read(args, speaks), _settings(args)
+    trial = _read_trial(args) if speaks else []
     reading = time.monotonic() - began
     if speaks:
         note(f"{counted(sum(bool(group.positives) for group in groups), 'step')} to train on")
@@ -86,8 +89,9 @@ def run(args: argparse.Namespace) -> int:
         base = SmallModel() if args.small else args.base
         with _Training(speaks) as progress:
             result = train(
-                groups, args.out, settings, base=base, resume=args.resume, tell=progress.tell, advance=progress.advance
-            )
+                groups, args.out, settings, base=base, resume=args.resume,
+                tell=progress.tell, advance=progress.advance, trial=trial,
+            )  # fmt: skip
     except RankerError as error:
         raise InputError(error.argument, error.expected, error.got) from error
     if speaks:
@@ -150,6 +154,25 @@ def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     if not groups:
         raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
     return groups
+
+
+def _read_trial(args: argparse.Namespace) -> list[TrialGroup]:
+    """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
+    from seeact_offline.ranking.pair_groups import to_trial
+
+    split: Split | None = None
+    if canonical_split(args.split) == "train":
+        with suppress(DatasetError):
+            split = open_split(args.dataset, TRIED, limit=args.limit)
+    if split is None:
+        note(f"the ranker is not tried while it trains: that takes the splits train and {TRIED}")
+        return []
+    every = -(-len(split.keys) // TRIED_STEPS)
+    kept = frozenset(split.keys[::every])
+    steps = (step for step in split.only([key.annotation_id for key in kept]).steps() if step.key in kept)
+    trial = [to_trial(step) for step in steps if step.candidates and step.cleaned_html]
+    note(f"tried after each epoch on {counted(len(trial), 'step')} of {TRIED}, alone and fused with bm25")
+    return trial
 
 
 def _from_all(groups: list[PairGroup]) -> list[PairGroup]:

@@ -36,7 +36,7 @@ from seeact_offline.cluster.ray_stages import (
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
-from seeact_offline.ranking.rankers import LEXICAL, model_threads, open_ranker
+from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.engines import Workers
 
@@ -82,7 +82,7 @@ def rank_workers(workers: Workers, room: ClusterSize, ranker: str) -> RankWorker
     """
     each = workers.gpus_each
     if each is None:
-        each = 1.0 if room.gpus >= 1 and ranker != LEXICAL else 0.0
+        each = 1.0 if room.gpus >= 1 and any(map(uses_torch, parts_of(ranker))) else 0.0
     score = workers.score or max(1, int(room.gpus / each) if each else min(room.machines, room.cpus // 2))
     if score * each > room.gpus:
         raise InputError(

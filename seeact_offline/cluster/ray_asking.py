@@ -116,6 +116,14 @@ class RayWorkerPool:
         )
         raise InputError("engine", "workers that finish their steps", problem)
 
+    async def remarks(self) -> list[str]:
+        """The remarks of all workers' models; those of a worker that does not answer are lost."""
+        asked = [asyncio.ensure_future(_result(worker.actor.remarks.remote())) for worker in self._workers]
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), CLOSE_S)
+        known = [one.result() for one in asked if one.done() and not one.cancelled() and one.exception() is None]
+        return list(dict.fromkeys(remark for some in known for remark in some))
+
     async def aclose(self) -> None:
         """Gives up what is under way."""
         closing = [asyncio.ensure_future(_result(worker.actor.aclose.remote())) for worker in self._workers]
@@ -235,6 +243,9 @@ class _AskWorker:
             return await self._asking.ask(step, scores, self._model)
         except SeeActError as error:
             return error
+
+    async def remarks(self) -> tuple[str, ...]:
+        return tuple(getattr(self._model, "remarks", ())) if "_model" in vars(self) else ()
 
     async def aclose(self) -> None:
         if "_model" in vars(self):

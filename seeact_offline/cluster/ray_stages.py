@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.ranking import Ranker, ranker_digest
+from seeact_offline.ranking import AnyRanker, ranker_digest
 from seeact_offline.ranking.pipeline import StepDescription, StepRanking, describe_step, score_steps
 from seeact_offline.ranking.rankers import set_model_threads
 from seeact_offline.records import InputError, Step, StepKey
@@ -22,7 +22,7 @@ from seeact_offline.records import InputError, Step, StepKey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Opener = Callable[[str], Ranker]
+Opener = Callable[[str], AnyRanker]
 
 COLUMN = "steps"
 
@@ -87,7 +87,7 @@ class ScoreStage:
     threads: int | None
     register: Any
 
-    def open(self) -> Ranker:
+    def open(self) -> AnyRanker:
         """Raises InputError if the ranker is not the first worker's."""
         if self.threads is not None:
             set_model_threads(self.threads)
@@ -111,7 +111,7 @@ class Scorer:
         return _unless_refused(batch, score)
 
     @cached_property
-    def ranker(self) -> Ranker:
+    def ranker(self) -> AnyRanker:
         """Opened on first use: Ray would answer an error in the constructor by trying again."""
         return self._stage.open()
 

@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from ..records import DatasetError, RowError, Step, StepKey
+from .drawing import draw_tasks
 from .order import plan_rows
 from .readers import Source
-from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot, row_key
 from .shards import Shard, whole
 from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
 
@@ -105,6 +106,14 @@ class Split:
     def only(self, tasks: Collection[str]) -> Split:
         """The same split with only these tasks."""
         return replace(self, limit=None, wanted=frozenset(tasks))
+
+    def drawn(self, n: int, seed: int) -> Split:
+        """The same split with `n` of its tasks, drawn at random in equal shares by website (`draw_tasks`)."""
+        websites: dict[str, str] = {}
+        for source in self.sources:
+            for row in source.light(("annotation_id", "action_uid", "website")):
+                websites.setdefault(row_key(row).annotation_id, str(row.get("website") or ""))
+        return self.only(draw_tasks({task: websites[task] for task in self.tasks}, n, seed))
 
     @cached_property
     def row_positions(self) -> dict[StepKey, int]:

@@ -5,8 +5,10 @@ Texts are parsed by `json` and checked by msgspec, because a model's reply may h
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,6 +35,7 @@ LONGEST_NUMBER = 1000
 MOST_CHARS = 4_000_000
 """Characters of a YAML text after its aliases are expanded."""
 _CONTAINERS = (dict, list)
+_REFERENCE = re.compile("&#0*([0-9]+)")
 _NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _WRONG_TYPE = re.compile(r"Expected `(?P<types>[^`]+)`(?P<limits>.*?)(?:, got (?P<found>.+))?")
@@ -61,6 +64,12 @@ def read_json(text: str | bytes) -> Any:
         if not level:
             return value
     raise FormatError(f"JSON nested at most {DEEPEST} times", "more")
+
+
+def unescape_html(text: str) -> str:
+    """The text with entities of HTML as characters. A number too large for any character becomes U+FFFD, however long it is, where
+    `html.unescape` raises ValueError for 4,300 digits."""
+    return html.unescape(_REFERENCE.sub(lambda number: f"&#{number[1][:8]}", text))
 
 
 def read_yaml(text: str) -> Any:
@@ -126,7 +135,8 @@ def _check_yaml(events: Iterable[Any]) -> None:
 def typed(value: object, kind: type[T]) -> T:
     """Converts a JSON value to this type. Raises FormatError."""
     try:
-        return msgspec.convert(value, type=kind)
+        converted: T = msgspec.convert(value, type=described(kind))
+        return converted
     except msgspec.ValidationError as error:
         # a type's `__post_init__` words its own refusals
         own = error.__cause__
@@ -139,10 +149,28 @@ def typed(value: object, kind: type[T]) -> T:
 def decoded(text: str | bytes, kind: type[T]) -> T:
     """Decodes a JSON text as this type, quickly if it is valid. Raises FormatError."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        value: T = msgspec.json.decode(text, type=described(kind))
+        return value
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # accepts lone surrogates, and words the error
         return typed(read_json(text), kind)
+
+
+_describing = threading.Lock()
+_are_described: set[object] = set()
+
+
+def described(kind: Any) -> Any:
+    """The type, once msgspec has its description.
+
+    msgspec makes it when a type is first read, and offers it to other threads before it is whole: a second thread that reads the same
+    type then ends the program with a segmentation fault.
+    """
+    if kind not in _are_described:
+        with _describing:
+            msgspec.json.Decoder(kind)
+            _are_described.add(kind)
+    return kind
 
 
 def short(found: object) -> str:

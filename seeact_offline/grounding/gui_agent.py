@@ -196,7 +196,7 @@ class AgentGrounding(Grounding):
             said = None if self._agent.grounder is not None or set("<[|") & set(value) else (value,)
             turns += [
                 Message("user", f"Step {step.index + 1}", picture),
-                Message("assistant", target.reply, inserted=said),
+                Message("assistant", self._agent.told(target.reply), inserted=said),
             ]
         return tuple(turns)
 
@@ -221,7 +221,10 @@ class AgentGrounding(Grounding):
 
     def _target(self, prepared: PreparedStep, views: Sequence[Shown]) -> Target:
         """The reply of one who knows the truth: the first that leads to a positive, in the first view that shows it."""
-        operation, positives = prepared.step.truth.operation, prepared.step.truth.positives
+        truth = prepared.step.truth
+        operation, positives = truth.operation, truth.positives
+        if self._agent.names_selected and operation.op == "SELECT" and truth.element_name is not None:
+            operation = replace(operation, value=truth.element_name)
         last = self._last_view(prepared, views)
         asked = _blocks_with_target(prepared, views) if self._agent.view.stops_at_truth else range(len(views))
         for index, shown in enumerate(views[: last + 1]):

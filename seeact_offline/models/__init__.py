@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
-from seeact_offline.models.budget import Price
+from seeact_offline.models.bills import Price
 from seeact_offline.models.client import ModelClient
 from seeact_offline.models.function import name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule

@@ -7,6 +7,7 @@ released code (`src/demo_utils/inference_engine.py`); several in a row are parts
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ class Tokens:
 
     prompt: int
     completion: int
+    """Of the reply, with its thoughts."""
     images: int
     """The part of `prompt` that was pictures; 0 where the server does not say."""
 
@@ -42,6 +44,10 @@ class ApiReply:
     """The error that stands beside the text, in the choice or in the body; None for none."""
     thoughts: bool = False
     """True where the model's thoughts came apart from the text."""
+    cost: float | None = None
+    """USD that the server says the call has cost; None where it does not say."""
+    tier: str = ""
+    """The service tier that it says it has answered in; empty where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,9 @@ def _read_chat(body: Any) -> ApiReply | None:
         # SGLang's own form, with a message for what went wrong
         error, reason = error or (reason if reason.get("message") else None), reason.get("type")
     thoughts = bool(_of(message, "reasoning_content") or _of(message, "reasoning"))
-    return ApiReply(text, _text(_of(message, "refusal")), reason, tokens, error, thoughts)
+    return ApiReply(
+        text, _text(_of(message, "refusal")), reason, tokens, error, thoughts, _named_cost(body), _tier(body)
+    )
 
 
 def _joined(content: Any) -> Any:
@@ -135,7 +143,9 @@ def read_events(content: bytes) -> Any:
     whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
     if whole:
         return whole[-1]
-    body: dict[str, Any] = {name: event[name] for event in events for name in ("usage", "error") if _of(event, name)}
+    body: dict[str, Any] = {
+        name: event[name] for event in events for name in ("usage", "error", "service_tier") if _of(event, name)
+    }
     pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
     deltas = [_of(piece, "delta") or _of(piece, "message") for piece in pieces]
     message = {
@@ -209,6 +219,8 @@ def _read_response(body: Any) -> ApiReply | None:
         tokens=tokens,
         error=_fault(body),
         thoughts=any(_of(entry, "type") == "reasoning" for entry in output),
+        cost=_named_cost(body),
+        tier=_tier(body),
     )
 
 
@@ -228,6 +240,9 @@ RESPONSES = Api(
 
 _THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 """Types of content parts that are no answer."""
+_TICKS = 10**10
+_DECIMAL = re.compile(r"\d{1,9}(\.\d{1,20})?(e-\d{1,2})?", re.IGNORECASE)
+_TIER_CHARS = 40
 
 
 def _system_folded(messages: Sequence[Message]) -> list[Message]:
@@ -247,8 +262,40 @@ def _tokens(usage: Any, names: tuple[str, str, str]) -> Tokens | None:
     prompt, completion, details = (_of(usage, name) for name in names)
     if not (_is_count(prompt) and _is_count(completion)):
         return None
-    images = _of(details, "image_tokens")
+    images, total = _of(details, "image_tokens"), _of(usage, "total_tokens")
+    if _is_count(total):
+        # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
+        completion = max(completion, total - prompt)
+    elif _is_count(thoughts := _of(_of(usage, names[1] + "_details"), "reasoning_tokens")) and thoughts > completion:
+        completion += thoughts
     return Tokens(prompt, completion, images if _is_count(images) else 0)
+
+
+def _named_cost(body: Any) -> float | None:
+    """The bill in the reply: OpenRouter's `cost`, with what the provider of one's own key takes besides; DeepInfra's `estimated_cost`,
+    Perplexity's `total_cost`, xAI's ticks of 1e-10 USD. The largest where there are several."""
+    usage = _of(body, "usage")
+    cost = _of(usage, "cost")
+    charged = _usd(_of(cost, "total_cost") if isinstance(cost, dict) else cost)
+    upstream = _usd(_of(_of(usage, "cost_details"), "upstream_inference_cost"))
+    ticks = _usd(_of(usage, "cost_in_usd_ticks"))
+    named = [charged, upstream, _usd(_of(usage, "estimated_cost")), None if ticks is None else ticks / _TICKS]
+    if _of(usage, "is_byok") is True and charged is not None and upstream is not None:
+        named.append(charged + upstream)
+    return max((one for one in named if one is not None), default=None)
+
+
+def _usd(value: Any) -> float | None:
+    """A number of dollars, which some gateways write as a text."""
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = float(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 10**15 else None
+
+
+def _tier(body: Any) -> str:
+    tier = _of(body, "service_tier") or _of(_of(body, "usage"), "service_tier")
+    return tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else ""
 
 
 def _is_count(value: object) -> bool:

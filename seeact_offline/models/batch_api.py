@@ -7,6 +7,7 @@ one is sent or begun again the server is asked what it has: nothing is uploaded 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from urllib.parse import quote
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import write_whole
 from seeact_offline.models import failures
-from seeact_offline.models.address import find_server, key_header
+from seeact_offline.models.address import NO_KEY, Server, find_server, key_header
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.http_client import CONNECT_S, MAX_REPLY_BYTES, environment_settings, library
 from seeact_offline.models.provider import ModelOptions
@@ -32,6 +33,8 @@ ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE = 100
 """Entries of a list asked for at once."""
 T = TypeVar("T")
+_OF_THE_CALL = re.compile(r"(accept|authorization|content-type|user-agent|x-stainless-.*)$", re.IGNORECASE)
+"""Headers that the SDK sets for calls of its own."""
 
 
 class _AttemptFailed(Exception):
@@ -77,7 +80,7 @@ class BatchApi:
         self._client = DefaultHttpxClient(
             base_url=self._server.url,
             params=dict(self._server.query),
-            headers=key_header(self._server),
+            headers=_headers(self._server),
             # between two pieces of a body: a large file may take longer as a whole
             timeout=library().Timeout(seconds, connect=min(CONNECT_S, seconds)),
             # a redirect could lead the key, and the pages, to another host
@@ -201,6 +204,16 @@ class BatchApi:
     def _nonsense(self, what: str, content: bytes) -> _AttemptFailed:
         said = content[:200].decode("utf-8", "replace")
         return _AttemptFailed(failures.malformed(f"{self.address} answered with {what}: {said}"))
+
+
+def _headers(server: Server) -> dict[str, str]:
+    """The key, and what else live calls send from the environment: by organization and project a server knows whom to bill."""
+    from openai import OpenAI
+
+    with OpenAI(api_key=NO_KEY, base_url=server.url) as live:
+        named = {name: value for name, value in live.default_headers.items() if isinstance(value, str)}
+    own = {name: value for name, value in named.items() if not _OF_THE_CALL.match(name)}
+    return own | key_header(server)
 
 
 def _up_to(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:

@@ -92,10 +92,11 @@ def _final(element: str, operation: Operation) -> str:
 
 # --- labelled lines ---
 
-_ASKS_LABEL = re.compile(r"^[ \t]*\W*click \[\w+\]", re.IGNORECASE | re.MULTILINE)
-_LABELLED = re.compile(r"^\s*\[(\d+)\]:?[ \t]+(.*)$", re.MULTILINE)
+_ASKS_LABEL = re.compile(r"^[^\w\n]*click \[\w+\]", re.IGNORECASE | re.MULTILINE)
+_LABELLED = re.compile(r"^[^\S\n]*\[(\d+)\]:?[ \t]+(.*)$", re.MULTILINE)
 _KIND = re.compile(r"[\[<]?(\w+)")
-_LAST_ACTION = re.compile(r"^.*\baction: (\w+) \[\d+\].* where \[\d+\] is (.*)$", re.IGNORECASE | re.MULTILINE)
+_ACTION = re.compile(r"\baction: (\w+) \[\d+\]", re.IGNORECASE)
+_WHERE = re.compile(r" where \[\d+\] is(?= )", re.IGNORECASE)
 _TAGS = {"link": "a", "textbox": "input", "searchbox": "input", "combobox": "select", "listbox": "select"}
 """Roles of a tree's lines, as the tags that they are."""
 
@@ -105,7 +106,7 @@ def _labelled(prompt: Prompt, asked: str, is_fenced: bool) -> str:
     lines = _LABELLED.findall(asked.replace(";\t", "\n"))
     kinds = [match[1].lower() if (match := _KIND.match(text)) else "" for _, text in lines]
     options = [Option(_TAGS.get(kind, kind), text) for kind, (_, text) in zip(kinds, lines, strict=True)]
-    done = [PastAction(words(said), op.upper(), "") for op, said in _LAST_ACTION.findall(asked)]
+    done = [past for line in asked.split("\n") if (past := _last_action(line)) is not None]
     place, operation = choose(replace(prompt, options=(*options, Option("", "")), history=(*prompt.history, *done)))
     value = " ".join(operation.value.splitlines())
     if place == len(options):
@@ -117,6 +118,13 @@ def _labelled(prompt: Prompt, asked: str, is_fenced: bool) -> str:
     return f"```{action}```" if is_fenced else f"Thought: It shares words with the task.\nAction: {action}"
 
 
+def _last_action(line: str) -> PastAction | None:
+    """The last action that a line such as `Previous action: click [3] where [3] is Home` names; None for any other line."""
+    place = next(reversed([*_WHERE.finditer(line)]), None)
+    action = next(reversed([*_ACTION.finditer(line, 0, place.start())]), None) if place else None
+    return PastAction(words(line[place.end() :]), action[1].upper(), "") if place and action else None
+
+
 # --- without options ---
 
 _ASKS_ANSWER = re.compile(r"\bAnswer:")
@@ -126,7 +134,7 @@ _ASKS_POINT = re.compile(r"<(?:point|box)>|\bcoordinates\b", re.IGNORECASE)
 _PER_MILLE = re.compile(r"\bthousandths\b|\b0 ?(?:to|-) ?1,?000\b", re.IGNORECASE)
 _FRACTION = re.compile(r"\bfractions?\b|\b0 ?(?:to|-) ?1\b", re.IGNORECASE)
 _SMALL_WORD = re.compile(r"^(?:(?:the|a|an|of|and)\b ?)+")
-_PICTURE_SIZE = re.compile(r"(\d+)(?: pixels| px)? (?:wide and|by|x|×) (\d+)")
+_PICTURE_SIZE = re.compile(r"(?<!\d)(\d{1,9})(?: pixels| px)? (?:wide and|by|x|×) (\d{1,9})(?!\d)")
 
 
 def _middle(asked: str) -> str:
@@ -163,7 +171,7 @@ _TASK = re.compile(r"\btask\b[^:\n]{0,80}:[ \t]*(?P<rest>.*)(?:\n\s*(?P<below>\S
 _TASK_LINE = re.compile(r"^Task: ", re.MULTILINE)
 _NONE_OF = re.compile(r"none of\b", re.IGNORECASE)
 _DONE = re.compile(
-    r"^[ \t]*(?:\d+[.)]|[-*•])?[ \t]*\[[^\]\n]*\](?P<text>.*?)->[ \t]*(?P<op>[A-Za-z]+)(?::(?P<value>.*))?$",
+    r"^[ \t]*(?:(?:\d+[.)]|[-*•])[ \t]*)?\[[^\]\n]*\](?P<text>.*?)->[ \t]*(?P<op>[A-Za-z]+)(?::(?P<value>.*))?$",
     re.MULTILINE,
 )
 _OPTION = re.compile(r"^\s*(?P<letter>[A-Z]{1,2})\.(?:\s+(?P<text>.*))?$")
@@ -329,7 +337,7 @@ def act(prompt: Prompt, option: Option) -> Operation:
 _NUMBER = r"\$?\d[\d,.:/-]*\d|\$?\d"
 _NAME = r"[A-Z][\w'&-]*"
 _SPAN = re.compile(
-    rf"\"(?P<double>[^\"]+)\"|(?<!\w)'(?P<single>[^']+)'(?!\w)|“(?P<curly>[^”]+)”"
+    rf"\"(?P<double>[^\"]+)\"|(?<!\w)'(?P<single>[^']+)'(?!\w)|“(?P<curly>[^“”]+)”"
     rf"|(?P<plain>(?:{_NAME}|{_NUMBER})(?:,? (?:of |and |the )?(?:{_NAME}|{_NUMBER}))*)"
 )
 

@@ -24,7 +24,10 @@ _PICTURE_TOKENS = 1000
 
 
 class ServerModel(Protocol):
-    """A model on a server whose attempts can fail for other reasons than the request, and are then made again."""
+    """A model on a server whose attempts can fail for other reasons than the request, and are then made again.
+
+    One that may send another limit of new tokens than that of its options says so by `reply_limit`, infinite for none.
+    """
 
     server: str
     """Its name in errors."""
@@ -102,4 +105,8 @@ class ModelClient:
         n_pictures = sum(message.picture is not None for message in messages)
         tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
         seed = f"{request.key} {request.group} {request.turn}"
-        return await self._calls.call(seed, tokens, lambda: self._budget.spend(messages, attempt))
+
+        def paid() -> Awaitable[Completion | Failure]:
+            return self._budget.spend(messages, attempt, getattr(self._model, "reply_limit", None))
+
+        return await self._calls.call(seed, tokens, paid)

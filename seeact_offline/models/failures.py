@@ -23,7 +23,7 @@ DETAIL_CHARS = 300
 _LONGEST = 100_000
 """Characters that are looked at: far more than are shown, so that no secret is cut in two where it can be seen."""
 BLANK_RETRIES = 2
-MALFORMED_RETRIES = 5
+MALFORMED_RETRIES = 4
 RETRIES: Mapping[str, float] = {
     **dict.fromkeys(("timeout", "server_error", "rate_limited", "connection_failed"), math.inf),
     "api_error": MALFORMED_RETRIES,
@@ -50,6 +50,8 @@ _TLS_ADVICE = (
     ),
 )
 """What the words of the TLS library mean -> what to do."""
+UNREAD = Usage(calls=1, cost_usd=None, unreported=1)
+"""A call that was answered, and of which nobody can read what it used."""
 _MAY_BE_BILLED = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight of it."""
 
@@ -104,7 +106,7 @@ def advised(detail: str, advice: str) -> str:
 
 def malformed(what: str) -> Failure:
     """A success that makes no sense."""
-    return Failure("api_error", scrubbed(what))
+    return Failure("api_error", scrubbed(what), usage=UNREAD)
 
 
 def truncated(text: object, limit: str) -> str:
@@ -179,7 +181,7 @@ def of_exception(error: Exception) -> Failure:
     detail = f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind
     unreachable = kind in ("ConnectError", "ConnectTimeout")
     if isinstance(cause, ReplyTooLarge):
-        return Failure("reply_too_large", str(cause))
+        return Failure("reply_too_large", str(cause), usage=UNREAD)
     if kind == "DecodingError":
         return malformed(f"a body that cannot be unpacked: {cause}")
     name = "timeout" if isinstance(error, TimeoutError) or "Timeout" in kind else "connection_failed"

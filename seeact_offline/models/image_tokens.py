@@ -8,12 +8,15 @@ Read on 2026-11-23 in stored copies of the providers' pages:
   calculator 1.2 and 1.5, and what people were billed agrees with the calculator (community.openai.com/t/1344040); so do we.
 - Anthropic, "Vision": a token for each patch of 28 px once the picture is fitted into 1568 px and 1,568 tokens, from Opus 4.7 on into
   2576 px and 4,784 tokens. Earlier editions said width x height / 750, which is 5 % more.
+- Qwen, Qwen2-VL and Qwen2.5-VL: a token for each patch of 28 px, between 4 and 16,384 (`max_pixels` of the released processors), and a
+  mark at either end. Later ones have patches of 32 px, which are fewer.
 - Google, "Image understanding", Gemini 2: 258 tokens up to 384 px, else for each tile, whose side is the shorter side / 1.5: "a rough
   formula". "Media resolution", Gemini 3: at most 1,120 tokens unless another resolution is asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
@@ -26,6 +29,7 @@ PATCH, MOST_PATCHES = 32, 1536
 CLAUDE_PATCH = 28
 GEMINI_TOKENS, GEMINI_SMALL = 258, 384
 GEMINI_3_TOKENS = 1120
+QWEN_PATCH, QWEN_TOKENS = 28, 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,10 @@ class ImageRule:
     """Name in a few words, for people."""
     count: Callable[[Size, ImageDetail], int]
     """Tokens of a picture of this width and height. `auto` counts as `high`: the most that it can be."""
+
+    def most(self, size: Size) -> int:
+        """Tokens of a picture in any detail: a server may not heed the one that was asked for."""
+        return self.count(size, "high")
 
 
 def rule_named(name: str) -> ImageRule | None:
@@ -123,3 +131,32 @@ _MODELS: dict[ImageRule, str] = {
 }
 RULES = {name: rule for rule, names in _MODELS.items() for name in names.split()}
 """Rules by the model's name."""
+
+# --- what is reserved ---
+
+_PIXELS = ImageRule("width x height / 750", lambda size, _: ceil(size[0] * size[1] / 750))
+_QWEN = ImageRule(
+    "Qwen's patches, at most 16,384", lambda size, _: 2 + min(max(4, _grid(size, QWEN_PATCH)), QWEN_TOKENS)
+)
+_FAMILIES: tuple[tuple[str, tuple[ImageRule, ...]], ...] = (
+    (r"qwen|qwq|qvq|ui-tars|opencua|gui-owl|jedi|holo", (_QWEN,)),
+    # servers that do not make pictures smaller count by the earlier rule
+    (r"claude", (_PIXELS, *(rule for rule in _MODELS if rule.name.startswith("Anthropic")))),
+    (r"gemini|gemma", tuple(rule for rule in _MODELS if rule.name.startswith("Google"))),
+    (r"gpt|chatgpt|o[134](?!\d)", tuple(rule for rule in _MODELS if rule.name.startswith("OpenAI"))),
+)
+"""Pattern that a model's name begins with -> rules of which one is the family's."""
+
+
+def possible_rules(name: str) -> tuple[ImageRule, ...]:
+    """The rules by which the model of this name may count pictures, whoever serves it: its own, those of its family, or all for a family
+    that nobody knows.
+
+    >>> [len(possible_rules(name)) for name in ("openai/gpt-4o", "Qwen/Qwen2.5-VL-7B-Instruct")]
+    [1, 1]
+    """
+    own = name.rpartition("/")[2].partition(":")[0].lower()
+    if known := rule_named(own):
+        return (known, _PIXELS) if own.startswith("claude") else (known,)
+    every = (_PIXELS, _QWEN, *_MODELS)
+    return next((rules for pattern, rules in _FAMILIES if re.match(pattern, own)), every)

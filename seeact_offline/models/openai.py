@@ -13,13 +13,15 @@ import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
 from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
-from seeact_offline.models.apis import ApiReply, find_api, read_events
+from seeact_offline.models.apis import ApiReply, Tokens, find_api, read_events
+from seeact_offline.models.bills import Price
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
@@ -31,13 +33,21 @@ from seeact_offline.models.http_client import (
     environment_settings,
     library,
 )
-from seeact_offline.models.image_tokens import rule_named
+from seeact_offline.models.image_tokens import possible_rules, rule_named
 from seeact_offline.models.parameters import DETAIL, STREAM, SYSTEM, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
 from seeact_offline.models.prompt_counts import PromptCounts
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.models.server_words import ending
-from seeact_offline.records import CallRecord, Completion, ModelSpecError, Request, Usage, did_you_mean
+from seeact_offline.records import (
+    CallRecord,
+    Completion,
+    InputError,
+    ModelSpecError,
+    Request,
+    Usage,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -49,6 +59,8 @@ MOST_LISTED = 12
 """Most of a server's models that an error names."""
 _REQUEST_ID_CHARS = 200
 _REASON_CHARS = 60
+DEAREST_TIER = 2.5
+"""Times the usual price that a service tier without a price of its own is taken to cost."""
 _URL_CHARS = 2_000_000
 """Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
@@ -73,6 +85,8 @@ class OpenAIModel:
         """True once the server has answered in HTTP, whatever it said."""
         self._prompts = PromptCounts()
         self._odd_endings: Counter[str] = Counter()
+        self._unpriced_tier = ""
+        """A service tier in which the server has answered, though it may cost more and has no price."""
 
     @property
     def identity(self) -> dict[str, object]:
@@ -100,6 +114,11 @@ class OpenAIModel:
             remarks.append(f"replies that ended for a reason that is not known, and were taken as they are: {named}")
         return tuple(remarks)
 
+    @property
+    def reply_limit(self) -> float:
+        """Most tokens of a reply, by what is sent now; infinite where that says nothing."""
+        return self.parameters.reply_limit
+
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
         urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
@@ -112,8 +131,11 @@ class OpenAIModel:
             self._client = None
 
     async def _attempt(self, request: Request, urls: list[str]) -> Completion | Failure:
-        """One attempt; one more for each parameter that the server makes us leave out."""
+        """One attempt; one more for each parameter that the server makes us leave out. Raises InputError where there is a limit of what may
+        be spent, and the attempt could cost anything."""
         while True:
+            if self._options.budget is not None and self._options.budget.is_limited:
+                check_bounded(self.parameters, self._options.price, self._unpriced_tier)
             sent = self.parameters.sent
             with_detail = self.parameters.sends_detail
             refusable = self.refusable(request)
@@ -161,7 +183,9 @@ class OpenAIModel:
                 return replace(failure, detail=failures.advised(failure.detail, advice))
             return failure
         self._has_spoken = True
-        return self.read(response.content, response.headers)
+        outcome = self.read(response.content, response.headers)
+        # a success is billed, whether or not it can be read
+        return outcome if outcome.usage.calls else replace(outcome, usage=failures.UNREAD)
 
     def _path_advice(self) -> str:
         """What may be wrong with the address; empty where it has a version in it, as `/v1`."""
@@ -219,10 +243,10 @@ class OpenAIModel:
         return self._outcome(said, headers)
 
     def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
-        usage = Usage(calls=1, cost_usd=None, unreported=1)
-        if (tokens := said.tokens) is not None:
-            usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, None)
-        end = ending(said.stopped_by)
+        usage, end = (
+            failures.UNREAD if said.tokens is None and said.cost is None else self._usage(said),
+            ending(said.stopped_by),
+        )
         if said.refusal or (end == "refused" and not said.error):
             by = "" if said.stopped_by in (None, "content_filter") else f" ({said.stopped_by})"
             detail = failures.scrubbed(said.refusal or f"stopped by the server's content filter{by}")
@@ -246,6 +270,21 @@ class OpenAIModel:
         if reason is not None:
             self._odd_endings[reason] += 1
         return Completion(redact(said.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
+
+    def _usage(self, said: ApiReply) -> Usage:
+        """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it has answered. Every
+        call has a prompt, so a server that counts nothing has not said what was used."""
+        tokens, price, has_text = said.tokens or Tokens(0, 0, 0), self._options.price, bool(said.text)
+        usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, said.cost)
+        if not tokens.prompt or (has_text and not tokens.completion):
+            return replace(usage, cost_usd=said.cost or None, unreported=1)
+        if price is None:
+            return usage
+        own = price.in_tier(said.tier)
+        if own is None:
+            self._unpriced_tier = said.tier
+        cost = (own or price).of(tokens.prompt, tokens.completion) * (1.0 if own else DEAREST_TIER)
+        return replace(usage, cost_usd=max(cost, said.cost or 0.0))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop, and its import takes most of a second."""
@@ -280,6 +319,21 @@ def _api_key(server: Server) -> str:
     return key or NO_KEY
 
 
+def check_bounded(parameters: Parameters, price: Price | None, answered_in: str = "") -> None:
+    """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier reply."""
+    if parameters.reply_limit == inf:
+        got = "none is sent (-M), or the server takes none"
+        raise InputError("max_cost", "a limit of new tokens, without which a call may cost anything", got)
+    if price is not None and (answered_in or price.in_tier(parameters.tier) is None):
+        wanted = f"a price of the service tier {(answered_in or parameters.tier)!r}, in a file for --price"
+        raise InputError("max_cost", wanted, "none, and the server answers in it" if answered_in else "none")
+
+
+def _check_spending(options: ModelOptions) -> None:
+    parameters = Parameters(options, find_api(options, find_server(options.base_url).is_openai))
+    check_bounded(parameters, options.price)
+
+
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
     """A server counts by its address and what it is asked with."""
     asked = {"temperature": options.temperature, "max_tokens": options.max_tokens, **_shown(options)}
@@ -304,4 +358,7 @@ PROVIDER = Provider(
     server=address_of,
     is_listed=lambda base_url: find_server(base_url).host in LISTED_HOSTS,
     image_rule=lambda name, options: rule_named(name),
+    picture_rules=possible_rules,
+    reports_cost=True,
+    check_spending=_check_spending,
 )

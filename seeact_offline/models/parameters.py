@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from seeact_offline.models.apis import Api
@@ -30,6 +31,8 @@ _FORMS = {SYSTEM: "system -> user", STREAM: "stream=false -> true"}
 _OURS = frozenset({"messages", "model", "input", "stream", "stream_options", "n"})
 """Parameters that are ours alone: they make the request and its answer what they are."""
 _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_TIER = "service_tier"
 _REFUSED = re.compile(
     r"unsupported|(?:not|n't) support|not allowed|not permitted|not available|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
     r"|no longer|deprecated|cannot find|invalid (?:parameter|argument|value)|does not (?:take|accept|allow)|only the default|must be"
@@ -84,6 +87,20 @@ class Parameters:
         self._refusable = (not_typed | api.own.keys()) - chosen.keys()
         self._renamable = _TWINS.keys() & (ours.keys() - chosen.keys())
         self._gone: set[str] = set()
+        self._limits = _TWINS.keys() if api.conversation == "messages" else {"max_output_tokens"}
+
+    @property
+    def reply_limit(self) -> float:
+        """Most tokens of a reply, by what is sent: the largest where several limits are. Infinite where the API knows none of them, or
+        one is no number of tokens."""
+        sent = {name: self.sent[name] for name in _LIMITS if name in self.sent}
+        are_counts = all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in sent.values())
+        return max(sent.values()) if are_counts and self._limits & sent.keys() else inf
+
+    @property
+    def tier(self) -> str:
+        """The service tier that is asked for; empty for none."""
+        return str(self.sent.get(_TIER, "")).lower()
 
     @property
     def sends_detail(self) -> bool:

@@ -7,13 +7,13 @@ Nothing is guessed: a model that is not listed has no price. Fields of the file,
                               "date": "2026-11-23", "source": "openai.com/api/pricing"}]}
 
 Prices are USD per million tokens. `date` is the day of which the source says so, or else the day of looking it up. `cached` and
-`source` may be left out.
+`source` may be left out. An entry with `tier` is the price of a service tier (`priority`), besides the model's usual one.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date as Date
 from functools import cache
 from importlib.resources import files
@@ -24,7 +24,7 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.models.budget import Price
+from seeact_offline.models.bills import Price
 from seeact_offline.records import InputError
 
 LISTED_HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
@@ -45,6 +45,8 @@ class Quote:
     source: str
     cached: float | None = None
     """USD per million prompt tokens that the provider had seen before; None: not known. Plans do not count on it."""
+    tier: str = ""
+    """The service tier; empty for the usual price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,16 @@ class PriceTable:
     quotes: tuple[Quote, ...]
 
     def find(self, name: str, date: str) -> Quote | None:
-        """The price on this day (YYYY-MM-DD), the earliest known where the day lies before; None for no such model."""
+        """The price on this day (YYYY-MM-DD) with those of its service tiers, the earliest known where the day lies before; None for no
+        such model."""
         for wanted in dict.fromkeys((name, undated(name))):
-            of_model = sorted((q for q in self.quotes if q.model == wanted), key=lambda quote: quote.date)
-            if of_model:
-                return next((q for q in reversed(of_model) if q.date <= date), of_model[0])
+            by_tier: dict[str, Quote] = {}
+            for quote in sorted((q for q in self.quotes if q.model == wanted), key=lambda quote: quote.date):
+                if quote.tier not in by_tier or quote.date <= date:
+                    by_tier[quote.tier] = quote
+            if usual := by_tier.pop("", None):
+                tiers = tuple((tier, quote.price) for tier, quote in sorted(by_tier.items()))
+                return replace(usual, price=usual.price._replace(tiers=tiers))
         return None
 
 
@@ -100,6 +107,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     date: str
     cached: float | None = None
     source: str = ""
+    tier: str = ""
 
 
 class _File(msgspec.Struct):
@@ -117,7 +125,7 @@ def _table(content: bytes) -> PriceTable:
         except ValueError:
             raise FormatError("a date like 2026-11-23", f"{entry.date!r} for {entry.model}") from None
         price = Price(entry.prompt, entry.completion)
-        quotes.append(Quote(entry.model, price, entry.date, entry.source, entry.cached))
+        quotes.append(Quote(entry.model, price, entry.date, entry.source, entry.cached, entry.tier.lower()))
     return PriceTable(tuple(quotes))
 
 

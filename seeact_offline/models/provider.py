@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from seeact_offline.records import JPEG_95, ImageDetail, ImageFormat
 
 if TYPE_CHECKING:
-    from seeact_offline.models.budget import Budget, Price, SharedBudget
+    from seeact_offline.models.bills import Price
+    from seeact_offline.models.budget import Budget, SharedBudget
     from seeact_offline.models.image_tokens import ImageRule
 
 
@@ -93,6 +94,8 @@ class Provider:
     """The part behind `PROVIDER/` is the path of a file."""
     reports_cost: bool = False
     """Each completion may say what it cost, so `max_cost` needs no price."""
+    check_spending: Callable[[ModelOptions], None] = lambda options: None
+    """Raises InputError for options with which a call may cost anything."""
     takes_batches: bool = False
     """Its models put requests into files, as `BatchCodec` needs them."""
     is_text_to_text: Callable[[str], bool] = lambda name: False
@@ -103,5 +106,7 @@ class Provider:
     """A base URL, None for none -> True where the bundled price table holds the prices of that server's models."""
     image_rule: Callable[[str, ModelOptions], ImageRule | None] = lambda name, options: None
     """The part behind `PROVIDER/` -> how the model counts pictures; None: not known."""
+    picture_rules: Callable[[str], tuple[ImageRule, ...]] | None = None
+    """The part behind `PROVIDER/` -> rules of which one is the model's, for reservations; None: that of `image_rule`, or GPT-4o's."""
     at_once: Callable[[ModelOptions], int] = lambda options: 1
     """Fewest calls in flight that keep the model busy: one that answers in batches wants a batch and the next. Raises ModelSpecError."""

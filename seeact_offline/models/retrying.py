@@ -23,6 +23,8 @@ from seeact_offline.records import CallError, CallRecord, Completion, Usage
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 """Longest pause, unless the server asks for more."""
+MOST_PAID = 5
+"""Attempts at a call that the server bills, answers that it broke off itself among them."""
 PERSISTENT = 8
 """Times that a call is asked again after failures other than rate limits while others get through."""
 FIRST_CONTACT_S = 4.0
@@ -111,6 +113,8 @@ class Retrier:
         # the server answers others meanwhile, and this call is not just one too many
         is_alone = failure.name != "rate_limited" and self._breaker.n_answered > call.answered_before
         if call.attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
+            return inf
+        if call.usage.calls >= MOST_PAID:
             return inf
         draw = call.random.random()
         if failure.retry_after_s:

@@ -4,10 +4,12 @@ from seeact_offline.ranking.rankers import (
     BACKENDS,
     DTYPES,
     LEXICAL,
+    AnyRanker,
     Ranker,
     StepScores,
     bundled_folder,
     open_ranker,
+    parts_of,
     ranker_digest,
 )
 from seeact_offline.ranking.score_files import (
@@ -28,6 +30,7 @@ __all__ = [
     "DTYPES",
     "LEXICAL",
     "TEXT_VERSION",
+    "AnyRanker",
     "FileScores",
     "LiveScores",
     "Origin",
@@ -40,6 +43,7 @@ __all__ = [
     "check_candidates",
     "check_dataset",
     "open_ranker",
+    "parts_of",
     "ranker_digest",
     "ranker_query",
     "read_scores",

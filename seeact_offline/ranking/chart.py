@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from seeact_offline.files.markdown import percent
@@ -103,7 +104,7 @@ def _new(title: str) -> tuple[Figure, Axes]:
     figure.subplots_adjust(left=0.08, right=0.96, top=0.88, bottom=0.13)
     axes = figure.subplots()
     # a dollar sign must not begin a formula
-    axes.set_title(_drawable(title), loc="left", fontsize=14, color=INK, pad=18, parse_math=False)
+    axes.set_title(fill(_drawable(title), 90), loc="left", fontsize=13, color=INK, pad=12, parse_math=False)
     return figure, axes
 
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
-from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, train
+from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, TrialGroup, train
 from seeact_offline.ranking.texts import ranker_input
 from seeact_offline.records import Step
 
-__all__ = ["SMALL", "PairGroup", "RankerError", "SmallModel", "TrainingResult", "TrainingSettings", "to_group", "train"]
+__all__ = [
+    "SMALL",
+    "PairGroup",
+    "RankerError",
+    "SmallModel",
+    "TrainingResult",
+    "TrainingSettings",
+    "TrialGroup",
+    "to_group",
+    "to_trial",
+    "train",
+]
 
 
 def to_group(step: Step) -> PairGroup:
@@ -17,3 +28,11 @@ def to_group(step: Step) -> PairGroup:
     right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
     wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
     return PairGroup(given.query, tuple(right), tuple(wrong))
+
+
+def to_trial(step: Step) -> TrialGroup:
+    """The texts of the step's candidates in document order, and which are right."""
+    given = ranker_input(step)
+    nodes = sorted(given.texts, key=lambda node: given.places[node])
+    right = frozenset(place for place, node in enumerate(nodes) if node in step.truth.positives)
+    return TrialGroup(given.query, tuple(given.texts[node] for node in nodes), right)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from seeact_offline.dataset import Split
 from seeact_offline.files.journal import Journal, Line
 from seeact_offline.pages.dom import Page
-from seeact_offline.ranking.rankers import Ranker, StepScores, begin_ranking, ranker_digest
+from seeact_offline.ranking.rankers import AnyRanker, StepScores, begin_ranking, ranker_digest
 from seeact_offline.ranking.score_files import Origin, ScoreRow
 from seeact_offline.ranking.texts import RankerInput, check_candidates, ranker_input
 from seeact_offline.records import InputError, RowError, Step, StepError, StepKey, Truth
@@ -131,7 +131,7 @@ class Engine(Protocol):
 class LocalEngine:
     """This process: one thread prepares steps, another runs the model."""
 
-    def __init__(self, ranker: Ranker) -> None:
+    def __init__(self, ranker: AnyRanker) -> None:
         self._ranker = ranker
 
     @property
@@ -162,7 +162,7 @@ def describe_step(step: Step, known: bool = False) -> StepDescription:
         return StepDescription(step.truth, None, *_failure(error))
 
 
-def score_steps(descriptions: Iterable[StepDescription], ranker: Ranker) -> Iterator[StepRanking]:
+def score_steps(descriptions: Iterable[StepDescription], ranker: AnyRanker) -> Iterator[StepRanking]:
     """Every step in order. Each is one call of the model, so a score depends on no other step and on no engine.
 
     A thread of its own draws steps and prepares them for the model. Raises InputError if the ranker fails.
@@ -194,7 +194,7 @@ def keep(ranking: StepRanking, journal: ScoreJournal) -> StepRanking:
     return ranking
 
 
-def _prepare(step: StepDescription, ranker: Ranker) -> Callable[[], StepRanking]:
+def _prepare(step: StepDescription, ranker: AnyRanker) -> Callable[[], StepRanking]:
     """Does the work that needs no model; calling the result does the rest."""
     if step.texts is None:
         return partial(StepRanking, step.truth, None, step.failure, step.detail, step.known)

@@ -1,4 +1,5 @@
-"""Rankers by name, and how one ranks a step. `bundled` and `bm25` come with the program; any other name is a checkpoint."""
+"""Rankers by name, and how one ranks a step. `bundled` and `bm25` come with the program; any other name is a score file or a
+checkpoint, and names with a + between them are fused."""
 
 from __future__ import annotations
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 BUNDLED = "bundled"
 LEXICAL = "bm25"
+PUBLISHED = "osunlp/MindAct_CandidateGeneration_deberta-v3-base"
+"""Hub id of the ranker of the published figures."""
+FUSED = "+"
+"""Stands between the names of rankers that are fused."""
+SCORE_FILES = (".parquet", ".pkl", ".pickle")
 DTYPES = ("auto", "float32", "bfloat16", "mixed")
 BACKENDS = ("auto", "packed", "transformers")
 """Explained in `ranker.CrossEncoderRanker`."""
@@ -41,6 +47,22 @@ class Ranker(Protocol):
 
 
 @runtime_checkable
+class StepRanker(Protocol):
+    """A ranker that reads more of a step than its texts. It may also have `truncated`."""
+
+    name: str
+
+    @property
+    def digest(self) -> str: ...
+
+    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
+        """As `begin_ranking`."""
+
+
+AnyRanker = Ranker | StepRanker
+
+
+@runtime_checkable
 class StagedRanker(Protocol):
     """A ranker that works in two parts, so that the first can be done for one step while the model scores another."""
 
@@ -55,16 +77,55 @@ def bundled_folder() -> Path | None:
     return folder if (folder / "model.safetensors").is_file() else None
 
 
-def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker:
-    """Opens a ranker by name. Raises InputError if it does not exist or cannot be used.
+def lacks_published() -> str:
+    """Fetches the published ranker, unless this machine has it; returns the reason where it cannot be had, else nothing."""
+    lacking = [package for package in ("torch", "transformers") if find_spec(package) is None]
+    if lacking:
+        return f"no {' and no '.join(lacking)} to run {PUBLISHED} (pip install 'seeact-offline[hf]')"
+    from ranker.checkpoint import find_folder
+
+    try:
+        find_folder(PUBLISHED)
+    except RankerError as error:
+        return error.got
+    return ""
+
+
+def is_hub_id(name: str) -> bool:
+    """Tells whether this has the form OWNER/NAME."""
+    return _HUB_ID.fullmatch(name) is not None
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The names that a ranker's name fuses: its own alone, unless a + stands in it and nothing on disk has this name."""
+    return (name,) if FUSED not in name or Path(name).exists() else tuple(name.split(FUSED))
+
+
+def is_score_file(name: str) -> bool:
+    return Path(name).suffix in SCORE_FILES and not Path(name).is_dir()
+
+
+def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> AnyRanker:
+    """Opens a ranker, score file or fusion by name. Raises InputError if it does not exist or cannot be used.
 
     `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for it, and
-    bm25 ignores them.
+    others ignore them.
     """
+    parts = parts_of(name)
+    if len(parts) > 1:
+        from seeact_offline.ranking.fused import FusedRanker
+
+        if not all(parts):
+            raise InputError("ranker", f"a ranker on both sides of each {FUSED}", name)
+        return FusedRanker(name, [open_ranker(part, dtype, backend) for part in parts])
     if name == LEXICAL:
         from ranker import LexicalRanker
 
         return LexicalRanker()
+    if is_score_file(name):
+        from seeact_offline.ranking.fused import FileRanker
+
+        return FileRanker(name)
     checkpoint = _find_checkpoint(name)
     if name == BUNDLED and dtype in ("auto", "float32") and backend == "auto":
         from ranker import PlainRanker
@@ -73,9 +134,14 @@ def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> Ranker
     return _open_cross_encoder(name, checkpoint, dtype, backend)
 
 
+def uses_torch(name: str) -> bool:
+    """Tells whether a ranker, which is no fusion, is a checkpoint to load into torch."""
+    return name not in (LEXICAL, BUNDLED) and not is_score_file(name)
+
+
 def model_threads(name: str) -> int | None:
     """CPU threads that the ranker's model would take in this process; None if it does not use torch."""
-    if name in (LEXICAL, BUNDLED) or find_spec("torch") is None:
+    if not any(uses_torch(part) for part in parts_of(name)) or find_spec("torch") is None:
         return None
     import torch
 
@@ -89,7 +155,7 @@ def set_model_threads(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def ranker_digest(ranker: Ranker) -> str:
+def ranker_digest(ranker: AnyRanker) -> str:
     """Identifies what the ranker's scores depend on, whatever its name and place: its files and its number format."""
     parts = getattr(ranker, "digest", ranker.name), getattr(ranker, "dtype", "")
     return " ".join(part for part in parts if part)
@@ -100,12 +166,27 @@ def scores_digest(ranker_digest: str) -> str:
     return f"{ranker_digest}, texts {TEXT_VERSION}"
 
 
-def begin_ranking(ranker: Ranker, given: RankerInput) -> Callable[[], StepScores]:
+def best_first(known: StepScores, ids: Sequence[str]) -> list[str]:
+    """The ids by rank; where ranks are not known, by descending score, and equal scores in the given order.
+
+    Raises RowError `no_scores` for an id without a score.
+    """
+    if not known.keys() >= set(ids):
+        missing = [node for node in ids if node not in known]
+        raise RowError("no_scores", f"the score file lacks {len(missing)} of {len(ids)} candidates, first {missing[0]}")
+    if all(known[node][1] is not None for node in ids):
+        return sorted(ids, key=lambda node: (known[node][1], -known[node][0]))
+    return sorted(ids, key=lambda node: -known[node][0])
+
+
+def begin_ranking(ranker: AnyRanker, given: RankerInput) -> Callable[[], StepScores]:
     """Does the work that needs no model; calling the result does the rest and gives scores with ranks, best first.
 
     Equal scores rank in document order, which gives nothing away. Raises RowError `unrankable` for refused texts; the result
     raises InputError if the ranker fails.
     """
+    if isinstance(ranker, StepRanker):
+        return ranker.begin(given)
     query, texts = given.query, list(given.texts.values())
     encoded = None
     if isinstance(ranker, StagedRanker):
@@ -135,12 +216,13 @@ def _find_checkpoint(name: str) -> str | Path:
         folder = bundled_folder()
         if folder is None:
             found = f"{BUNDLED}, which has no weights in this installation"
-            raise InputError("ranker", f"{LEXICAL}, a folder or a hub id OWNER/NAME", found)
+            raise InputError("ranker", f"{LEXICAL}, a score file, a folder or a hub id OWNER/NAME", found)
         return folder
     if Path(name).is_dir():
         return Path(name)
-    if not _HUB_ID.fullmatch(name):
-        raise InputError("ranker", f"{BUNDLED}, {LEXICAL}, a folder or a hub id OWNER/NAME", name or "nothing")
+    if not is_hub_id(name):
+        wanted = f"{BUNDLED}, {LEXICAL}, a score file, a folder or a hub id OWNER/NAME, or several with {FUSED} between"
+        raise InputError("ranker", wanted, name or "nothing")
     return name
 
 

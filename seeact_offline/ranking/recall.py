@@ -20,8 +20,6 @@ CURVE_TO = 100
 PUBLISHED_RECALL_AT_50 = {"cross_task": 0.889, "cross_website": 0.853, "cross_domain": 0.857}
 """Recall of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
 paper, section 4.1."""
-PUBLISHED_RANKERS = frozenset({"osunlp/MindAct_CandidateGeneration_deberta-v3-base"})
-"""The rankers of the published figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import described
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.rankers import StepScores
 from seeact_offline.ranking.score_pickles import one_line, read_tables
@@ -57,6 +58,8 @@ class Origin:
     texts_truncated: int | None = field(default=None, compare=False)
     left_out: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)
     """Steps that could not be ranked, with the failure's name and detail."""
+    parts: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the rankers and score files that the ranker fuses; none for any other ranker."""
 
 
 class FileScores(Scores, Protocol):
@@ -69,6 +72,9 @@ class FileScores(Scores, Protocol):
     @property
     def origin(self) -> Origin | None:
         """The origin of the file; None if it has none."""
+
+    def at(self, key: StepKey) -> StepScores | None:
+        """The scores of a step by its key; None if there are none."""
 
 
 def schema() -> pa.Schema:
@@ -98,7 +104,10 @@ def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | No
     if origin is not None:
         columned = columned.with_metadata({METADATA: json.dumps(asdict(origin))})
     left = iter(rows)
-    with pq.ParquetWriter(path, columned, write_page_checksum=True) as writer:
+    # scores of a fusion have many values: their bytes side by side take half of the room
+    packed: dict[str, Any] = {"compression": "zstd", "use_byte_stream_split": ["score"]}
+    packed["use_dictionary"] = [name for name in COLUMNS if name != "score"]
+    with pq.ParquetWriter(path, columned, write_page_checksum=True, **packed) as writer:
         while some := list(islice(left, ROWS_AT_ONCE)):
             columns = [
                 [row.key.annotation_id for row in some],
@@ -172,7 +181,10 @@ class ParquetScores:
         return file_digest(self._path)
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        span = self._spans.get(str(step.key))
+        return self.at(step.key)
+
+    def at(self, key: StepKey) -> StepScores | None:
+        span = self._spans.get(str(key))
         return None if span is None else {row.backend_node_id: (row.score, row.rank) for row in self._rows(span)}
 
     def rows(self, without: Collection[StepKey] = ()) -> Iterator[ScoreRow]:
@@ -226,7 +238,8 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
 def _origin(text: bytes | None) -> Origin | None:
     """Fields that a later version adds are ignored; metadata that is not ours counts as none."""
     try:
-        return msgspec.json.decode(text or b"null", type=Origin | None)
+        origin: Origin | None = msgspec.json.decode(text or b"null", type=described(Origin | None))
+        return origin
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
@@ -277,8 +290,11 @@ class PickledScores:
         return file_digest(self._path)
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        scores = self._scores.get(str(step.key))
+        return self.at(step.key)
+
+    def at(self, key: StepKey) -> StepScores | None:
+        scores = self._scores.get(str(key))
         if scores is None:
             return None
-        ranks = self._ranks.get(str(step.key), {})
+        ranks = self._ranks.get(str(key), {})
         return {node: (float(score), ranks.get(node)) for node, score in scores.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import RowError, Step
+from seeact_offline.records import RowError, Step, StepKey
 
 TEXT_VERSION = 2
 """Version of the candidate texts: scores of one version do not hold for another."""
@@ -16,6 +16,7 @@ TEXT_VERSION = 2
 class RankerInput:
     """A step as a ranker reads it."""
 
+    key: StepKey
     query: str
     texts: Mapping[str, str]
     """backend_node_id -> its text (`candidate_texts`), in the row's order."""
@@ -38,7 +39,7 @@ def ranker_input(step: Step, page: Page | None = None) -> RankerInput:
     """Raises RowError for a page that cannot be parsed or lacks a candidate."""
     page = page or Page(step.cleaned_html)
     texts = candidate_texts(step, page)
-    return RankerInput(ranker_query(step), texts, {node: page.position(node) for node in texts})
+    return RankerInput(step.key, ranker_query(step), texts, {node: page.position(node) for node in texts})
 
 
 def check_candidates(step: Step, page: Page) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from seeact_offline.pages.dom import Page
-from seeact_offline.ranking.rankers import Ranker, StepScores, begin_ranking, ranker_digest, scores_digest
+from seeact_offline.ranking.rankers import (
+    AnyRanker,
+    StepScores,
+    begin_ranking,
+    best_first,
+    ranker_digest,
+    scores_digest,
+)
 from seeact_offline.ranking.texts import ranker_input
 from seeact_offline.records import RankedCandidate, RowError, Step
 
@@ -24,7 +31,7 @@ class Scores(Protocol):
 class LiveScores:
     """Scores that a ranker makes on request."""
 
-    def __init__(self, ranker: Ranker) -> None:
+    def __init__(self, ranker: AnyRanker) -> None:
         self.ranker = ranker
 
     @property
@@ -44,11 +51,5 @@ def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple
     if known is None:
         raise RowError("no_scores", "the score file has no scores for this step")
     ids = [c.backend_node_id for c in step.candidates]
-    if not known.keys() >= set(ids):
-        missing = [node for node in ids if node not in known]
-        raise RowError("no_scores", f"the score file lacks {len(missing)} of {len(ids)} candidates, first {missing[0]}")
-    if all(known[node][1] is not None for node in ids):
-        ids.sort(key=lambda node: (known[node][1], -known[node][0]))
-    else:
-        ids.sort(key=lambda node: -known[node][0])
-    return tuple(RankedCandidate(node, known[node][0], place) for place, node in enumerate(ids[:k]))
+    ids = best_first(known, ids)[:k]
+    return tuple(RankedCandidate(node, known[node][0], place) for place, node in enumerate(ids))

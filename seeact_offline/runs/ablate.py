@@ -1,16 +1,20 @@
-"""Ways of marking, or a web agent's observations, over the same steps: a grid of runs in one folder, from which a table is made.
+"""Ways of marking, a web agent's observations, or rankers over the same steps: a grid of runs in one folder, from which a table is made.
 
 The runs share the replies and the money of the folder: equal questions are paid for once, by the first run that asks them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.agents import AGENTS
+from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models.budget import Budget
+from seeact_offline.ranking import parts_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.collecting import rare_collections
@@ -19,18 +23,17 @@ from seeact_offline.runs.evaluate import ask_all, write_results
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, variant_of
+from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
+from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
-from seeact_offline.web_agents.web_loop import WEB_AGENTS
 
 if TYPE_CHECKING:
     from seeact_offline.runs.plan import Estimate
 
 OBSERVER = "visualwebarena"
 """The web agent that has several observations."""
-OBSERVATIONS = tuple(WEB_AGENTS[OBSERVER].observations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,18 @@ class Axis:
     """One run and several, in words."""
 
 
-AXES: Mapping[str, Axis] = {
+AXES: dict[str, Axis] = {
     "markup": Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking")),
     "observation": Axis(
         "ablate-observation",
         ("observation", "captions", "captioner", "prompts_digest"),
         ("observation", "observations"),
     ),
+    "ranker": Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers")),
 }
+if OBSERVER not in AGENTS:
+    # the annex of web agents was deleted
+    del AXES["observation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,15 @@ def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Var
     ]
 
 
-def observation_variants(config: EvalConfig, observations: Sequence[str] = OBSERVATIONS) -> list[Variant]:
-    """OBSERVER with each of these observations. Captions, from a file or a model, go to those that show captions. Raises InputError where
+def all_observations() -> tuple[str, ...]:
+    """The observations of OBSERVER."""
+    return next(option.choices for option in find_strategy(OBSERVER).options if option.name == "observation")
+
+
+def observation_variants(config: EvalConfig, observations: Sequence[str] = ()) -> list[Variant]:
+    """OBSERVER with each of these observations, or all. Captions, from a file or a model, go to those that show captions. Raises InputError where
     none does."""
+    observations = observations or all_observations()
     captions = ("captions", "captions_base_url")
     given = next((name for name in captions if config.own(name) is not None), None)
     if given and not any("captions" in one for one in observations):
@@ -102,13 +115,27 @@ def observation_variants(config: EvalConfig, observations: Sequence[str] = OBSER
     ]
 
 
+def ranker_variants(config: EvalConfig, rankers: Sequence[str]) -> list[Variant]:
+    """The steps ranked by each of these rankers, score files and fusions. Raises InputError where two would share a folder."""
+    if config.scores is not None or config.ranker is not None:
+        other = "ranker" if config.scores is None else "scores"
+        raise InputError(other, "none with --over ranker, whose --rankers name them", str(getattr(config, other)))
+    names = [safe_name("+".join(Path(part).name for part in parts_of(ranker))) for ranker in rankers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("rankers", "rankers and files that differ in name", f"two named {twice}")
+    return [Variant(name, {"ranker": ranker}) for name, ranker in zip(names, rankers, strict=True)]
+
+
 @dataclass(frozen=True)
 class Ablation:
     """The outcome of an ablation."""
 
     path: Path
     failed: int
-    """Answers that failed to run, over all runs."""
+    """Questions to which the model gave no answer, over all runs."""
+    faults: Mapping[str, int]
+    """Rows that some run could not ask, by the fault."""
     n_left: int
     """Steps that some run lacks, because a cost limit stopped the ablation: they are not in the table."""
 
@@ -144,6 +171,9 @@ def _open(
     named = run_folder(config, what=axis.name)
     configs = [config.changed(out=named.path, **variant.options) for variant in variants]
     first = open_run(configs[0], watch)
+    rankings = [first.ranking]
+    for one in configs[1:]:
+        rankings.append(ranking_stage(one, first.split, watch) if axis is AXES["ranker"] else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)
@@ -152,7 +182,8 @@ def _open(
     whole = Manifest(identity=identity | mark, settings=settings, made=first.manifest.made)
 
     def opened(folder: RunFolder) -> list[OpenRun]:
-        runs = [variant_of(first, one, folder) for one in configs]
+        ranked = [replace(first, ranking=one) for one in rankings]
+        runs = [variant_of(one, config, folder) for one, config in zip(ranked, configs, strict=True)]
         return [
             replace(run, folder=RunFolder(folder.path / variant.name), manifest=run.manifest.changed(identity=mark))
             for variant, run in zip(variants, runs, strict=True)
@@ -194,7 +225,7 @@ def _ablate(
     watch.note(f"{counted(len(runs), *axis.runs)}, {steps} each, model {settings['model']}, out {out.path}")
     if n_done := sum(len(state.done) for state in states):
         watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")
-    scores = runs[0].scores()
+    scores = {run.ranking: run.scores() for run in runs}
     complete = True
     # a reply's usage is counted where it was asked first, also once the ablation is resumed
     asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
@@ -206,7 +237,7 @@ def _ablate(
         if not complete:
             # out of money: this run only shows the answers that it has
             state.to_ask = frozenset()
-        complete = ask_all(run, state, model, scores, budget, watch) and complete
+        complete = ask_all(run, state, model, scores[run.ranking], budget, watch) and complete
         asked = asked.union(*met)
     done = [prediction for state in states for prediction in state.done.values()]
     replies = replies_of(done, budget.known)
@@ -216,4 +247,6 @@ def _ablate(
     for run, state in zip(runs, states, strict=True):
         write_results(run, state, complete)
     shared = frozenset.intersection(*(frozenset(state.done) for state in states))
-    return Ablation(out.path, sum(not one.ran for one in done), len(split.keys) - len(shared))
+    faults = Counter(name for _, name in {(one.key, str(one.failure)) for one in done if one.is_data_fault})
+    failed = sum(one.has_failed for one in done)
+    return Ablation(out.path, failed, dict(sorted(faults.items())), len(split.keys) - len(shared))

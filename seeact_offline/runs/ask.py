@@ -61,6 +61,8 @@ class RunState:
     """The right answers of every step met so far, in data set order."""
     dropped: set[str] = field(default_factory=set)
     """Parameters that the server has refused."""
+    remarks: list[str] = field(default_factory=list)
+    """Remarks of models in other processes."""
 
     @classmethod
     def of(cls, run: OpenRun) -> RunState:
@@ -89,10 +91,11 @@ async def ask_steps(
     accept: Callable[[A], bool] = lambda answer: True,
     has_room: Callable[[int], bool] = lambda steps: True,
     in_order: bool = False,
+    spent: Callable[[], float | None] = lambda: None,
 ) -> bool:
     """Asks the steps of `state.to_ask`, and keeps each answer in the run's folder the moment it is there.
 
-    `ask`: one step, wherever that is done. `accept`: False for an answer that is not kept yet. The others: see `ask_each`. False
+    `ask`: one step, wherever that is done. `accept`: False for an answer that is not kept yet. `spent`: USD so far. The others: see `ask_each`. False
     when the cost limit left steps over. Raises ModelStopped where too many steps end in an error of the model.
     """
 
@@ -108,6 +111,7 @@ async def ask_steps(
         if accept(answer):
             run.folder.append(prediction, answer.truth)
             state.done[prediction.key] = prediction
+            watch.spent(spent())
             progress.add(prediction, state.score(run, prediction))
 
     with run.folder, watch.steps(len(run.split.keys), str(run.manifest.settings["split"])) as progress:
@@ -137,8 +141,8 @@ def _stop_on_errors(run: OpenRun, done: Collection[Prediction], enough: int = 0)
     there are fewer, ended in an error of the model."""
     if run.asking.fail_on_error is None:
         return
-    asked = [prediction for prediction in done if prediction.ran or prediction.stage != "row"]
-    failed = [prediction for prediction in asked if not prediction.ran]
+    asked = [prediction for prediction in done if not prediction.is_data_fault]
+    failed = [prediction for prediction in asked if prediction.has_failed]
     if len(failed) > run.asking.fail_on_error * max(len(asked), enough):
         share = f"at most {run.asking.fail_on_error:.0%} of steps to end in an error, not {len(failed)} of {len(asked)}"
         raise ModelStopped("model", share, f"{failed[0].failure}: {failed[0].detail}")

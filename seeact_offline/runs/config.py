@@ -35,7 +35,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
 }
 """Fields of few values."""
 LEAST = {
-    "limit": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
+    "limit": 1, "sample": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
     "repeats": 0, "temperature": 0, "timeout": 0, "max_cost": 0, "max_wait": 0, "fail_on_error": 0, "rpm": 0, "tpm": 0,
 }  # fmt: skip
 """Fields that are numbers, and how small each may be."""
@@ -75,6 +75,8 @@ class EvalConfig:
     """train, cross_task, cross_website, cross_domain, their names on the hub, or `all` for the three test splits."""
     limit: int | None = None
     """Number of tasks to take, from the first; None for all."""
+    sample: int | None = None
+    """Number of tasks to draw at random, in equal shares by website, as `seed` decides; None for all."""
     tasks: Path | Collection[str] | None = None
     """Tasks to take: ids, or a file with one `annotation_id` a line; None for all."""
 
@@ -85,7 +87,8 @@ class EvalConfig:
     ungrounded: bool = False
     """Turn 1 only: its operation and value are scored alone."""
     ranker: str | None = None
-    """bundled, bm25, a checkpoint's folder or hub id; None: the bundled one, where the installation has it."""
+    """bundled, bm25, a score file, a checkpoint's folder or hub id, or several of these with a + between, which are fused. None: `bundled+bm25`
+    for the sample; for other data the published DeBERTa, from the hub."""
     dtype: str = "auto"
     """Number format of a checkpoint."""
     backend: str = "auto"
@@ -170,6 +173,8 @@ class EvalConfig:
     """Asks only the steps that failed to run before."""
     predict_only: bool = False
     """Nothing is scored; `score` does so later."""
+    label: str | None = None
+    """The run's name in tables, legends and comparisons; None: its grounding and model, or its folder."""
     tags: Collection[str] = ()
     """Words of one's own, for the manifest."""
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -208,6 +213,8 @@ class EvalConfig:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
+        if self.limit is not None and self.sample is not None:
+            raise InputError("sample", "tasks drawn at random, or limit, the first ones", "both")
         if self.repeats > MOST_REPEATS:
             raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{self.repeats:,}")
         if self.fail_on_error is not None and self.fail_on_error > 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from math import comb, sqrt
@@ -26,6 +26,7 @@ from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_ke
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, is_fetched, open_tokenizer
 from seeact_offline.records import (
+    CAPTION_GROUP,
     PICTURE,
     CallError,
     Completion,
@@ -36,13 +37,14 @@ from seeact_offline.records import (
     Request,
     Step,
     StepKey,
+    Usage,
 )
 from seeact_offline.runs.ask import ask_each, predict, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.model_settings import ModelSettings
 from seeact_offline.runs.open import OpenRun, open_run
-from seeact_offline.runs.plan import Amount, Assumptions, Estimate
+from seeact_offline.runs.plan import Amount, Assumptions, Estimate, SecondModel
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
@@ -89,20 +91,19 @@ def estimate(
     repeats = [run.repeat(number) for number in range(1, len(run.repeats) + 1)]
     passes = [(run, asked), *((again, again.to_ask(_known(again))) for again in repeats)]
     remarks = [run.estimate_remark] if run.estimate_remark else []
-    if run.model.image_rule is None:
-        remarks.insert(0, f"How {run.model.name} counts pictures is not known: they are counted as GPT-4o does.")
-    scores = run.scores()
-    with _kept_replies(run.model) as (kept, kept_remarks), rare_collections():
-        counting = _CountingModel(run.model, kept, lru_cache(1024)(tokenizer.count), assumed)
+    models = [run.model, *([] if run.model.grounder is None else [run.model.grounder])]
+    for model in models[::-1]:
+        if model.image_rule is None:
+            remarks.insert(0, f"How {model.name} counts pictures is not known: they are counted as GPT-4o does.")
+    scores, count = run.scores(), lru_cache(1024)(tokenizer.count)
+    with ExitStack() as opened, rare_collections():
+        found = [opened.enter_context(_kept_replies(model)) for model in models]
+        kept_remarks = list(dict.fromkeys(remark for _, said in found for remark in said))
+        second = None if len(models) == 1 else _SecondModel(models[1], found[1][0], count, assumed)
+        counting = _CountingModel(run.model, found[0][0], count, assumed, second)
         for one, left in passes:
             if left:
                 _count(one, left, scores, counting, watch)
-    if counting.captioned:
-        named = run.manifest.settings["captioner"]
-        remarks.insert(
-            0,
-            f"{named} describes {len(counting.captioned):,} pictures, each once; these calls and their cost are not counted here.",
-        )
     tasks = Counter(key.annotation_id for key in run.split.keys)
     return Estimate(
         model=str(run.manifest.settings["model"]),
@@ -121,6 +122,9 @@ def estimate(
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
+        second=None
+        if second is None
+        else SecondModel(second.model.name, second.amount, len(second.kept_keys), second.model.quote),
     )
 
 
@@ -165,14 +169,23 @@ def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assu
     counts = [[tokenizer.count(text) for text in group.replies] for group in groups]
     by_turn = [[c[turn] for c in counts if len(c) > turn] for turn in range(max(map(len, counts)))]
     paid = [p for p in ran if p.usage.completion_tokens and not p.usage.unreported]
-    hidden = sum(p.usage.completion_tokens - sum(map(tokenizer.count, _texts(p))) for p in paid)
+    used = [_without_captions(p) for p in paid]
+    hidden = sum(u.completion_tokens - sum(map(tokenizer.count, _texts(p))) for p, u in zip(paid, used, strict=True))
     first = [group for group in groups if not group.is_final_round]
     return Assumptions(
         replies=tuple(sum(tokens) / len(tokens) for tokens in by_turn),
-        thought=max(0.0, hidden / max(1, sum(p.usage.calls for p in paid))),
+        thought=max(0.0, hidden / max(1, sum(u.calls for u in used))),
         picks=sum(group.element_id is not None for group in first) / len(first),
         measured_in=len(ran),
     )
+
+
+def _without_captions(prediction: Prediction) -> Usage:
+    """The calls and completion tokens of the first model."""
+    records = [call.record for call in prediction.calls if call.group == CAPTION_GROUP]
+    captions = sum((one.usage for one in records if one.usage is not None and not one.reused), Usage())
+    usage = prediction.usage
+    return Usage(usage.calls - captions.calls, 0, usage.completion_tokens - captions.completion_tokens)
 
 
 def _texts(prediction: Prediction) -> list[str]:
@@ -180,7 +193,7 @@ def _texts(prediction: Prediction) -> list[str]:
     reused = {(call.group, call.turn) for call in prediction.calls if call.record.reused}
     places = [(group, turn) for group in prediction.groups for turn in range(1, len(group.replies) + 1)]
     paid = [(group, turn) for group, turn in places if (group.group, turn) not in reused]
-    if prediction.usage.calls < len(paid):
+    if _without_captions(prediction).calls < len(paid):
         paid = [paid[0], *(place for place in paid[1:] if place[1] > 1)]
     return [group.replies[turn - 1] for group, turn in paid]
 
@@ -210,6 +223,33 @@ def _kept_replies(model: ModelSettings) -> Iterator[tuple[ReplyCache | None, lis
 
 
 @dataclass
+class _SecondModel:
+    """A second model that answers from kept replies, and counts the calls that they do not answer."""
+
+    model: ModelSettings
+    kept: ReplyCache | None
+    count: Callable[[str], int]
+    """The tokens of a text."""
+    assumed: Assumptions
+    amount: Amount = field(default_factory=Amount)
+    kept_keys: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)
+    """Keys of requests that were counted: a picture is described once in a run."""
+
+    def complete(self, request: Request, ideal: str) -> Completion:
+        """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
+        key = request_keys({}, request, self.model.asks_each)[0]
+        if (found := _look(self.kept, request, lambda: self.kept_keys.add(key))) is not None:
+            return found
+        is_caption = request.key.annotation_id == PICTURE
+        if key not in self._asked:
+            tokens = self.count(USUAL_CAPTION) if is_caption else self.assumed.reply(request.turn)
+            self.amount += _amount(request, self.model, self.count, self.assumed, tokens)
+        self._asked.add(key)
+        return Completion(USUAL_CAPTION if is_caption else f"{STAND_IN}\n{ideal}")
+
+
+@dataclass
 class _CountingModel:
     """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
 
@@ -218,13 +258,12 @@ class _CountingModel:
     count: Callable[[str], int]
     """The tokens of a text."""
     assumed: Assumptions
+    second: _SecondModel | None = None
     least: Amount = field(default_factory=Amount)
     expected: Amount = field(default_factory=Amount)
     most: Amount = field(default_factory=Amount)
     n_kept: int = 0
     not_askable: set[StepKey] = field(default_factory=set)
-    captioned: set[str] = field(default_factory=set)
-    """Pictures of which a second model says what they show."""
     _calls: list[tuple[int, Amount]] = field(default_factory=list)
     """Group and amount of each call of the step that is being asked."""
     _asked: set[str] = field(default_factory=set)
@@ -239,40 +278,22 @@ class _CountingModel:
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
-        if request.key.annotation_id == PICTURE:
-            self.captioned.add(request.key.action_uid)
-            return Completion(USUAL_CAPTION)
-        if self.kept is not None and not any(STAND_IN in message.text for message in request.messages):
-            try:
-                found = self.kept.look(request)
-            except CallError:
-                self.n_kept += 1
-                raise
-            if found is not None:
-                self.n_kept += 1
-                return found
+        if request.for_second and self.second is not None:
+            return self.second.complete(request, ideal)
+        if (found := _look(self.kept, request, self._note_kept)) is not None:
+            return found
         key = request_keys({}, request, self.model.asks_each)[0]
         if key not in self._asked:
-            self._calls.append((request.group, self._amount(request)))
+            tokens = self.assumed.reply(request.turn) + self.assumed.thought
+            self._calls.append((request.group, _amount(request, self.model, self.count, self.assumed, tokens)))
         self._asked.add(key)
         return Completion(f"{STAND_IN}\n{ideal}")
 
     async def aclose(self) -> None:
         """Nothing is held open."""
 
-    def _amount(self, request: Request) -> Amount:
-        text_tokens, turn = 0.0, 0
-        for message in request.messages:
-            turn += message.role == "assistant"
-            before, stand_in, _ = message.text.partition(STAND_IN)
-            text_tokens += self.count(before) + (self.assumed.reply(turn) if stand_in else 0)
-        pictures: list[Any] = [message.picture for message in request.messages if message.picture is not None]
-        return Amount(
-            calls=1,
-            text_tokens=text_tokens,
-            image_tokens=sum(self.rule.count(picture.size, self.model.options.image_detail) for picture in pictures),
-            completion_tokens=self.assumed.reply(request.turn) + self.assumed.thought,
-        )
+    def _note_kept(self) -> None:
+        self.n_kept += 1
 
     async def add(self, step: Step, scores: Scores | None, grounding: Grounding, top_k: int) -> None:
         """Asks a step, and adds up what that takes."""
@@ -294,6 +315,37 @@ class _CountingModel:
         self.least += base + final if certain else base
         self.expected += base + final.times(chance)
         self.most += base + final
+
+
+def _look(kept: ReplyCache | None, request: Request, note: Callable[[], None]) -> Completion | None:
+    """The kept reply, of which `note` hears; None for none. Raises CallError for one with which the model declined."""
+    if kept is None or any(STAND_IN in message.text for message in request.messages):
+        return None
+    try:
+        found = kept.look(request)
+    except CallError:
+        note()
+        raise
+    if found is not None:
+        note()
+    return found
+
+
+def _amount(
+    request: Request, model: ModelSettings, count: Callable[[str], int], assumed: Assumptions, reply_tokens: float
+) -> Amount:
+    text_tokens, turn, rule = 0.0, 0, model.image_rule or TILES
+    for message in request.messages:
+        turn += message.role == "assistant"
+        before, stand_in, _ = message.text.partition(STAND_IN)
+        text_tokens += count(before) + (assumed.reply(turn) if stand_in else 0)
+    pictures: list[Any] = [message.picture for message in request.messages if message.picture is not None]
+    return Amount(
+        calls=1,
+        text_tokens=text_tokens,
+        image_tokens=sum(rule.count(picture.size, model.options.image_detail) for picture in pictures),
+        completion_tokens=reply_tokens,
+    )
 
 
 def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:

@@ -16,8 +16,9 @@ from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.costs import paid_cost, run_cost
 from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
-from seeact_offline.runs.model_settings import replies_of, sent_usage
+from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import extent
@@ -83,11 +84,12 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
         complete = ask_all(again, known, run.model.open(budget, pays), scores, budget, watch)
         write_results(again, known, complete)
         repeated += known.done.values()
+        state.remarks += known.remarks
         if not complete:
             break
     if remark := corner_remark(state):
         watch.note(remark)
-    for remark in getattr(model, "remarks", ()):
+    for remark in dict.fromkeys([*getattr(model, "remarks", ()), *state.remarks]):
         if remark not in remarks:
             watch.note(remark)
     dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
@@ -99,7 +101,7 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     if replies and state.to_ask:
         watch.note(replies_in_words(replies))
     reached = finish(run, state, complete and state.is_complete(run))
-    failed = sum(not prediction.ran for prediction in repeated)
+    failed = sum(prediction.has_failed for prediction in repeated)
     return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - reached)
 
 
@@ -126,7 +128,7 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
     async def ask() -> bool:
         try:
             async with _engine(run, state, model, scores, budget, watch) as ask_one:
-                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room)
+                return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room, spent=lambda: budget.known)
         finally:
             await model.aclose()
 
@@ -151,10 +153,11 @@ async def _engine(
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)
             # a worker cannot write to the ledger
-            budget.add(sent_usage(answer.prediction).cost_usd or 0.0)
+            budget.add(paid_cost(answer.prediction))
             return answer
 
         yield ask_by_worker
+        state.remarks += await workers.remarks()
 
 
 def finish(run: OpenRun, state: RunState, complete: bool) -> int:
@@ -180,8 +183,9 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
         orders=run.folder.finished_repeats(truths),
     )
     run.folder.order(predictions, truths)
-    run.folder.write_scores(
-        made.rows, made.results, printable(report(made.results, made.rows, notes(str(made.results["grounding"]))))
-    )
+    usage = made.results["usage"]
+    usage["cost_usd"] = run_cost(run.folder, usage["cost_usd"])
+    meanings = notes(str(made.results["grounding"]))
+    run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, meanings)))
     run.folder.remember_flagged(run.flagged)
     return len(order)

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
+from seeact_offline.runs.selection import selected_split
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.paired import ScoredRun, compare_runs
+from seeact_offline.scoring.paired import ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
@@ -22,27 +22,55 @@ _VARIED_BY_REPEATS = frozenset({"seed", "shuffled"})
 
 
 def compare(
-    *runs: str | os.PathLike[str],
+    *runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     by: Sequence[str] = (),
     intersect: bool = False,
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares the first run with each other: differences, runs tied with the best, and the smallest detectable differences.
+    """Compares each other run with the first, the baseline: differences (other minus baseline), runs tied with the best, and the smallest detectable differences.
 
-    `runs`: finished runs, or their folders. `by`: break down by website, domain, operation, difficulty, history or candidates.
+    `runs`: finished runs, or their folders; or lists of them, such as the seeds of a method, each of which is compared as the mean of
+    its runs. `by`: break down by website, domain, operation, difficulty, history or candidates.
     `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the
     number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
     """
-    paths = [Path(run).resolve() for run in runs]
-    twice = [os.fspath(run) for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
+    are_groups = not all(isinstance(run, str | os.PathLike) for run in runs)
+    groups = [[run] if isinstance(run, str | os.PathLike) else [*run] for run in runs]
+    flat = [run for group in groups for run in group]
+    paths = [Path(run).resolve() for run in flat]
+    twice = [os.fspath(run) for run, path in zip(flat, paths, strict=True) if paths.count(path) > 1]
     if twice:
         raise InputError("runs", "different runs", f"{twice[0]} twice")
-    names = [path.name for path in paths]
+    names = [_label(path) or path.name for path in paths]
     if len(set(names)) < len(names):
-        names = [os.fspath(run) for run in runs]
-    scored = [read_scored(Path(run), name) for run, name in zip(runs, names, strict=True)]
-    return compare_runs(scored, by=by, intersect=intersect, detect=detect, seed=seed)
+        names = [path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [os.fspath(run) for run in flat]
+    scored = iter([read_scored(Path(run), name) for run, name in zip(flat, names, strict=True)])
+    read = [[next(scored) for _ in group] for group in groups]
+    if are_groups:
+        compared = [pooled(name, group, intersect) for name, group in zip(_group_names(groups), read, strict=True)]
+    else:
+        compared = [run for group in read for run in group]
+    return compare_runs(compared, by=by, intersect=intersect, detect=detect, seed=seed)
+
+
+def _label(run: Path) -> str:
+    """The name that its user gave a run; empty for none."""
+    try:
+        return str(read_manifest(run).settings.get("label") or "")
+    except InputError:
+        return ""
+
+
+def _group_names(groups: Sequence[Sequence[str | os.PathLike[str]]]) -> list[str]:
+    """The label that all runs of a group share, else the group's number; numbers where two groups share theirs."""
+    numbers = [f"group {number}" for number in range(1, len(groups) + 1)]
+    shared = [{_label(Path(run)) for run in group} for group in groups]
+    names = [next(iter(found)) if len(found) == 1 else "" for found in shared]
+    made = [name or number for name, number in zip(names, numbers, strict=True)]
+    return made if len(set(made)) == len(made) else numbers
 
 
 def check_baseline(run: Path, config: EvalConfig) -> None:
@@ -52,7 +80,7 @@ def check_baseline(run: Path, config: EvalConfig) -> None:
     except InputError as error:
         raise InputError("baseline", error.expected, error.got) from None
     had = read_steps(run).keys()
-    asked = frozenset(open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids).keys)
+    asked = frozenset(selected_split(config).keys)
     if had != asked:
         got = f"{run} of {len(had)} steps, {len(had & asked)} of them among these"
         raise InputError("baseline", f"a finished run of the {len(asked)} steps asked for", got)

@@ -282,10 +282,19 @@ class RunFolder:
 
     def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
         """Writes scores, results and report; a file that would not change is left alone."""
-        replace_text(self.path / "steps.jsonl", _lines(map(_line, steps)))
-        _write_json(self.path / "results.json", results)
+        for name, text in self.score_files(steps, results, report).items():
+            replace_text(self.path / name, text)
+
+    def score_files(
+        self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str
+    ) -> dict[str, str]:
+        """The files that `write_scores` writes, by name."""
         how = how_it_was_run(self.content()) if self.manifest.exists() else ""
-        replace_text(self.path / "report.md", redact(report + printable(how)))
+        return {
+            "steps.jsonl": _lines(map(_line, steps)),
+            "results.json": _json(results),
+            "report.md": redact(report + printable(how)),
+        }
 
     def remember_flagged(self, keys: frozenset[StepKey] | None) -> None:
         """Notes the steps without which the figures were given too, so that scoring again gives them too."""
@@ -669,4 +678,8 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    replace_text(path, json.dumps(redact_values(value), indent=2) + "\n")
+    replace_text(path, _json(value))
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(redact_values(value), indent=2) + "\n"

@@ -13,11 +13,12 @@ from typing import Any
 from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding.strategy import SecondModel
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
-from seeact_offline.models.budget import Budget, Ledger, SharedBudget, Terms, priced
+from seeact_offline.models.bills import Terms
+from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
-from seeact_offline.records import ImageFormat, InputError, Model, Prediction, Usage
+from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import LOCAL
 from seeact_offline.runs.folder import RunFolder
@@ -64,9 +65,26 @@ class ModelSettings:
 
     def check_limit(self) -> None:
         """Raises InputError for a limit on a cost that nobody knows."""
-        if self.max_cost is not None and self.quote is None and not self.source.provider.reports_cost:
+        if self.max_cost is None:
+            return
+        if self.quote is None and not self.may_report_cost:
             got = f"neither, for {self.name}"
             raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+        for one in (self, *([self.grounder] if self.grounder else [])):
+            one.source.provider.check_spending(one.options)
+
+    @property
+    def may_report_cost(self) -> bool:
+        """True where replies may name their cost; those of the providers in the bundled table never do."""
+        provider = self.source.provider
+        return provider.reports_cost and not provider.is_listed(self.options.base_url)
+
+    @property
+    def terms(self) -> Terms:
+        """What decides the cost of a call. A picture counts at the detail at which it costs most."""
+        rules_of = self.source.provider.picture_rules
+        rules = (self.image_rule or TILES,) if rules_of is None else rules_of(self.source.name)
+        return Terms(self.options.price, self.options.max_tokens, tuple(rule.most for rule in rules))
 
     def open(self, budget: Budget | None = None, run: str = "") -> Model:
         """`run`: the id of the run that pays. Raises ModelSpecError and InputError as `open_model`."""
@@ -75,9 +93,7 @@ class ModelSettings:
             return model
         second, shared = self.grounder, None
         if budget is not None:
-            rule, detail = second.image_rule or TILES, second.options.image_detail
-            terms = Terms(second.options.price, second.options.max_tokens, lambda size: rule.count(size, detail))
-            shared = SharedBudget(budget, terms)
+            shared = SharedBudget(budget, replace(second.terms, name="second"))
         return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 
     @contextmanager
@@ -86,12 +102,9 @@ class ModelSettings:
 
         A run of an earlier version has no ledger: its answered steps count, and those of the runs in its folder.
         """
-        price, rule = self.options.price, self.image_rule or TILES
+        price, terms = self.options.price, self.terms
         with Ledger(folder.ledger, price) as ledger:
-            detail = self.options.image_detail
-            budget = Budget(
-                self.max_cost, price, self.options.max_tokens, lambda size: rule.count(size, detail), ledger
-            )
+            budget = Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
             if ledger.is_new and not self.is_free:
                 folders = [folder.path, *(path.parent for path in folder.path.glob("*/predictions.jsonl"))]
                 done = (one for path in folders for one in RunFolder(path).load().values())
@@ -160,7 +173,9 @@ def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
         grounding_options={},
     )
     found = replace(model_settings(second, folder), role=named.role)
-    if config.max_cost is not None and not (found.is_free or found.quote or found.source.provider.reports_cost):
+    # a server that names its costs does so for both models; an object of Python may alone
+    is_named = found.may_report_cost and (config.price is None or not found.source.provider.usage)
+    if config.max_cost is not None and not (found.is_free or found.quote or is_named):
         raise InputError("max_cost", f"a price of the model of {named.option} too", f"none for {found.name}")
     if config.engine != LOCAL:
         raise InputError("engine", f"local with a model of {named.option}", config.engine)
@@ -181,12 +196,6 @@ def _reply_store(cache: Path | str | None, folder: RunFolder) -> Path:
 
 
 # --- what was paid ---
-
-
-def sent_usage(prediction: Prediction) -> Usage:
-    """The usage of the calls that were made for this step, not of replies that were kept."""
-    calls = (call.record for call in prediction.calls)
-    return sum((call.usage for call in calls if call.attempts and call.usage), Usage())
 
 
 def replies_of(predictions: Iterable[Prediction], spent_usd: float | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.dataset import Split, canonical_split
 from seeact_offline.dataset.lint import read_findings
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
@@ -20,8 +20,8 @@ from seeact_offline.runs.engines import LOCAL, Workers
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.ranking import RankConfig, RankingStage, ranking_stage
-from seeact_offline.runs.selection import step_ids
+from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
+from seeact_offline.runs.selection import selected_split, step_ids
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
@@ -91,7 +91,7 @@ class OpenRun:
         known = {} if self.asking.anew else self.folder.load()
         lost = sorted(known.keys() - frozenset(self.split.keys))
         if lost:
-            name = "tasks" if "tasks" in self.manifest.settings else "limit"
+            name = next((name for name in ("sample", "tasks") if name in self.manifest.settings), "limit")
             got = f"{len(lost)} less, {lost[0]} first; name another folder"
             raise InputError(name, f"at least the steps that {self.folder.path} holds", got)
         return known
@@ -100,7 +100,7 @@ class OpenRun:
         """The steps to ask, given what the folder holds."""
         if self.asking.named is not None:
             return self.asking.named
-        failed = frozenset(key for key, prediction in known.items() if not prediction.ran)
+        failed = frozenset(key for key, prediction in known.items() if prediction.has_failed)
         return failed if self.asking.retry_failed else failed | (frozenset(self.split.keys) - known.keys())
 
     @property
@@ -129,13 +129,14 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     model.check_limit()
     if config.grounder is not None and not opened.grounding.asks_grounder:
         raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
-    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    check_ranking(config)
+    split = selected_split(config)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))
         if not split.tasks:
             got = f"{len(config.task_ids)} of which it has none, {unknown[0]} first"
             raise InputError("tasks", f"ids of tasks of {config.split}", got)
-        if unknown and split.limit is None:
+        if unknown and config.limit is None and config.sample is None:
             missing = f"{len(unknown)} of {len(config.task_ids)} tasks asked for are not in {config.split}"
             watch.note(f"{missing}, {unknown[0]} first")
     ranking = None
@@ -228,7 +229,11 @@ def _manifest(
         identity[second.role] = second.source.identity(second.options)
     ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
-    own_words = {"tags": sorted(set(config.tags)), "metadata": dict(sorted(config.metadata.items()))}
+    own_words = {
+        "label": config.label,
+        "tags": sorted(set(config.tags)),
+        "metadata": dict(sorted(config.metadata.items())),
+    }
     settings = {
         "split": split.name, "grounding": opened.name, "model": source.model if source else model.name,
         "ranker": None if ranking is None else ranker, "protocol": protocol.name,
@@ -236,7 +241,8 @@ def _manifest(
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
         "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
         "dataset_fingerprint": split.fingerprint,
-        **({} if config.task_ids is None else {"tasks": list(config.task_ids)}),
+        **({} if config.sample is None else {"sample": config.sample}),
+        **({} if split.wanted is None else {"tasks": sorted(split.wanted)}),
         **({} if second is None else {second.role: second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
     }  # fmt: skip
     made = Made(

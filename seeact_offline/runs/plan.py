@@ -81,6 +81,28 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondModel:
+    """A model beside the first, which finds what that one describes, or says what pictures show."""
+
+    model: str
+    amount: Amount
+    """Everything that it would be asked."""
+    n_kept: int
+    """Calls that kept replies answer; they cost nothing."""
+    quote: Quote | None
+    """None: the price is not known."""
+
+    @property
+    def cost(self) -> float | None:
+        """USD; None where no price is known."""
+        return self.amount.cost(self.quote)
+
+    def __str__(self) -> str:
+        price = "its price is not known" if self.quote is None else f"price {_named(self.quote)}"
+        return f"{self.model} is asked beside it; kept replies answer {self.n_kept} calls of it that are not counted above; {price}."
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The estimated calls, tokens and cost of a run."""
 
@@ -109,17 +131,22 @@ class Estimate:
     """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %; None for fewer than six tasks."""
     remarks: tuple[str, ...] = ()
     """Sentences."""
+    second: SecondModel | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate as JSON. Amounts have `cost_usd` besides, None where the price is not known."""
         amounts = {"least": self.least, "expected": self.expected, "most": self.most}
-        plain = {name: value for name, value in asdict(self).items() if name not in ("quote", *amounts)}
+        plain = {name: value for name, value in asdict(self).items() if name not in ("quote", "second", *amounts)}
         figures = {
             name: {**asdict(amount), "prompt_tokens": amount.prompt_tokens, "cost_usd": amount.cost(self.quote)}
             for name, amount in amounts.items()
         }
         price = None if self.quote is None else {**asdict(self.quote), "price": self.quote.price._asdict()}
-        return {"schema": 1, **plain, **figures, "price": price}
+        known = {"schema": 1, **plain, **figures, "price": price}
+        if (second := self.second) is None:
+            return known
+        amount = {**asdict(second.amount), "prompt_tokens": second.amount.prompt_tokens, "cost_usd": second.cost}
+        return {**known, "second": {"model": second.model, "n_kept": second.n_kept, **amount}}
 
     def table(self) -> Table:
         """The estimate as a table for people."""
@@ -131,6 +158,12 @@ class Estimate:
             ["completion tokens", *(f"{amount.completion_tokens:,.0f}" for amount in amounts)],
             ["USD", *(_usd(amount.cost(self.quote)) for amount in amounts)],
         ]
+        if (second := self.second) is not None:
+            rows += [
+                [f"calls of {second.model}", *[f"{second.amount.calls:,.0f}"] * 3],
+                [f"USD of {second.model}", *[_usd(second.cost)] * 3],
+                ["USD in all", *(_usd(_sum(amount.cost(self.quote), second.cost)) for amount in amounts)],
+            ]
         left = (
             f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer"
             f" {self.n_kept} calls that are not counted above. Nothing was sent."
@@ -143,7 +176,8 @@ class Estimate:
     def bases(self) -> list[str]:
         """Sentences on prices, counts and assumptions."""
         rules = f"Text is counted by {self.tokenizer}, pictures by {self.image_rule}."
-        return [self._price(), rules, self._assumptions(), self._power(), *self.remarks]
+        second = [] if self.second is None else [str(self.second)]
+        return [self._price(), *second, rules, self._assumptions(), self._power(), *self.remarks]
 
     def report(self) -> str:
         """The table as Markdown."""
@@ -156,11 +190,7 @@ class Estimate:
                 "The price of the model is not known: give it as IN,OUT, USD per million prompt and completion tokens."
             )
         per_reply = self.expected.calls * 100 * quote.price.completion / MILLION
-        said = f"of {quote.date}, {quote.source}" if quote.date else quote.source
-        return (
-            f"Price: {quote.price.prompt:g} USD a million prompt tokens, {quote.price.completion:g} completion tokens ({said}). "
-            f"Each 100 tokens that replies are longer cost {_usd(per_reply)} USD more."
-        )
+        return f"Price: {_named(quote)}. Each 100 tokens that replies are longer cost {_usd(per_reply)} USD more."
 
     def _assumptions(self) -> str:
         assumed = self.assumed
@@ -191,13 +221,20 @@ def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
     one = next(iter(estimates.values()))
     total = sum((estimate.expected for estimate in estimates.values()), Amount())
     amounts = {**{name: estimate.expected for name, estimate in estimates.items()}, "all": total}
+    costs = {name: amount.cost(one.quote) for name, amount in amounts.items()}
+    # the rows have it in common, so that each of its calls is paid for once
+    seconds = [estimate.second for estimate in estimates.values() if estimate.second is not None]
+    if seconds:
+        second = max(seconds, key=lambda second: second.amount.calls)
+        amounts = {**amounts, "all": total + second.amount, second.model: second.amount}
+        costs = {**costs, "all": _sum(costs["all"], second.cost), second.model: second.cost}
     rows = [
         (
             name,
             *(f"{n:,.0f}" for n in (amount.calls, amount.text_tokens, amount.image_tokens, amount.completion_tokens)),
-            _usd(amount.cost(one.quote)),
+            _usd(costs[name]),
         )
-        for name, amount in amounts.items()
+        for name, amount in sorted(amounts.items(), key=lambda named: named[0] == "all")
     ]
     notes = [
         f"Expected for {counted(one.n_steps, 'step')} of {counted(one.n_tasks, 'task')}, each row by itself: a question that rows have"
@@ -206,6 +243,16 @@ def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
     ]
     header = ("", "calls", "prompt tokens, text", "prompt tokens, pictures", "completion tokens", "USD")
     return Table(title=f"What {one.model} would be asked", header=header, rows=rows, notes=notes)
+
+
+def _named(quote: Quote) -> str:
+    said = f"of {quote.date}, {quote.source}" if quote.date else quote.source
+    return f"{quote.price.prompt:g} USD a million prompt tokens, {quote.price.completion:g} completion tokens ({said})"
+
+
+def _sum(*costs: float | None) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def _usd(cost: float | None) -> str:

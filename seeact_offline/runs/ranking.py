@@ -3,12 +3,13 @@
 A run takes its scores from a file that the user names, or keeps a ranker's scores in `$SEEACT_CACHE` (the user's cache folder):
 one score file for a split, its version and a ranker. It ranks the steps that the file lacks and adds them, so nothing is ranked
 twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a damaged file is made anew. The
-bundled sample brings such files of the default ranker.
+bundled sample brings such files of its default ranker. Any other data needs a ranking that was chosen.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -26,32 +27,35 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import (
-    LEXICAL,
     TEXT_VERSION,
+    AnyRanker,
     FileScores,
     LiveScores,
     Origin,
-    Ranker,
     Scores,
     StepScores,
     check_dataset,
     open_ranker,
+    parts_of,
     read_scores,
     write_official,
     write_scores,
 )
 from seeact_offline.ranking.pipeline import CountedScores, Engine, LocalEngine, ScoreJournal, StepRanking
-from seeact_offline.ranking.rankers import scores_digest
-from seeact_offline.ranking.recall import CUT, PUBLISHED_RANKERS, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
+from seeact_offline.ranking.rankers import PUBLISHED, is_hub_id, is_score_file, lacks_published, scores_digest
+from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import LOCAL, RANKING_ENGINES, Workers
+from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
 
+SAMPLE, SAMPLE_RANKER = "sample", "bundled+bm25"
+"""The bundled data, and the ranker of its candidates where no other is named."""
 Format = Literal["parquet", "official"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "official": (".pkl", ".pickle")}
 JOURNAL = ".partial.jsonl"
@@ -82,11 +86,33 @@ class RankConfig:
 
     @property
     def ranker_name(self) -> str:
-        return self.ranker or LEXICAL
+        """The ranker that was named, or the default one of the data."""
+        return self.ranker or (SAMPLE_RANKER if self._is_sample else PUBLISHED)
 
-    def open_ranker(self) -> Ranker:
+    @property
+    def _is_sample(self) -> bool:
+        return isinstance(self.dataset, str) and self.dataset == SAMPLE
+
+    def check_chosen(self) -> None:
+        """Raises InputError for data for which no ranker is named, where the published one cannot be had. A name that is none of a
+        data set is refused later, as such.
+        """
+        if self.ranker is not None or self._is_sample or not is_data(self.dataset):
+            return
+        lacking = lacks_published()
+        if lacking:
+            name = self.dataset if isinstance(self.dataset, str | Path) else f"a {type(self.dataset).__name__}"
+            wanted = f"scores FILE, ranker NAME (such as {SAMPLE_RANKER}), or a hub that answers for {PUBLISHED}"
+            raise InputError("ranker", wanted, f"no ranking for {name}, and {lacking}")
+
+    def open_ranker(self) -> AnyRanker:
         """Raises InputError."""
         return open_ranker(self.ranker_name, self.dtype, self.backend)
+
+
+def is_data(dataset: Any) -> bool:
+    """Tells whether there can be such data, without reading them."""
+    return not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_hub_id(str(dataset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +162,9 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
         raise InputError("out", f"a file that ends in {' or '.join(endings)} for format {format}", str(out))
     if format == "official" and out.exists():
         raise InputError("out", "a file that is not there yet, as a pickle cannot say what made it", str(out))
+    config.check_chosen()
     split = open_split(config.dataset, config.split, limit=config.limit)
+    _check_score_files(config, split, watch)
     with open_engine(config, watch) as engine:
         origin = _origin(config, split, engine)
         watch.note(f"{extent(split, config.dataset)}, ranker {config.ranker_name}, out {out}")
@@ -156,6 +184,7 @@ def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStag
         scores = _read_scores(config.scores, split, watch)
         return RankingStage(scores.digest, lambda: scores)
     ranking = RankConfig.of(config)
+    _check_score_files(ranking, split, watch)
     with open_engine(ranking, watch) as engine:
         if config.engine == LOCAL:
             return RankingStage(scores_digest(engine.digest), partial(kept_scores, ranking, split, engine, watch))
@@ -166,7 +195,14 @@ def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStag
 
 def live_scores(config: EvalConfig) -> Scores:
     """Scores for a step that is in no split: from the score file, or made on request and not kept. Raises InputError."""
+    check_ranking(config)
     return LiveScores(RankConfig.of(config).open_ranker()) if config.scores is None else read_scores(config.scores)
+
+
+def check_ranking(config: EvalConfig) -> None:
+    """Raises InputError for data without a ranking that was chosen, where the grounding needs one."""
+    if config.scores is None and open_strategy(config).grounding.needs_ranking:
+        RankConfig.of(config).check_chosen()
 
 
 def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) -> KeptScores:
@@ -198,7 +234,7 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: Watch) 
 def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
-    path = _cache_file(split, ranker, int(version)) if version.isdecimal() else None
+    path = _cache_file(split, ranker, int(version)) if version.isdecimal() and len(version) < 10 else None
     if path is None:
         return None
     try:
@@ -241,7 +277,16 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
 
 def _origin(config: RankConfig, split: Split, engine: Engine) -> Origin:
     """Identifies scores of this split, made by this ranker."""
-    return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, config.ranker_name)
+    name = config.ranker_name
+    parts = parts_of(name)
+    fused = parts if len(parts) > 1 else ()
+    return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, name, parts=fused)
+
+
+def _check_score_files(config: RankConfig, split: Split, watch: Watch) -> None:
+    """Raises ScoreFileError for a score file among the rankers that scores none of the steps, or was made from other data."""
+    for part in filter(is_score_file, parts_of(config.ranker_name)):
+        _read_scores(Path(part), split, watch)
 
 
 def _rank_into(
@@ -337,7 +382,7 @@ def _results(config: RankConfig, out: Path, origin: Origin, ranks: Sequence[Step
         **summary(ranks),
         "texts_truncated": origin.texts_truncated or 0,
         "published_recall_at_50": (
-            PUBLISHED_RECALL_AT_50.get(origin.split) if config.ranker_name in PUBLISHED_RANKERS else None
+            PUBLISHED_RECALL_AT_50.get(origin.split) if config.ranker_name == PUBLISHED else None
         ),
         "steps_left_out": [str(one.key) for one in ranks if one.failure],
     }

@@ -18,8 +18,9 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import InputError, Prediction, StepKey, Truth
+from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
 from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
@@ -30,7 +31,7 @@ from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
-from seeact_offline.scoring.report import report
+from seeact_offline.scoring.report import NO_PREDICTION, report
 from seeact_offline.scoring.results import ScoringOutput, assemble
 
 IMPORT_NOTES = "import_notes"
@@ -61,6 +62,8 @@ class FinishedRun:
     """The right answers of the same steps."""
     complete: bool
     """True if no step is missing."""
+    folder: RunFolder | None = None
+    """None for an imported run."""
     flagged: frozenset[StepKey] | None = None
     orders: Sequence[Sequence[Prediction]] = ()
     oracle: Mapping[StepKey, bool] | None = None
@@ -71,6 +74,12 @@ class FinishedRun:
     @cached_property
     def answers(self) -> Answers:
         return Answers(self.predictions, self.truths)
+
+    @cached_property
+    def cost(self) -> float | None:
+        """USD; None where that is not known."""
+        counted = sum((one.usage for one in self.predictions), Usage()).cost_usd
+        return counted if self.folder is None else run_cost(self.folder, counted)
 
     def protocol(self, name: str | None) -> Protocol:
         """The run's own for None. Raises InputError."""
@@ -95,6 +104,7 @@ class FinishedRun:
             answers=self.answers,
             causes=self.causes,
         )
+        made.results["usage"]["cost_usd"] = self.cost
         left_out = self.settings.get(IMPORT_NOTES) or {}
         made.results["notes"] = dict(sorted((made.results["notes"] | left_out).items()))
         return made
@@ -129,10 +139,7 @@ def rescore(
     """
     with rare_collections():
         finished = open_finished(run, dataset, watch)
-        if oracle is not None:
-            finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
-        if causes is not None:
-            finished = replace(finished, causes=read_causes(causes))
+        finished = with_opinions(finished, oracle, causes)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made)
 
@@ -160,7 +167,7 @@ def rescore_all(
             runs = {one.name: _write(out / one.name, finished.score(one)) for one in rules}
             replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
-    all_ran = IMPORT_NOTES in finished.settings or all(prediction.ran for prediction in finished.predictions)
+    all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
     return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
 
 
@@ -173,8 +180,11 @@ def _write(folder: Path, made: ScoringOutput) -> Run:
 # --- opening ---
 
 
-def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) -> FinishedRun:
-    """A run's predictions with what was right. Raises InputError."""
+def open_finished(
+    run: Path, dataset: Any = None, watch: Watch | None = None, *, opens_data: bool = True
+) -> FinishedRun:
+    """A run's predictions with what was right. `opens_data`: False: the data set that the manifest names is never opened, as the
+    folder may be anybody's. Raises InputError."""
     with _about_run():
         settings = read_manifest(run).settings
         directory = RunFolder(run)
@@ -186,6 +196,11 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         # its own targets are only those of the steps that it reached
         with suppress(OSError, ValueError, LookupError, TypeError):
             was_finished = bool(read_json(read_regular(run / "results.json"))["complete"])
+    elif not opens_data:
+        strange = sorted(known.keys() - kept.keys())
+        raise InputError(
+            "run", "the right answer of every prediction", f"{run}, which lacks {len(strange)}, {strange[0]} first"
+        )
     else:
         from seeact_offline.dataset import open_split
 
@@ -194,21 +209,34 @@ def open_finished(run: Path, dataset: Any = None, watch: Watch | None = None) ->
         if split.fingerprint != settings["dataset_fingerprint"]:
             raise InputError("dataset", f"the data that {run} was run on", f"other rows in {source}")
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
-    reached = [truth for truth in truths if truth.key in known]
-    if len(reached) < len(truths):
-        (watch or Watch()).note(
-            f"{len(truths) - len(reached)} of {len(truths)} steps have no prediction and are left out"
-        )
+    predictions = [known.get(truth.key) or _missing(truth.key) for truth in truths]
+    n_missing = len({truth.key for truth in truths} - known.keys())
+    if n_missing:
+        (watch or Watch()).note(f"{n_missing} of {len(truths)} steps have no prediction and count as wrong")
     with _about_run():
-        orders = directory.finished_repeats(reached)
+        orders = directory.finished_repeats(truths)
     return FinishedRun(
         settings=settings,
-        predictions=[known[truth.key] for truth in reached],
-        truths=reached,
-        complete=was_finished and len(reached) == len(truths),
+        predictions=predictions,
+        truths=truths,
+        complete=was_finished and not n_missing,
+        folder=directory,
         flagged=flagged,
         orders=orders,
     )
+
+
+def _missing(key: StepKey) -> Prediction:
+    """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
+    detail = "the run holds no prediction of this step"
+    return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
+
+
+def with_opinions(finished: FinishedRun, oracle: Path | None, causes: Path | None) -> FinishedRun:
+    """Adds what people say: a run of the oracle grounding, and a file of causes of loss. Raises InputError."""
+    if oracle is not None:
+        finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
+    return finished if causes is None else replace(finished, causes=read_causes(causes))
 
 
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:

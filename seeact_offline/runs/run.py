@@ -63,8 +63,9 @@ class Run:
 
     @property
     def n_failed(self) -> int:
-        """Steps that failed to run: they count as wrong, and the same call retries them."""
-        return sum(not prediction.ran for prediction in self.predictions())
+        """Steps to which the model gave no answer: they count as wrong, and the same call retries them. Rows that cannot be asked
+        are not among them."""
+        return sum(prediction.has_failed for prediction in self.predictions())
 
     def predictions(self) -> list[Prediction]:
         """Everything that was said, in data set order."""

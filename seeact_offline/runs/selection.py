@@ -1,14 +1,21 @@
-"""Selects the steps of a run that are asked: those without an answer, those that failed to run, or some that are named."""
+"""Selects the tasks of a run, and its steps that are asked: those without an answer, those that failed to run, or some that are named."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
 
-from seeact_offline.dataset import Split
+from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.named import read_text
 from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.scoring.report import counted, first_tasks
+
+
+def selected_split(config: EvalConfig) -> Split:
+    """Opens the split with the tasks that the configuration takes. Raises DatasetError."""
+    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    return split if config.sample is None else split.drawn(config.sample, config.seed)
 
 
 def extent(split: Split, dataset: object) -> str:

@@ -31,6 +31,9 @@ class Watch:
     def note(self, text: str) -> None:
         """One remark, a sentence."""
 
+    def spent(self, usd: float | None) -> None:
+        """Called before each step of a pass is heard of: what the run has spent so far, as its ledger has it; None where that is not known."""
+
     def steps(self, total: int, label: str) -> AbstractContextManager[StepListener]:
         """A pass over `total` steps begins; the result is entered for as long as it takes."""
         return nullcontext(_Silent())

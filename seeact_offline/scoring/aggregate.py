@@ -88,7 +88,7 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
     if not values:
         return _NOTHING
     tasks = list(values.values())
-    means, micro = task_means(tasks), sum(map(sum, tasks)) / sum(map(len, tasks))
+    means, micro = task_means(tasks), inference.total(map(inference.total, tasks)) / sum(map(len, tasks))
     macro = float(means.mean())
     spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
     return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, tasks, seed)))
@@ -101,14 +101,14 @@ def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> infe
     if not len(steps):
         return inference.Interval((0.0, 1.0))
     micro = float(steps.mean())
-    added = np.array([sum(one) - micro * len(one) for one in tasks]) / len(steps)
+    added = np.array([inference.total(one) - micro * len(one) for one in tasks]) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
     return inference.interval(micro, inference.linearised(micro, added), spread, tasks, seed)
 
 
 def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:
     """Each task's mean, shape (n_tasks,), from the values of its steps."""
-    return np.array([sum(steps) / len(steps) for steps in tasks], dtype=float)
+    return np.array([inference.total(steps) / len(steps) for steps in tasks], dtype=float)
 
 
 def task_success(

@@ -12,6 +12,7 @@ import numpy as np
 from seeact_offline.merging import merge
 from seeact_offline.records import MergeRule, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
+from seeact_offline.scoring.inference import total
 from seeact_offline.scoring.rules import (
     CASES,
     Credit,
@@ -94,7 +95,7 @@ class Answers:
         # a step's one entry is its Operation F1
         if protocol.entries_of_f1 is not one_entry:
             f1 = [
-                sum(entries := protocol.entries_of_f1(truth, Credit(right, f))) / len(entries)
+                total(entries := protocol.entries_of_f1(truth, Credit(right, f))) / len(entries)
                 for truth, right, f in zip(self.truths, element, f1, strict=True)
             ]
         f1 = [f if counts else 0.0 for counts, f in zip(counted, f1, strict=True)]

@@ -27,7 +27,7 @@ class PairedDifference:
     first: str
     second: str
     gap: Gap
-    """The first minus the second."""
+    """The second minus the first, which is the baseline."""
     p_holm: float
     """Adjusted for the number of runs compared with the baseline under this metric."""
     first_better: int
@@ -74,7 +74,7 @@ class BreakdownRow:
     figures: Mapping[str, Mapping[str, float]]
     """Metric -> run -> macro average over these steps."""
     gaps: Mapping[str, Mapping[str, Gap]]
-    """Metric -> run -> the baseline minus that run."""
+    """Metric -> run -> that run minus the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,19 @@ class Comparison:
     tied: Mapping[str, tuple[str, ...]]
     """Metric -> runs not told apart from the best: p, adjusted for all pairs of runs, is not below 0.05."""
     pairs: tuple[PairedDifference, ...]
-    """The baseline against each other run, metric by metric."""
+    """Each other run against the baseline, metric by metric."""
     always_click: Metric
     """Operation F1 of CLICK at every step."""
     over_always_click: Mapping[str, Gap]
     """Run -> its Operation F1 minus that."""
     repeats: tuple[Repeats, ...]
     """Empty where no two runs differ by seed or order alone."""
+    groups: Mapping[str, tuple[str, ...]]
+    """Name of a group -> the runs of which it is the mean; empty where runs are compared one by one."""
+    mixed: tuple[str, ...]
+    """Groups whose runs differ in more than seed and order."""
+    sd: Mapping[str, Mapping[str, float | None]]
+    """Metric -> group -> sample standard deviation of its runs' macro averages; None for a group of one."""
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
     """Name of a breakdown -> its rows."""
     detect: float
@@ -170,7 +176,10 @@ class Comparison:
 
 
 def _figures(comparison: Comparison) -> Table:
-    header = ("metric", "run", "macro", "95 % interval", "micro", "standard error", "effective n", "interval by", "")
+    spread = ["sd", "runs"] if comparison.groups else []
+    header = (
+        "metric", "run", "macro", "95 % interval", "micro", "standard error", *spread, "effective n", "interval by", "",
+    )  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for metric, figures in comparison.figures.items():
         highest = percent(figures[comparison.best[metric]].macro)
@@ -179,17 +188,26 @@ def _figures(comparison: Comparison) -> Table:
             place = "not told apart from the best" if name in comparison.tied[metric] else ""
             if name in equal:
                 place = "best" if len(equal) == 1 else "tied"
-            rows.append((METRICS[metric], name, *_figure(figure), place))
+            seeds = [percent(comparison.sd[metric][name]), len(comparison.groups[name])] if spread else []
+            rows.append((METRICS[metric], name, *_figure(figure, seeds), place))
         if metric == "operation_f1":
-            rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click), ""))
-    title = " against ".join([comparison.runs[0], ", ".join(comparison.runs[1:])])
+            rows.append((METRICS[metric], ALWAYS_CLICK, *_figure(comparison.always_click, ["-" for _ in spread]), ""))
+    title = f"{', '.join(comparison.runs[1:])} against {comparison.runs[0]}, the baseline"
     return Table(title=title, header=header, rows=rows, notes=_about(comparison), n_labels=2)
 
 
-def _figure(metric: Metric) -> tuple[str, ...]:
+def _figure(metric: Metric, seeds: Sequence[object]) -> tuple[object, ...]:
     n = "-" if metric.n_effective is None else f"{metric.n_effective:.0f}"
     low, high = map(percent, metric.ci95)
-    return (percent(metric.macro), f"{low} to {high}", percent(metric.micro), percent(metric.se), n, metric.method)
+    return (
+        percent(metric.macro),
+        f"{low} to {high}",
+        percent(metric.micro),
+        percent(metric.se),
+        *seeds,
+        n,
+        metric.method,
+    )
 
 
 def _about(comparison: Comparison) -> list[str]:
@@ -199,6 +217,14 @@ def _about(comparison: Comparison) -> list[str]:
         " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures are equal"
         f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
+    if comparison.groups:
+        notes.append(
+            "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd: sample standard"
+            " deviation of the runs' own averages."
+        )
+    for name, runs in comparison.groups.items():
+        more = ", which differ in more than their seed" if name in comparison.mixed else ""
+        notes.append(f"{name}: {', '.join(runs)}{more}.")
     notes += [
         f"{name}: {n} steps that another run lacks are not compared." for name, n in comparison.dropped.items() if n
     ]
@@ -217,7 +243,7 @@ def _differences(comparison: Comparison) -> Table:
     rows = [
         (
             METRICS[pair.metric],
-            f"{pair.first} - {pair.second}",
+            f"{pair.second} - {pair.first}",
             *_gap(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
             percent(pair.detectable),
@@ -228,14 +254,15 @@ def _differences(comparison: Comparison) -> Table:
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
     needed = f"tasks for {comparison.detect:g} points"
     note = (
-        "Of the macro averages, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
+        "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
         f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same"
         " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
         note += f" Holm: p adjusted for {len(comparison.runs) - 1} comparisons under each metric."
-    return Table(title="Differences", header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
+    title = f"Differences: other run minus {comparison.runs[0]}"
+    return Table(title=title, header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
 
 
 def _gap(gap: Gap) -> tuple[str, str, str]:
@@ -257,7 +284,7 @@ def _ties(comparison: Comparison) -> Table:
     rows = [
         (
             METRICS[pair.metric],
-            f"{pair.first} - {pair.second}",
+            f"{pair.second} against {pair.first}",
             pair.same,
             pair.first_better,
             pair.second_better,
@@ -266,7 +293,7 @@ def _ties(comparison: Comparison) -> Table:
         for pair in comparison.pairs
     ]
     note = "Steps of the same credit say nothing of which run is better: p rests on the tasks that differ alone."
-    header = ("metric", "runs", "same credit", "first better", "second better", "tasks that differ")
+    header = ("metric", "runs", "same credit", "baseline better", "other better", "tasks that differ")
     return Table(title="Ties, in steps", header=header, rows=rows, notes=[note], n_labels=2)
 
 
@@ -277,7 +304,9 @@ def _over_always_click(comparison: Comparison) -> Table:
         " Element Accuracy and Step SR 0): only what a run has beyond that is its own."
     )
     header = ("run", "points", "95 % interval", "p")
-    return Table(title="Operation F1 beyond a constant answer", header=header, rows=rows, notes=[note])
+    return Table(
+        title="Operation F1 beyond a constant answer: run minus always CLICK", header=header, rows=rows, notes=[note]
+    )
 
 
 def _repeats(comparison: Comparison) -> Table | None:
@@ -296,7 +325,7 @@ def _repeats(comparison: Comparison) -> Table | None:
 def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownRow]) -> Table:
     base, others = comparison.runs[0], comparison.runs[1:]
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
-    differences = [text for other in others for text in (f"{base} - {other}", "95 % interval")]
+    differences = [text for other in others for text in (f"{other} - {base}", "95 % interval")]
     rows = []
     for one in breakdown:
         macros = [percent(one.figures[metric][run]) for run in comparison.runs]

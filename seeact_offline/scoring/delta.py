@@ -155,7 +155,7 @@ def _path_table(path: Mapping[str, Any]) -> Table:
         for one in moving
     ]  # fmt: skip
     return Table(
-        title=f"From {path['from']} to {path['to']}",
+        title=f"From {path['from']} to {path['to']}: {path['to']} minus {path['from']}",
         header=["rule", path["from"], path["to"], "steps moved", *METRICS.values()],
         rows=[*rows, ["all", None, None, None, *_points_moved(path["difference"])]],
         notes=[f"Differ without moving anything here: {', '.join(still)}."] if still else [],

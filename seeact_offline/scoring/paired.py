@@ -1,6 +1,6 @@
 """Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step scores.
 
-The first run is the baseline; a difference is always the first minus the second. docs/statistics.md says what each figure means.
+The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
+import msgspec
 import numpy as np
 
 from seeact_offline.records import OPERATIONS, InputError, Metric, StepKey
@@ -36,6 +38,30 @@ class ScoredRun:
     """Its figures by metric, as its own results give them."""
     identity: str = ""
     """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
+    seeds: Sequence[ScoredRun] = ()
+    """The runs of which it is the mean; empty for a run."""
+
+
+def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
+    """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
+
+    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps.
+    """
+    _check_protocols(runs)
+    steps = {}
+    for key in _shared_keys(runs, intersect):
+        rows = [run.steps[key] for run in runs]
+        values = {field: [getattr(row, field) for row in rows] for field in STEP_FIELDS.values()}
+        means = {field: None if None in column else fmean(column) for field, column in values.items()}
+        steps[key] = msgspec.structs.replace(rows[0], **means)
+    return ScoredRun(
+        name=name,
+        protocol=runs[0].protocol,
+        steps=steps,
+        n_not_run=sum(run.n_not_run for run in runs),
+        complete=all(run.complete for run in runs),
+        seeds=runs,
+    )
 
 
 # --- kinds of steps ---
@@ -94,17 +120,23 @@ def compare_runs(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares the first run with each other. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
+    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
 
     `detect`: points. Raises InputError for fewer than two runs, other protocols, other steps, or no step in common.
     """
     _check(runs, by, detect)
     keys = _shared_keys(runs, intersect)
     table = _Table.of(runs, keys)
+    of_seeds = {run.name: _Table.of(run.seeds, keys) for run in runs if run.seeds}
     alike: dict[str, list[str]] = {}
     for run in runs:
         if run.identity:
             alike.setdefault(run.identity, []).append(run.name)
+    repeated: list[tuple[_Table, Sequence[str]]] = [(table, names) for names in alike.values() if len(names) > 1]
+    mixed = [run.name for run in runs if len({seed.identity for seed in run.seeds}) > 1]
+    for run in runs:
+        if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:
+            repeated.append((of_seeds[run.name], of_seeds[run.name].names))
     return Comparison(
         protocol=runs[0].protocol,
         runs=table.names,
@@ -122,7 +154,10 @@ def compare_runs(
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
-        repeats=tuple(one for names in alike.values() if len(names) > 1 for one in _repeats(table, names)),
+        repeats=tuple(one for of_names, names in repeated for one in _repeats(of_names, names)),
+        mixed=tuple(mixed),
+        groups={name: seeds.names for name, seeds in of_seeds.items()},
+        sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
@@ -132,15 +167,18 @@ def compare_runs(
 def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
     if len(runs) < 2:
         raise InputError("runs", "two or more runs", str(len(runs)))
-    protocols = {run.protocol for run in runs}
-    if len(protocols) > 1:
-        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
-        raise InputError("runs", "runs scored under one protocol (score RUN --protocol NAME makes it so)", told)
+    _check_protocols(runs)
     unknown = [name for name in by if name not in BREAKDOWNS]
     if unknown:
         raise InputError("by", f"any of {', '.join(BREAKDOWNS)}", unknown[0])
     if not 0 < detect <= 100:
         raise InputError("detect", "points above 0, at most 100", str(detect))
+
+
+def _check_protocols(runs: Sequence[ScoredRun]) -> None:
+    if len({run.protocol for run in runs}) > 1:
+        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
+        raise InputError("runs", "runs scored under one protocol (score RUN --protocol NAME makes it so)", told)
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
@@ -224,6 +262,10 @@ class _Table:
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())
 
+    def sd(self, metric: str) -> float | None:
+        """Sample standard deviation of the runs' macro averages; None for one run."""
+        return stdev(self.macro(metric, name) for name in self.names) if len(self.names) > 1 else None
+
     def best(self, metric: str) -> str:
         """The first of the highest."""
         return max(self.names, key=lambda name: self.macro(metric, name))
@@ -231,8 +273,9 @@ class _Table:
     def differs_from(self, name: str, headline: Mapping[str, float]) -> bool:
         return any(abs(self.macro(m, name) - headline[m]) > 1e-9 for m in self.metrics if m in headline)
 
-    def gap(self, first: np.ndarray, second: np.ndarray, seed: int) -> Gap:
-        return inference.gap(self.means(first - second), seed)
+    def gap(self, other: np.ndarray, base: np.ndarray, seed: int) -> Gap:
+        """The other minus the base."""
+        return inference.gap(self.means(other - base), seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -246,14 +289,14 @@ def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
 
 def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
     base, others = table.names[0], table.names[1:]
-    gaps = [table.gap(table.credit(metric, base), table.credit(metric, name), seed) for name in others]
+    gaps = [table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others]
     adjusted = inference.holm([gap.p for gap in gaps])
     return [_paired(table, metric, name, gap, p, detect) for name, gap, p in zip(others, gaps, adjusted, strict=True)]
 
 
 def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, detect: float) -> PairedDifference:
     base = table.names[0]
-    steps = table.credit(metric, base) - table.credit(metric, name)
+    steps = table.credit(metric, name) - table.credit(metric, base)
     tasks = table.means(steps)
     sd = float(np.std(tasks, ddof=1)) if len(tasks) > 1 else 0.0
     n_differ = int((np.abs(tasks) > inference.SAME).sum())
@@ -263,8 +306,8 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
         second=name,
         gap=gap,
         p_holm=p_holm,
-        first_better=int((steps > inference.SAME).sum()),
-        second_better=int((steps < -inference.SAME).sum()),
+        first_better=int((steps < -inference.SAME).sum()),
+        second_better=int((steps > inference.SAME).sum()),
         same=int((np.abs(steps) <= inference.SAME).sum()),
         n_tasks_that_differ=n_differ,
         detectable=inference.detectable(sd, len(tasks)) if n_differ >= inference.FEWEST_TASKS else None,
@@ -288,7 +331,7 @@ def _cell(label: str, table: _Table, seed: int) -> BreakdownRow:
         len(table.steps),
         {metric: {name: table.macro(metric, name) for name in table.names} for metric in table.metrics},
         {
-            metric: {name: table.gap(table.credit(metric, base), table.credit(metric, name), seed) for name in others}
+            metric: {name: table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others}
             for metric in table.metrics
         },
     )

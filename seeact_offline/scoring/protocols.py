@@ -87,6 +87,8 @@ SHOWUI = replace(
     SEECLICK,
     name="showui",
     right_operation=rules.element_for_select,
+    # an element may have the empty name, and a SELECT of it that empty value
+    missing_value=rules.scores_operation_if_whole,
     quoted_value=scored_as_answered,
     groups=rules.all_steps,
     groups_of_f1=rules.by_op,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
@@ -13,7 +14,16 @@ from seeact_offline.records import Summary
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS, headline
 from seeact_offline.scoring.rules import sentence
-from seeact_offline.scoring.waterfall import ANNOTATION_ERRORS, BY_EYE, CAUSES, KINDS, LEFT_OUT, SUCCESS, WHAT_IF
+from seeact_offline.scoring.waterfall import (
+    ANNOTATION_ERRORS,
+    BY_EYE,
+    CAUSES,
+    KINDS,
+    LEFT_OUT,
+    SUCCESS,
+    WHAT_IF,
+    is_unreadable,
+)
 
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
@@ -28,7 +38,7 @@ last is a digest for the manifest."""
 NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
     "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
     "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person", "unanswered", "element_by_rule",
+    "causes_by_person", "unanswered", "element_by_rule", "data_faults",
 }  # fmt: skip
 """The entries of `results.json` that are not settings."""
 LONGEST = 80
@@ -59,6 +69,20 @@ AVERAGED = {
     "headline_of_f1": "Operation F1",
 }
 """Rules of averaging, by the field of a protocol, with the figures that each concerns."""
+FAULTS = {
+    "no_screenshot": "without a screenshot",
+    "bad_screenshot": "with a screenshot that cannot be read",
+    "bad_html": "with HTML that cannot be read",
+    "page_too_large": "with too large a page",
+    "no_candidates": "without candidates",
+    "bad_candidates": "with candidates that cannot be read",
+    "bad_operation": "with an operation that cannot be read",
+    "duplicate_id": "with an id of two elements",
+    "duplicate_step": "with the ids of another row",
+    "no_scores": "without scores",
+    "no_answer": "without an answer",
+}
+"""Common faults of rows, in words."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
     "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
@@ -72,6 +96,8 @@ VERY_FEW_TASKS = 10
 NOT_THE_PAPERS = (
     "These figures are of the bundled sample, fictional websites made to try the program; they are not the paper's."
 )
+NO_PREDICTION = "no_prediction"
+"""The failure of a step that the run has no line of."""
 NOT_REPORTED = "not reported"
 TOKENS = ("prompt", "completion", "image")
 
@@ -79,6 +105,28 @@ TOKENS = ("prompt", "completion", "image")
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 step`, `1,234 steps`. `many`: the plural, where it is not `one` with an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+class Extent(NamedTuple):
+    """The part of a data set that a figure is of."""
+
+    dataset: object
+    split: str
+    n_steps: int
+    n_tasks: int | None
+    """None: not counted."""
+
+
+def data_in_words(extents: Sequence[Extent]) -> str:
+    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last part."""
+    by_dataset: dict[str, dict[str, None]] = {}
+    for extent in extents:
+        name = "bundled sample (fictional websites)" if extent.dataset == "sample" else str(extent.dataset)
+        name = Path(name).name if Path(name).is_absolute() else name
+        size = f"{extent.split}: {counted(extent.n_steps, 'step')}"
+        size += "" if extent.n_tasks is None else f" of {counted(extent.n_tasks, 'task')}"
+        by_dataset.setdefault(name, {})[size] = None
+    return "; ".join(f"{name}, {'; '.join(sizes)}" for name, sizes in by_dataset.items())
 
 
 def first_tasks(limit: int) -> str:
@@ -92,10 +140,32 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
     return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
 
 
+def incomplete_in_words(results: Mapping[str, Any]) -> list[str]:
+    """A sentence on what is missing of a run that was asked here; none for a complete one."""
+    n_steps = counted(results["n_steps"] + results["left_out"], "step")
+    if n := results["failures"].get(NO_PREDICTION):
+        return [f"Not complete: {n:,} of {n_steps} have no prediction and count as wrong."]
+    if results["complete"] or "unanswered" in results or "format" in results:
+        return []
+    return [f"Not complete: the run has other steps or repeats, which are not among these {n_steps}."]
+
+
+def faults_in_words(faults: Mapping[str, int]) -> list[str]:
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked."""
+    return [
+        f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} as wrong."
+        for name, n in faults.items()
+    ]
+
+
 def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
+    unreadable, read = (
+        {name: n for name, n in results["reply_failures"].items() if is_unreadable(name) is kind}
+        for kind in (True, False)
+    )
     tables = [
         _settings(results),
         _figures(results),
@@ -109,7 +179,8 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _what_if(results),
         _budget(results),
         _counts("Steps with a failure", "failure", results["failures"], {}),
-        _counts("Replies that could not be read", "failure", results["reply_failures"], {}),
+        _counts("Replies that could not be read", "failure", unreadable, {}),
+        _counts("Replies that were read and lack an act, a place on the picture or a value", "failure", read, {}),
         _counts("Worth knowing", "what", results.get("notes") or {}, notes),
         _spread(results),
         _orders(results),
@@ -119,7 +190,9 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
     ]
     title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
     remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
-    paragraphs = [title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
+    remarks += [" ".join(faults)] if (faults := faults_in_words(results.get("data_faults", {}))) else []
+    missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
+    paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -136,7 +209,9 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     made = manifest.get("made")
     if not made:
         return ""
-    limit = (manifest.get("settings") or {}).get("limit")
+    settings = manifest.get("settings") or {}
+    limit, sample = settings.get("limit"), settings.get("sample")
+    drawn = f"{counted(sample or 0, 'task')} drawn at random in equal shares by website, seed {settings.get('seed')}"
     rows = [
         ("date", made["date"]),
         ("command", made["command"] or "none: asked for in Python"),
@@ -146,6 +221,7 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
         ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
         *([("replies", replies_in_words(replies))] if (replies := manifest.get("replies")) else []),
         ("limit", "none" if limit is None else first_tasks(limit)),
+        *([("sample", drawn)] if sample is not None else []),
         ("Python", manifest.get("python", "not known")),
         ("seeact-offline", (manifest.get("packages") or {}).get("seeact-offline", "not known")),
         ("git commit", manifest.get("git_commit") or "not known"),
@@ -165,12 +241,15 @@ def headline_text(results: Mapping[str, Any]) -> str:
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
     if parts := _by_split(results):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
+    lines += incomplete_in_words(results)
     if lost := results.get("unanswered"):
         lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
     if results["n_tasks"] < VERY_FEW_TASKS:
         lines.append(f"Caution: {counted(results['n_tasks'], 'task')} only, too few to tell methods apart.")
-    if results["failures"]:
-        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in results['failures'].items())}")
+    faults = results.get("data_faults", {})
+    lines += faults_in_words(faults)
+    if failures := {name: n for name, n in results["failures"].items() if name not in faults}:
+        lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in failures.items())}")
     usage = results["usage"]
     tokens = [f"{usage[f'{kind}_tokens']:,} {kind} tokens" for kind in TOKENS if usage[f"{kind}_tokens"]]
     return "\n".join(
@@ -195,7 +274,14 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
         _counts("", "worth knowing", results.get("notes") or {}, notes),
         _usage(results["usage"]),
     ]
-    return "\n\n".join([head, *(replace(one, title="").markdown() for one in tables if one is not None)])
+    return "\n\n".join(
+        [
+            head,
+            *incomplete_in_words(results),
+            *faults_in_words(results.get("data_faults", {})),
+            *(replace(one, title="").markdown() for one in tables if one is not None),
+        ]
+    )
 
 
 def _settings(results: Mapping[str, Any]) -> Table:

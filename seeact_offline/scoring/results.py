@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -67,7 +68,10 @@ class Results(msgspec.Struct, frozen=True):
     complete: bool = True
     left_out: int = 0
     n_not_run: int = 0
+    data_faults: dict[str, int] = {}
+    """Those among `n_not_run` that no model was asked, by the failure's name."""
     no_image: bool = False
+    ranker: str | None = None
     marks: str | None = None
     mark_position: str | None = None
     mark_turn1: bool | None = None
@@ -136,6 +140,8 @@ def assemble(
         results["element_by_rule"] = element_by_rule(predictions, truths, scores, protocol, settings["seed"])
     lost_to = unanswered(predictions)
     results["complete"] = complete and lost_to is None
+    if faults := Counter(str(prediction.failure) for prediction in predictions if prediction.is_data_fault):
+        results["data_faults"] = dict(sorted(faults.items()))
     if lost_to is not None:
         results["unanswered"] = lost_to
 

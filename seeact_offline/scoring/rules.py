@@ -6,7 +6,6 @@ docs/protocols.md names the paper or released evaluator behind each.
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -179,6 +178,11 @@ def scores_no_operation(answer: Credit) -> Credit:
     return Credit(answer.element, operation_f1=0.0)
 
 
+def scores_operation_if_whole(answer: Credit) -> Credit:
+    """Gives Operation F1 0 unless it is 1, and keeps the element."""
+    return answer if answer.operation_f1 == 1.0 else scores_no_operation(answer)
+
+
 def right_with_its_element(answer: Credit) -> Credit:
     """Gives all metrics 1 where the answer is right to pick none, else 0."""
     return Credit(answer.element, operation_f1=float(answer.element))
@@ -284,9 +288,9 @@ def element_for_select(truth: Truth) -> Operation:
     operation = truth.operation
     if operation.op != "SELECT" or name_of_element_unknown(truth):
         return operation
-    # as released (data/dset_mind2web.py): where the text names no element, the comparison fails
-    named = re.search(r"\]\s+(.*?)\s+->", truth.action_text)
-    return replace(operation, value=named[1]) if named else Operation("")
+    # as released: where the text names no element, the comparison fails
+    name = truth.element_name
+    return Operation("") if name is None else replace(operation, value=name)
 
 
 def blank_is_none(truth: Truth) -> Operation:

@@ -127,6 +127,7 @@ class StepRow(msgspec.Struct, frozen=True):
     task: str = ""
     failure: str | None = None
     person_cause: str | None = None
+    reachable: bool | None = None
     predicted: AnswerEntry = AnswerEntry()
 
     @property

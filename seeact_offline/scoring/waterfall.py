@@ -31,6 +31,8 @@ CAUSES: Mapping[str, str] = {
     "answered_early": "agents: the model answered the task in words",
     "unreadable_reply": "the answer could not be read, or was refused",
     "never_scrolled_to": "web agents: no window that the model saw shows the right element's label",
+    "did_not_act": "agents: the model scrolled, waited, stopped, or did something else that answers no step",
+    "place_outside": "the model named a place outside of the picture",
     "no_element": "the model chose none of those offered",
     "wrong_mark": "web agents: the model saw the right element's label and chose another",
     "wrong_element": "the model chose another element",
@@ -50,6 +52,11 @@ OF_WINDOWS = ("not_marked", "target_cut_off")
 """Causes that a grounding knows before it asks, and counts in `Prediction.notes` under these names."""
 OF_LEAVING = frozenset({"left_page", "answered_early"})
 """Failures that are causes of their own."""
+OF_READING: Mapping[str, str] = {
+    **dict.fromkeys(("scrolled", "waited", "stopped_early", "other_act"), "did_not_act"),
+    "point_outside": "place_outside",
+}
+"""Failures of replies that were read and name no element -> their cause."""
 VALUELESS = "missing_value"
 """The failure of a reply that was read to its end and gives an operation no value."""
 NO_VALUE = frozenset({"", "none"})
@@ -69,7 +76,7 @@ def first_loss(
     """
     if f1 == 1.0 if success is None else success:
         return SUCCESS
-    if not prediction.ran and prediction.stage == "row":
+    if prediction.is_data_fault:
         return "data_fault"
     if element is not None and not truth.positives:
         return "no_positive"
@@ -91,8 +98,10 @@ def first_loss(
     is_marked = element is False and not prediction.ranked and offers
     if is_marked and not was_offered and prediction.failure in (None, VALUELESS, "scrolled", "waited"):
         return "never_scrolled_to"
-    if prediction.failure not in (None, VALUELESS):
+    if is_unreadable(prediction.failure):
         return "unreadable_reply"
+    if prediction.failure is not None and prediction.failure in OF_READING:
+        return OF_READING[prediction.failure]
     if is_marked:
         return "wrong_mark"
     if element is False:
@@ -102,6 +111,11 @@ def first_loss(
         return "wrong_op"
     needs_value = truth.operation.op != "CLICK" or _is_value(truth.operation.value)
     return "missing_value" if needs_value and not _is_value(prediction.value) else "wrong_value"
+
+
+def is_unreadable(failure: str | None) -> bool:
+    """Tells whether the failure of a reply says that it could not be read, or was refused."""
+    return failure is not None and failure != VALUELESS and failure not in OF_LEAVING and failure not in OF_READING
 
 
 def _is_value(text: str) -> bool:
@@ -140,13 +154,13 @@ OFFERED = frozenset(CAUSES) - _NOT_OFFERED | {SUCCESS}
 OF_RANKER = frozenset({"ranker_miss"})
 OF_OFFERING = frozenset({"not_offered"})
 OF_WRONG = frozenset({"wrong_mark", "wrong_element"})
-OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", "no_element", *OF_WRONG})
+OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", *OF_READING.values(), "no_element", *OF_WRONG})
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
     "ranker_perfect_bound": "the ranker had missed nothing, and every step that it lost had succeeded",
     "ranker_perfect": "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered",
     "offering_perfect": "every ranked element had been offered, and the steps lost to that had succeeded as often as those whose target was",
-    "grounding_perfect": "every answer that was unreadable, none or another element had named the right one, with its operation as it is",
+    "grounding_perfect": "every answer without the right element had named it, with its operation as it is",
     "values_perfect": "every value that is missing or wrong had been right",
 }
 """The suppositions of `what_if`, by name, in order."""
@@ -244,7 +258,8 @@ def annotation_errors(
 
     `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets right
     and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps` and
-    `n_groups` how many. A picture's marks are those of `Reply.offered`: what is not drawn is not offered.
+    `n_groups` how many. A picture's marks are those of `Reply.offered`, but for a right element outside of the page, whose mark nobody
+    can see.
     The kinds of error are ours.
     """
     wrong = []
@@ -268,7 +283,7 @@ def annotation_errors(
 
 def annotation_error(group: Reply, truth: Truth) -> str:
     """One of ANNOTATION_ERRORS."""
-    is_marked = not truth.positives.isdisjoint(group.offered)
+    is_marked = not (truth.positives - _undrawn(truth)).isdisjoint(group.offered)
     if group.element_id is not None:
         if group.element_id in truth.positives:
             return "no_error"
@@ -276,3 +291,15 @@ def annotation_error(group: Reply, truth: Truth) -> str:
     if group.failure is not None:
         return "unread"
     return "na_although_marked" if is_marked else "no_error"
+
+
+def _undrawn(truth: Truth) -> frozenset[str]:
+    """The positives that lie wholly outside of the page, with fractions cut off as for drawing; none where boxes or page are not known."""
+    if truth.picture_size is None or len(truth.boxes) != len(truth.positives_in_order):
+        return frozenset()
+    width, height = truth.picture_size
+    return frozenset(
+        node
+        for node, box in zip(truth.positives_in_order, truth.boxes, strict=True)
+        if int(box.right) < 0 or int(box.bottom) < 0 or int(box.x) >= width or int(box.y) >= height
+    )

@@ -19,7 +19,7 @@ from seeact_offline.records import InputError
 from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.tables import ablation, data_sets, methods
 from seeact_offline.tables.document import Provenance, TableDocument
-from seeact_offline.tables.table_input import SAMPLE, TableInput, TableRun
+from seeact_offline.tables.table_input import NEWEST, SAMPLE, TableInput, TableRun
 
 __all__ = ["TABLES", "Table", "TableDocument", "TableKind", "TableRun", "build_table", "find_table"]
 
@@ -44,6 +44,7 @@ TABLES: dict[str, TableKind] = {
     "5": TableKind(ablation.build, frozenset({"stderr"})),
     "6": TableKind(methods.build, frozenset({"stderr"})),
     "observations": TableKind(ablation.build, frozenset({"stderr"})),
+    "rankers": TableKind(ablation.build, frozenset({"stderr"})),
 }
 """Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
 
@@ -69,15 +70,17 @@ def build_table(
     dataset: str | None = None,
     by: str | None = None,
     stderr: bool = False,
+    which: str = NEWEST,
 ) -> TableDocument:
     """A table of finished runs: `name` is a number in the paper, `FILE.py:NAME` or an entry point.
 
     `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is then
     counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or `domain`.
-    `stderr`: whether standard errors are shown. Raises InputError for runs that have no place in one table, and for options that
+    `stderr`: whether standard errors are shown. `which`: the run that stands for several which differ in their date alone: `newest`,
+    `oldest`, or a date, until which the newest is taken. Raises InputError for runs that have no place in one table, and for options that
     the table does not use.
     """
-    given = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr)
+    given = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr, which)
     kind = find_table(given.table)
     for option in ("dataset", "by", "stderr"):
         if getattr(given, option) and option not in kind.options:
@@ -91,13 +94,13 @@ def build_table(
 
 def _outside(build: Callable[[Sequence[TableRun]], Table], given: TableInput) -> TableDocument:
     """A document of one table from outside the package, with its sources."""
-    made = build(given.runs)
+    made = build(given.all_runs)
     if not isinstance(made, Table):
         raise InputError(
             "table", f"a function that returns a {Table.__module__}.Table", f"{made!r:.80} of {given.table}"
         )
     title = made.title or given.table
     provenance = Provenance(
-        table=given.table, inputs=[run.name for run in given.runs], runs=[run.source for run in given.runs]
+        table=given.table, inputs=[run.name for run in given.all_runs], runs=[run.source for run in given.all_runs]
     )
     return TableDocument(title=title, tables=[replace(made, title="")], provenance=provenance)

@@ -1,29 +1,34 @@
-"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, or in what a web agent observes.
+"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web agent observes, or in
+the ranker of the candidates.
 
-The runs are those of `ablate`, or any others. The observations have ceilings and costs beside them, and no paper's figures: those are
-success rates of tasks on live or hosted sites.
+The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them: those of web agents
+are success rates of tasks on live or hosted sites.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, StepKey, Usage
-from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.costs import ledger_cost
+from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import ELEMENT_RULES, Results, assemble
+from seeact_offline.scoring.results import Results, ResultsFigure, assemble
 from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.waterfall import is_unreadable
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
@@ -38,6 +43,7 @@ from seeact_offline.tables.document import (
 from seeact_offline.tables.table_input import (
     BESIDE,
     NO_SUCCESS_RATES,
+    SAMPLE,
     Figure,
     TableInput,
     TableRun,
@@ -50,6 +56,8 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
+RECALL_AT: Mapping[str, int] = {"recall_at_10": 10, "recall_at_20": 20}
+"""Figures of a ranking besides its ceiling, and their depths."""
 SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
 SPENT = ("Prompt tokens a step", "USD")
 
@@ -69,6 +77,10 @@ class Layout:
     """The runs that have a place in it."""
     paper: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
     """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
+    beside: Mapping[str, str] = field(default_factory=lambda: BESIDE)
+    """The figures that then stand there, with their titles."""
+    remark: str = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
+    """A note on these."""
 
 
 def _place_of_marking(results: Results) -> dict[str, str] | None:
@@ -96,9 +108,18 @@ LAYOUTS: Mapping[str, Layout] = {
         words="{observation}",
         expected="runs of web agents, or a folder of ablate --over observation",
     ),
+    "rankers": Layout(
+        title="Rankers",
+        place={"ranker": "ranker"},
+        place_of=lambda found: None if found.ranker is None else {"ranker": found.ranker},
+        words="{ranker}",
+        expected="runs that rank candidates, or a folder of ablate --over ranker",
+        beside={**{name: f"Recall@{k}" for name, k in RECALL_AT.items()}, "ceiling": BESIDE["ceiling"]},
+        remark="Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered, which no model exceeds.",
+    ),
 }
 """Layouts by the name of the table."""
-ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations"}
+ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations", "ranker": "rankers"}
 """The table of each axis of `ablate`."""
 
 
@@ -140,7 +161,10 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
     shared = frozenset.intersection(*(frozenset(step.key for step in run.steps) for run in runs))
     runs = [run if len(run.steps) == len(shared) else _over(run, shared) for run in runs]
     settings = read_manifest(folder).settings | {"protocol": runs[0].results.protocol}
-    return _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
+    table = _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
+    calls = [call.record for run in runs for of_step in RunFolder(run.path).load_calls().values() for call in of_step]
+    usage = table["usage"]
+    return table | {"usage": {**usage, "cost_usd": ledger_cost(RunFolder(folder).ledger, calls, usage["cost_usd"])}}
 
 
 def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
@@ -153,8 +177,8 @@ def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     predictions, truths = [p for p, _ in kept], [t for _, t in kept]
     protocol = finished.protocol(run.results.protocol)
     made = assemble(predictions, truths, protocol, finished.settings, complete=False)
-    results = msgspec.convert(made.results, Results)
-    return replace(run, results=results, steps=[msgspec.convert(row, StepRow) for row in made.rows])
+    results = typed(made.results, Results)
+    return replace(run, results=results, steps=[typed(row, StepRow) for row in made.rows])
 
 
 def _check_place(layout: Layout, runs: Sequence[TableRun]) -> None:
@@ -181,60 +205,79 @@ def _check_alike(layout: Layout, runs: Sequence[TableRun]) -> None:
 def _table(
     layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
 ) -> dict[str, Any]:
-    """All shares as fractions: each row's figures, their difference to the best row, the paper's.
-
-    The best row has the highest Step SR as the protocol quotes it, then the highest Element Accuracy, then comes first.
-    """
+    """All shares as fractions: each row's figures, their difference to the first row, the paper's."""
     first = runs[0].results
-    named = list(zip(runs, folders, strict=True))
-    best, best_folder = max(named, key=lambda one: _quoted(one[0], "step_success_rate", "element_accuracy"))
     return {
         "schema": 1,
         **settings,
         "n_tasks": first.n_tasks,
         "n_steps": first.n_steps,
         "complete": all(run.results.complete for run in runs),
-        "best": best_folder,
-        "rows": [_row(layout, run, folder, best) for run, folder in named],
+        "baseline": folders[0],
+        "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
         "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
     }
 
 
-def _quoted(run: TableRun, *metrics: str) -> list[float]:
-    figures = [run.figure(metric) for metric in metrics]
-    return [figure.value if figure else 0.0 for figure in figures]
-
-
-def _row(layout: Layout, run: TableRun, folder: str, best: TableRun) -> dict[str, Any]:
+def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
     results = run.results
     place = layout.place_of(results) or {}
     beside: dict[str, Any] = {}
     if layout.paper is None:
-        figures = {"ceiling": results.ceiling, **{rule: results.element_by_rule.get(rule) for rule in ELEMENT_RULES}}
+        figures = {name: _beside_of(run, name) for name in layout.beside}
         beside = {name: figure and figure.named for name, figure in figures.items()}
     else:
-        paper = layout.paper(place)
+        paper = None if run.is_sample else layout.paper(place)
         beside["paper"] = None if paper is None else dict(paper)
     return {
         **place,
         "folder": folder,
         **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_best": None if run is best else _differences(run, best),
+        "difference_to_baseline": None if run is baseline else _differences(layout, run, baseline),
         **beside,
         "usage": results.usage,
         "replies_reused": results.notes.get("reply_reused", 0),
         "failed_steps": results.n_not_run,
-        "unreadable_replies": sum(results.reply_failures.values()),
+        "unreadable_replies": sum(n for failure, n in results.reply_failures.items() if is_unreadable(failure)),
     }
 
 
-def _differences(run: TableRun, best: TableRun) -> dict[str, Any]:
-    """Metric -> the difference of its macro averages, paired by step, clustered by task."""
-    ours, theirs = ({step.key: step for step in one.steps} for one in (run, best))
+def _beside_of(run: TableRun, name: str) -> ResultsFigure | None:
+    """A figure that stands beside METRICS."""
+    if name in RECALL_AT:
+        found = [_among(step, RECALL_AT[name]) for step in run.counted]
+        average = run.protocol.averaging([step.truth for step in run.counted])
+        return ResultsFigure(**asdict(average.metric(found, run.settings.get("seed", 0))))
+    return run.results.ceiling if name == "ceiling" else run.results.element_by_rule.get(name)
+
+
+def _among(step: StepRow, k: int) -> float:
+    """1 for a step with a right element among the first k candidates, else 0."""
+    return float(step.best_rank is not None and step.best_rank < k)
+
+
+def _paired(layout: Layout) -> dict[str, Callable[[StepRow], float]]:
+    """The figures of which rows are compared, with a step's value of each."""
+
+    def value(step: StepRow, field: str) -> float:
+        return float(getattr(step, field) or 0.0)
+
+    figures: dict[str, Callable[[StepRow], float]] = {
+        name: partial(value, field=field) for name, field in STEP_FIELDS.items()
+    }
+    if layout.beside.keys() >= RECALL_AT.keys():
+        figures |= {name: partial(_among, k=k) for name, k in RECALL_AT.items()}
+        figures["ceiling"] = lambda step: float(step.best_rank is not None)
+    return figures
+
+
+def _differences(layout: Layout, run: TableRun, baseline: TableRun) -> dict[str, Any]:
+    """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
+    ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
     keys = [key for key in ours if key in theirs]
     found = {}
-    for name, field in STEP_FIELDS.items():
-        values = [[float(getattr(steps[key], field) or 0.0) for key in keys] for steps in (ours, theirs)]
+    for name, value in _paired(layout).items():
+        values = [[value(steps[key]) for key in keys] for steps in (ours, theirs)]
         means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
         found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
     return found
@@ -250,7 +293,7 @@ def _document(
     provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(table)],
+        lead=[_head(layout, table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
         tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
         figures=_for_a_paper(layout, table, given.stderr),
         values=_values(layout, table, provenance),
@@ -258,8 +301,8 @@ def _document(
     )
 
 
-def _head(table: Mapping[str, Any]) -> str:
-    ranker = "" if table["ranker"] is None else f", ranker {table['ranker']}"
+def _head(layout: Layout, table: Mapping[str, Any]) -> str:
+    ranker = "" if "ranker" in layout.place or table["ranker"] is None else f", ranker {table['ranker']}"
     size = f"{table['n_steps']} steps of {table['n_tasks']} tasks in every row"
     complete = "" if table["complete"] else ", not all that were asked for"
     return f"{table['model']}{ranker}, protocol {table['protocol']}: {size}{complete}."
@@ -272,10 +315,10 @@ def _figures(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Table:
     if len(table["rows"]) < 2:
         notes.append("One row only: there is nothing to compare.")
     titles = [text for title in TITLES for text in (title, *([f"{title}: SE"] if stderr else []))]
-    beside = BESIDE.values() if layout.paper is None else [f"paper: {title}" for title in TITLES]
+    beside = layout.beside.values() if layout.paper is None else [f"paper: {title}" for title in _papers(table)]
     rows = []
     for row in table["rows"]:
-        others = _beside(table, row, "({} to {})") if layout.paper is None else _paper(row)
+        others = _beside(layout, table, row, "({} to {})") if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr, "({} to {})"), *others))
     return Table(header=(*layout.place.values(), *titles, *beside), rows=rows, notes=notes)
 
@@ -284,9 +327,9 @@ def _own(table: Mapping[str, Any], row: Mapping[str, Any], stderr: bool, interva
     return [text for figure in _row_figures(table, row) for text in figure_cells(figure, stderr, interval)]
 
 
-def _beside(table: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
-    """The figures of BESIDE, with their intervals where these have a form."""
-    cells = [figure_cells(_figure(table, row, name), stderr=False, interval=interval) for name in BESIDE]
+def _beside(layout: Layout, table: Mapping[str, Any], row: Mapping[str, Any], interval: str = "") -> list[str]:
+    """The figures beside METRICS, with their intervals where these have a form."""
+    cells = [figure_cells(_figure(table, row, name), stderr=False, interval=interval) for name in layout.beside]
     return [texts[0] for texts in cells]
 
 
@@ -296,7 +339,7 @@ def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figur
 
 
 def _figure(table: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Figure | None:
-    """A figure of METRICS or BESIDE, whose averages are those of Element Accuracy; None where the run has none."""
+    """A figure of METRICS or beside them, whose averages are those of Element Accuracy; None where the run has none."""
     found = row[name]
     if found is None:
         return None
@@ -308,26 +351,23 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
     figures = [_row_figures(table, row) for row in table["rows"]]
     quotes = [(title, figure.average) for title, figure in zip(TITLES, figures[0], strict=True)]
     methods = interval_of([figure for some in figures for figure in some])
-    beside = f"Paper: {SOURCE}, whose figures are those of its own model and steps."
+    beside = f" Paper: {SOURCE}, whose figures are those of its own model and steps." if _papers(table) else ""
     if layout.paper is None:
-        beside = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
-    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}. {beside}"
+        beside = f" {layout.remark}"
+    return f"Percent. {averages_in_words(quotes, [table['protocol']])} 95 % interval: {methods}.{beside}"
 
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    best = next(row for row in table["rows"] if row["folder"] == table["best"])
+    compared = {**METRICS, **{name: title for name, title in layout.beside.items() if name in _paired(layout)}}
     rows = []
     for row in table["rows"]:
-        if gaps := row["difference_to_best"]:
-            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in METRICS]
+        if gaps := row["difference_to_baseline"]:
+            cells = [f"{points(gaps[name]['macro'])} ({gap_interval(gaps[name]['ci95'])})" for name in compared]
             rows.append((*_place(layout, row), *cells))
-    note = (
-        "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences. The best row was found by"
-        " these very figures (Step SR, then Element Accuracy), so its lead is on the high side."
-    )
-    title = f"Difference to the best row: {layout.words.format(**best)}"
-    header = (*layout.place.values(), *TITLES)
+    note = "Points of the macro averages, with the 95 % interval of a paired test that flips the signs of the tasks' differences."
+    title = f"Differences: row minus the first, {layout.words.format(**table['rows'][0])}"
+    header = (*layout.place.values(), *compared.values())
     return [Table(title=title, header=header, rows=rows, notes=[note])] if rows else []
 
 
@@ -364,24 +404,24 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
     failed = sum(row["failed_steps"] for row in table["rows"])
     columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
     n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
-    beside = (*BESIDE.values(), *SPENT) if layout.paper is None else TITLES
+    beside = (*layout.beside.values(), *SPENT) if layout.paper is None else _papers(table)
     rows = []
     for row in table["rows"]:
-        others = [*_beside(table, row), *_spent(table, row)] if layout.paper is None else _paper(row)
+        others = [*_beside(layout, table, row), *_spent(table, row)] if layout.paper is None else _paper(table, row)
         rows.append((*_place(layout, row), *_own(table, row, stderr), *others))
     header = (*(title.capitalize() for title in layout.place.values()), *columns, *beside)
     return Table(
         above=[
             ("", n_labels),
             (table["model"], len(columns)),
-            ("" if layout.paper is None else "Paper", len(beside)),
+            *([("" if layout.paper is None else "Paper", len(beside))] if beside else []),
         ],
         header=header,
         rows=rows,
         remarks=[f"{ORIGIN} {number}" for number, _ in enumerate(table["rows"], 1)],
         notes=[
             _measure(layout, table),
-            f"{_head(table)} Failed to run: {failed}.",
+            f"{_head(layout, table)} Failed to run: {failed}.",
             *([SHARED] if layout.paper is None and any(row["replies_reused"] for row in table["rows"]) else []),
         ],
         n_labels=n_labels,
@@ -396,15 +436,15 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
     for row, source in zip(table["rows"], provenance.runs, strict=True):
         line: dict[str, Any] = {name: row[name] for name in (*layout.place, "folder")}
         for name, figure in zip(METRICS, _row_figures(table, row), strict=True):
-            gap = (row["difference_to_best"] or {}).get(name) or {"macro": None, "ci95": None}
+            gap = (row["difference_to_baseline"] or {}).get(name) or {"macro": None, "ci95": None}
             low, high = figure.ci95 or (None, None)
             gap_low, gap_high = gap["ci95"] or (None, None)
             line |= {name: figure.value, f"{name}_average": figure.average, f"{name}_low": low, f"{name}_high": high}
             line |= {f"{name}_se": figure.se, f"{name}_difference": gap["macro"]}
             line |= {f"{name}_difference_low": gap_low, f"{name}_difference_high": gap_high}
-            if layout.paper is not None:
+            if layout.paper is not None and _papers(table):
                 line[f"{name}_paper"] = (row["paper"] or {}).get(name)
-        for name in BESIDE if layout.paper is None else ():
+        for name in layout.beside if layout.paper is None else ():
             beside = _figure(table, row, name)
             low, high = (beside and beside.ci95) or (None, None)
             line |= {name: beside and beside.value, f"{name}_low": low, f"{name}_high": high}
@@ -417,5 +457,10 @@ def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:
     return [row[name] for name in layout.place]
 
 
-def _paper(row: Mapping[str, Any]) -> list[str]:
-    return [percent((row["paper"] or {}).get(name)) for name in METRICS]
+def _papers(table: Mapping[str, Any]) -> Sequence[str]:
+    """The titles of the paper's figures; none beside the bundled sample."""
+    return () if table["dataset"] == SAMPLE else TITLES
+
+
+def _paper(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    return [percent((row["paper"] or {}).get(name)) for name, _ in zip(METRICS, _papers(table), strict=False)]

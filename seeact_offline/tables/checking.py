@@ -8,7 +8,6 @@ do not matter.
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 from collections import defaultdict, deque
@@ -19,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from seeact_offline.files.formats import read_json, typed
+from seeact_offline.files.formats import read_json, typed, unescape_html
 from seeact_offline.records import InputError
 from seeact_offline.tables.document import BLOCK, HASH, MADE_OF, ORIGIN, Form
 
@@ -272,7 +271,7 @@ def _html_cells(row: str) -> list[str]:
     cells: list[str] = []
     for cell in re.split(r"<t[hd]\b", row)[1:]:
         attributes, _, text = cell.partition(">")
-        plain = html.unescape(_HTML_EMPHASIS.sub("", re.split("</t[hd]>", text)[0])).strip()
+        plain = unescape_html(_HTML_EMPHASIS.sub("", re.split("</t[hd]>", text)[0])).strip()
         columns = re.search(r'colspan="(\d{1,2})"', attributes)
         cells += [f"{plain}: " if plain else ""] * int(columns[1]) if columns else [plain]
     return cells

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.formats import typed
 from seeact_offline.files.table import Table
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.tables.document import NO_FIGURE, Provenance, TableDocument
-from seeact_offline.tables.table_input import TableInput, read_typed, relative
+from seeact_offline.tables.table_input import SAMPLE, TableInput, read_typed, relative
 
 COLUMNS = {
     "tasks": ("tasks", "tasks"),
@@ -46,6 +47,13 @@ class DataSetCounts(msgspec.Struct, frozen=True):
 
     tokenizer: str
     splits: dict[str, SplitCounts]
+    dataset: str = ""
+    """Empty where that is not known."""
+
+    def paper(self, split: str) -> Mapping[str, Any]:
+        """The paper's figures of a split; empty where it has none, and beside the bundled sample."""
+        found: Mapping[str, Any] = {} if self.dataset == SAMPLE else paper_table(1)["splits"].get(split, {})
+        return found
 
 
 def build(given: TableInput) -> TableDocument:
@@ -67,7 +75,7 @@ def _read(given: TableInput) -> tuple[DataSetCounts, Provenance]:
         counts = read_typed(given.paths[0], DataSetCounts)
     except InputError as error:
         raise InputError("runs", f"the output of `stats --json`, with {error.expected}", error.got) from None
-    source = {"run": name, "results_sha256": file_digest(given.paths[0])}
+    source = {"run": name, "results_sha256": file_digest(given.paths[0]), "dataset": counts.dataset or None}
     return counts, Provenance(table=given.table, inputs=[name], runs=[source])
 
 
@@ -87,11 +95,11 @@ def _count(given: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
             if error.argument != "split" or (name == last and not splits):
                 raise
             continue
-        splits[name] = msgspec.convert(asdict(dataset_stats(split.steps(), name, tokenizer.count)), SplitCounts)
+        splits[name] = typed(asdict(dataset_stats(split.steps(), name, tokenizer.count)), SplitCounts)
         named = {"split": name, "dataset_fingerprint": split.fingerprint}
         sources.append({"run": dataset, "results_sha256": None, **named})
     provenance = Provenance(table=given.table, inputs=[], dataset=dataset, runs=sources)
-    return DataSetCounts(tokenizer.name, splits), provenance
+    return DataSetCounts(tokenizer.name, splits, dataset), provenance
 
 
 # --- drawing ---
@@ -105,11 +113,12 @@ def _page(counts: DataSetCounts) -> Table:
     for split, ours in counts.splits.items():
         parts.append(len(rows))
         rows.append((split, *(_amount(getattr(ours, name)) for name in COLUMNS), ours.steps, ours.faulty_rows))
-        if theirs := paper["splits"].get(split):
+        if theirs := counts.paper(split):
             amounts = [_amount(theirs[name]) for _, name in COLUMNS.values()]
             rows.append((f"{split}, paper", *amounts, NO_FIGURE, NO_FIGURE))
     notes = [
-        f"Paper: {paper['source']}. Domains are the hub's subdomains; visual tokens are those of the page at full size.",
+        *([f"Paper: {paper['source']}."] if any(map(counts.paper, counts.splits)) else []),
+        "Domains are the hub's subdomains; visual tokens are those of the page at full size.",
         f"HTML tokens are by the tokenizer {counts.tokenizer}; figures by different tokenizers do not compare.",
         "Rows with faults are counted all the same.",
     ]
@@ -121,7 +130,7 @@ def _values(counts: DataSetCounts, provenance: Provenance) -> Table:
     """A line a split, the paper's figures beside ours, empty where there are none."""
     lines = []
     for split, ours in counts.splits.items():
-        paper: Mapping[str, Any] = paper_table(1)["splits"].get(split, {})
+        paper = counts.paper(split)
         figures = {name: getattr(ours, name) for name in (*COLUMNS, "steps", "faulty_rows")}
         theirs = {f"{name}_paper": paper.get(of_paper) for name, (_, of_paper) in COLUMNS.items()}
         sources: Sequence[Mapping[str, Any]] = [one for one in provenance.runs if one.get("split", split) == split]

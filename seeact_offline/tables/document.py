@@ -179,24 +179,30 @@ class TableDocument:
         return replace(table, notes=[self.remark, *table.notes]) if self.remark else table
 
 
-def figure_cells(figure: Figure | None, stderr: bool, interval: str = "") -> list[str]:
-    """A headline in percent, its interval and, if `stderr`, its standard error; `-` where there is none.
+def figure_cells(figure: Figure | None, stderr: bool, interval: str = "", sd: bool = False) -> list[str]:
+    """A headline in percent, its interval and, if asked for, its standard error and its standard deviation over seeds; `-` where
+    there is none.
 
-    `interval`: how value and interval stand in one cell; empty: in a cell each. Several runs have their standard deviation and
-    number in place of the interval.
+    `interval`: how value and interval stand in one cell; empty: in a cell each.
     """
     value, spread = percent(figure.value if figure else None), ""
     if figure is not None and figure.ci95 is not None:
         spread = (interval or "[{}, {}]").format(*map(percent, figure.ci95))
-    elif figure is not None and figure.sd is not None:
-        spread = ("({})" if interval else "{}").format(f"sd {percent(figure.sd)}, n {figure.n_runs}")
     cells = [f"{value} {spread}".strip()] if interval else [value, spread]
-    return [*cells, *([percent(figure.se if figure else None)] if stderr else [])]
+    errors: list[float | None] = [
+        *([figure.se if figure else None] if stderr else []),
+        *([figure.sd if figure else None] if sd else []),
+    ]
+    return [*cells, *map(percent, errors)]
 
 
-def figure_columns(stderr: bool) -> list[str]:
+def figure_columns(stderr: bool, sd: bool = False) -> list[str]:
     """The headers of `figure_cells` in cells each, but for the first, which is the metric's own."""
-    return ["95 % interval", *(["SE"] if stderr else [])]
+    return ["95 % interval", *error_columns(stderr, sd)]
+
+
+def error_columns(stderr: bool, sd: bool) -> list[str]:
+    return [*(["SE"] if stderr else []), *(["sd"] if sd else [])]
 
 
 def best_cells(
@@ -236,5 +242,5 @@ def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str
 def interval_of(figures: Sequence[Figure]) -> str:
     """The methods by which the intervals of these figures were made, in words."""
     words = {"wilson": "Wilson's on the number of tasks", **METHODS}
-    methods = dict.fromkeys(figure.method for figure in figures if figure.sd is None)
+    methods = dict.fromkeys(figure.method for figure in figures if figure.ci95 is not None)
     return ", or ".join(words.get(method, method) for method in methods) or "none"

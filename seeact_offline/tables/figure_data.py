@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.records import InputError
 from seeact_offline.scoring import aggregate
-from seeact_offline.tables.table_input import TableRun, find_runs, labels, read_run
+from seeact_offline.scoring.report import Extent, data_in_words
+from seeact_offline.tables.table_input import OWN_WORDS, TableRun, find_runs, labels, one_of_each, read_run
 
 BANDS = {"1-4": (1, 4), "5-9": (5, 9), "10-18": (10, 18), "above 18": (19, None)}
 """The difficulty of a task: the actions that it takes. The first three are the bands of the paper's Figure 3."""
+ONE_RUN_EACH = (
+    "each line is of one run, so that nothing connects them: give the runs of one line the same tag (eval --tags NAME)"
+)
 
 
 def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
@@ -34,7 +36,11 @@ def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
             figure = run.figure_over(steps, "step_success_rate")
             bands[band] = {"n_tasks": len({step.annotation_id for step in steps}), **(asdict(figure) if figure else {})}
         made.append({"run": run.name, "label": label, "bands": bands})
-    return {"bands": [band for band in BANDS if any(one["bands"][band]["n_tasks"] for one in made)], "runs": made}
+    return {
+        "about": data_of(runs),
+        "bands": [band for band in BANDS if any(one["bands"][band]["n_tasks"] for one in made)],
+        "runs": made,
+    }
 
 
 def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
@@ -51,6 +57,7 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
     average = run.average("step_success_rate")
     losses = [{"cause": cause, "share": loss[average], "steps": loss["steps"]} for cause, loss in causes.items()]
     return {
+        "about": data_of(runs),
         "label": _labels_with_split(runs)[0],
         "losses": losses,
         "rest": getattr(done, average) if done else 1.0 - sum(loss["share"] for loss in losses),
@@ -64,15 +71,15 @@ def recall(paths: Sequence[Path]) -> dict[str, Any]:
     right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing was ranked.
     """
     curves: dict[tuple[str, tuple[float, ...]], dict[str, Any]] = {}
-    for run in _read(paths):
-        if top_k := run.settings.get("top_k"):
-            ranks = [step.best_rank for step in run.counted]
-            shares = [aggregate.recall_at_k(ranks, k) for k in range(1, top_k + 1)]
-            label = f"{run.settings.get('ranker')}, {run.results.split}"
-            curves.setdefault((label, tuple(shares)), {"label": label, "recall": shares})
+    runs = [run for run in _read_all(paths) if run.settings.get("top_k")]
+    for run in runs:
+        ranks = [step.best_rank for step in run.counted]
+        shares = [aggregate.recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]
+        label = f"{run.settings.get('ranker')}, {run.results.split}"
+        curves.setdefault((label, tuple(shares)), {"label": label, "recall": shares})
     if not curves:
         raise InputError("runs", "runs that rank candidates", "none")
-    return {"curves": list(curves.values())}
+    return {"about": data_of(runs), "curves": list(curves.values())}
 
 
 def cost(paths: Sequence[Path]) -> dict[str, Any]:
@@ -88,38 +95,80 @@ def cost(paths: Sequence[Path]) -> dict[str, Any]:
         a_task = run.results.usage[unit] / max(1, run.results.n_tasks)
         figures = {"a_task": a_task, "step_success_rate": figure and asdict(figure)}
         made.append({"run": run.name, "label": label, **figures})
-    return {"unit": unit, "runs": made}
+    return {"about": data_of(runs), "unit": unit, "runs": made}
 
 
 def over_time(paths: Sequence[Path]) -> dict[str, Any]:
-    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or method of runs without one.
+    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or label or method of runs without one.
 
-    Runs of other steps or averages are no points of one line. Raises InputError for runs without a date.
+    Runs of other steps or averages are no points of one line. `changed` of a point: the settings, beside tags, metadata and label, in
+    which it differs from the one before, where the line breaks. Raises InputError for runs without a date.
     """
-    lines: dict[tuple[str, tuple[str, ...], frozenset[Any]], list[dict[str, Any]]] = {}
-    for run in (one for one in _read(paths) if one.results.step_success_rate):
-        try:
-            date = datetime.fromisoformat(run.date)
-        except ValueError:
-            raise InputError("runs", "runs whose manifest says when they began", f"{run.name}: {run.date!r}") from None
+    lines: dict[tuple[str, tuple[str, ...], frozenset[Any]], list[tuple[TableRun, dict[str, Any]]]] = {}
+    runs = [run for run in _read_all(paths) if run.results.step_success_rate]
+    for run in runs:
+        if run.begun is None:
+            raise InputError("runs", "runs whose manifest says when they began", f"{run.name}: {run.date!r}")
         figure = run.figure("step_success_rate")
         about = run.results.split, f"{len(run.counted)} steps", run.average("step_success_rate")
-        point = {"run": run.name, "date": (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)}
-        for tag in run.settings.get("tags") or [run.method]:
+        tags = run.settings.get("tags")
+        point = {"run": run.name, "label": run.label if tags else "", "date": run.begun}
+        for tag in tags or [run.label or run.method]:
             line = lines.setdefault((str(tag), about, run.keys), [])
-            line.append({**point, **(asdict(figure) if figure else {})})
+            line.append((run, {**point, **(asdict(figure) if figure else {})}))
     if not lines:
         raise InputError("runs", "runs that ask for an element", "none")
     n_alike = Counter(tag for tag, *_ in lines)
     made: list[dict[str, Any]] = []
     for (tag, told, _), points in lines.items():
-        points.sort(key=itemgetter("date"))
-        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *told]), "points": points})
-    return {"lines": made}
+        points.sort(key=lambda pair: pair[1]["date"])
+        before = [None, *(run for run, _ in points)]
+        changed = [
+            [] if earlier is None else _changed(earlier, run) for earlier, (run, _) in zip(before, points, strict=False)
+        ]
+        drawn = [{**point, "changed": names} for (_, point), names in zip(points, changed, strict=True)]
+        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *told]), "points": drawn})
+    alone = len(runs) > 1 and all(len(line["points"]) == 1 for line in made)
+    return {"about": data_of(runs), "lines": made, "hint": ONE_RUN_EACH if alone else ""}
+
+
+def _changed(before: TableRun, after: TableRun) -> list[str]:
+    """The settings in which two runs differ, with their new values where a table would name these."""
+    ours, theirs = (
+        {
+            **dict.fromkeys(run.identity, ""),
+            **{name: value for name, value in run.settings.items() if name not in OWN_WORDS},
+        }
+        for run in (after, before)
+    )
+    identities = after.identity, before.identity
+    names = [
+        name
+        for name in dict.fromkeys([*ours, *theirs])
+        if ours.get(name) != theirs.get(name) or identities[0].get(name) != identities[1].get(name)
+    ]
+    return [
+        f"{name} {value}".strip() if isinstance(value := ours.get(name), str | int | float) else name for name in names
+    ]
+
+
+def data_of(runs: Sequence[TableRun]) -> str:
+    """The data set, the splits and the steps that runs are of, in words."""
+    return data_in_words(
+        [
+            Extent(run.settings.get("dataset"), run.results.split, run.results.n_steps, run.results.n_tasks)
+            for run in runs
+        ]
+    )
+
+
+def _read_all(paths: Sequence[Path]) -> list[TableRun]:
+    return [read_run(path, Path.cwd()) for path in find_runs(paths)]
 
 
 def _read(paths: Sequence[Path]) -> list[TableRun]:
-    return [read_run(path, Path.cwd()) for path in find_runs(paths)]
+    """Of runs that differ in their date alone, the newest."""
+    return one_of_each(_read_all(paths))
 
 
 def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.scoring.report import AVERAGES
+from seeact_offline.scoring.report import AVERAGES, counted
 from seeact_offline.tables import figure_data
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ COLOURS = ("#1f6feb", "#d9730d", "#12825b", "#8250df", "#c2255c", "#0b7285", "#8
 MARKERS = "osD^vPX*"
 LONGEST = 96
 """Characters of a label."""
+NAMED_CHANGES = 3
+"""Changed settings that stand at a break of a line."""
 UNITS = {"cost_usd": "USD a task", "calls": "calls a task"}
 _FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
 ENDINGS = tuple(_FORMATS)
@@ -51,18 +54,29 @@ def drawn(draw: Callable[[Mapping[str, Any]], Figure], found: Mapping[str, Any],
     return buffer.getvalue()
 
 
-def _new(title: str) -> tuple[Figure, Axes]:
+def _new(title: str, about: str) -> tuple[Figure, Axes]:
+    """`about`: the data, as a line below the title."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
 
     figure = Figure(INCHES, facecolor="white", layout="constrained")
     axes = figure.subplots()
-    axes.set_title(fill(_shown(title), 80), loc="left", fontsize=14, color=INK, pad=14)
+    lines = below_title(axes, about)
+    axes.set_title(fill(shortened(title), 80), loc="left", fontsize=14, color=INK, pad=14 + 13 * lines)
     axes.tick_params(labelcolor=FAINT, color=INK)
     axes.spines[["left", "top", "right"]].set_visible(False)
     axes.spines["bottom"].set_color(INK)
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def below_title(axes: Axes, about: str, width: int = 120) -> int:
+    """Writes the data of a picture above its axes; returns the number of lines. `width`: characters of a line."""
+    text = fill(printable(" ".join(about.split())), width)
+    axes.annotate(
+        text, (0, 1), (0, 10), xycoords="axes fraction", textcoords="offset points", fontsize=9.5, color=FAINT
+    )
+    return text.count("\n") + 1
 
 
 def _percent_upwards(axes: Axes, label: str) -> None:
@@ -73,9 +87,14 @@ def _percent_upwards(axes: Axes, label: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _shown(text: str) -> str:
+def printable(text: str) -> str:
+    """Leaves out what cannot be drawn."""
+    return "".join(c for c in text.encode(errors="replace").decode() if c.isprintable())
+
+
+def shortened(text: str) -> str:
     """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
-    visible = "".join(c for c in text.encode(errors="replace").decode() if c.isprintable())
+    visible = printable(text)
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 
 
@@ -86,7 +105,7 @@ def _legend(figure: Figure, labels: Sequence[str]) -> None:
 
 
 def draw_difficulty(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Step SR by the number of actions of the task")
+    figure, axes = _new("Step SR by the number of actions of the task", found["about"])
     runs, bands = found["runs"], found["bands"]
     width = 0.8 / len(runs)
     for number, run in enumerate(runs):
@@ -94,15 +113,15 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
         at = [place - 0.4 + width * (number + 0.5) for place, _ in known]
         metrics = [metric for _, metric in known]
         heights = [100 * metric["value"] for metric in metrics]
-        axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=_shown(run["label"]))
+        axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=shortened(run["label"]))
         axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
-    axes.set_xticks(range(len(bands)), [f"{band}\n{count} tasks" for band, count in zip(bands, tasks, strict=True)])
+    axes.set_xticks(range(len(bands)), [f"{band}\n{count}" for band, count in zip(bands, tasks, strict=True)])
     axes.set_xlim(-0.5, len(bands) - 0.5)
     axes.set_xlabel("actions of the task", color=FAINT)
     axes.tick_params(axis="x", length=0)
     _percent_upwards(axes, _quoted(run["bands"][band]["average"] for run in runs for band in bands))
-    _legend(figure, [_shown(run["label"]) for run in found["runs"]])
+    _legend(figure, [shortened(run["label"]) for run in found["runs"]])
     return figure
 
 
@@ -118,11 +137,11 @@ def _quoted(averages: Iterable[str]) -> str:
 
 
 def _range(counts: list[int]) -> str:
-    return str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+    return counted(counts[0], "task") if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} tasks"
 
 
 def draw_waterfall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Where steps are lost: {found['label']}")
+    figure, axes = _new(f"Where steps are lost: {found['label']}", found["about"])
     losses, left = found["losses"], 100.0
     axes.bar(0, 100, 0.7, color=FAINT)
     for place, loss in enumerate(losses, 1):
@@ -156,9 +175,9 @@ def _number(axes: Axes, at: float, height: float, text: str) -> None:
 
 
 def draw_recall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Recall of the ranker")
+    figure, axes = _new("Recall of the ranker", found["about"])
     curves = found["curves"]
-    labels = [_shown(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
+    labels = [shortened(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
     for number, (curve, label) in enumerate(zip(curves, labels, strict=True)):
         shares = [100 * share for share in curve["recall"]]
         axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[number % len(COLOURS)], linewidth=2, label=label)
@@ -170,66 +189,63 @@ def draw_recall(found: Mapping[str, Any]) -> Figure:
 
 
 def draw_cost(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Step SR against {UNITS[found['unit']]}")
+    figure, axes = _new(f"Step SR against {UNITS[found['unit']]}", found["about"])
     for number, run in enumerate(found["runs"]):
         metric = run["step_success_rate"]
         axes.errorbar(
             [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=MARKERS[number % len(MARKERS)],
-            color=COLOURS[number % len(COLOURS)], markersize=8, capsize=3, elinewidth=1.2, label=_shown(run["label"]),
+            color=COLOURS[number % len(COLOURS)], markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
     axes.margins(x=0.1)
     axes.set_xlabel(UNITS[found["unit"]], color=FAINT)
     _percent_upwards(axes, _quoted(run["step_success_rate"]["average"] for run in found["runs"]))
-    _legend(figure, [_shown(run["label"]) for run in found["runs"]])
+    _legend(figure, [shortened(run["label"]) for run in found["runs"]])
     return figure
 
 
 def draw_over_time(found: Mapping[str, Any]) -> Figure:
     from matplotlib.dates import ConciseDateFormatter
 
-    figure, axes = _new("Step SR over time")
+    figure, axes = _new("Step SR over time", found["about"])
     lines = found["lines"]
     for number, line in enumerate(lines):
-        points = line["points"]
-        axes.errorbar(
-            [point["date"] for point in points], [100 * point["value"] for point in points], _ends(points),
-            fmt=f"{MARKERS[number % len(MARKERS)]}-", color=COLOURS[number % len(COLOURS)], markersize=7, capsize=3,
-            elinewidth=1.2, label=_shown(line["label"]),
-        )  # fmt: skip
+        points, colour = line["points"], COLOURS[number % len(COLOURS)]
+        begins = [0, *(place for place, point in enumerate(points) if point["changed"])]
+        for begin, end in itertools.pairwise([*begins, len(points)]):
+            part = points[begin:end]
+            axes.errorbar(
+                [point["date"] for point in part], [100 * point["value"] for point in part], _ends(part),
+                fmt=f"{MARKERS[number % len(MARKERS)]}-", color=colour, markersize=7, capsize=3,
+                elinewidth=1.2, label="_nolegend_" if begin else shortened(line["label"]),
+            )  # fmt: skip
+            if begin:
+                _break(axes, points[begin - 1], points[begin], colour)
+        for point in points:
+            if point["label"]:
+                at = point["date"], 100 * point["value"]
+                axes.annotate(
+                    shortened(point["label"]), at, (7, 5), textcoords="offset points", fontsize=8, color=colour
+                )
     axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     axes.margins(x=0.06)
     axes.set_xlabel("begin of the run (UTC)", color=FAINT)
     _percent_upwards(axes, _quoted(point["average"] for line in lines for point in line["points"]))
-    _legend(figure, [_shown(line["label"]) for line in lines])
+    _legend(figure, [shortened(line["label"]) for line in lines])
     return figure
 
 
-def draw_agreement(found: Mapping[str, Any]) -> Figure:
-    """`found`: `judging.judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
-    from matplotlib.figure import Figure
-
-    judges = found["judges"]
-    figure = Figure((INCHES[0], 1.7 + 0.42 * len(judges)), facecolor="white", layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, name, title, scale in zip(
-        panels, ("agreement", "kappa"), ("Agreement with labels", "Cohen's kappa"), (100, 1), strict=True
-    ):
-        for place, judge in enumerate(judges):
-            if (one := judge[name]) is not None:
-                value, (low, high) = one["value"], one["ci95"] or (one["value"], one["value"])
-                sides = [[scale * max(0.0, value - low)], [scale * max(0.0, high - value)]]
-                axes.errorbar([scale * value], [place], xerr=sides, fmt="o", color=COLOURS[0], markersize=7, capsize=3)
-        axes.set_title(title, loc="left", fontsize=12, color=INK)
-        axes.set_xlim(right=scale)
-        axes.spines[["left", "top", "right"]].set_visible(False)
-        axes.grid(axis="x", color=GRID)
-        axes.tick_params(axis="both", labelcolor=FAINT, length=0)
-        axes.set_xlabel("% of verdicts" if scale == 100 else "0: as by chance", color=FAINT)
-    names = [_shown(f"{judge['judge']} {judge['model']}, k {judge['k'] or '-'}") for judge in judges]
-    panels[0].set_yticks(range(len(judges)), [fill(name, 34) for name in names])
-    panels[0].set_ylim(len(judges) - 0.5, -0.5)
-    return figure
+def _break(axes: Axes, before: Mapping[str, Any], after: Mapping[str, Any], colour: str) -> None:
+    """Marks the place between two points where settings change, with what changes."""
+    at = before["date"] + (after["date"] - before["date"]) / 2
+    axes.axvline(at, color=colour, linestyle=":", linewidth=1.2)
+    more = len(after["changed"]) - NAMED_CHANGES
+    names = [*after["changed"][:NAMED_CHANGES], *([f"{more} more"] if more > 0 else [])]
+    words = "\n".join(fill(shortened(name), 40) for name in names)
+    axes.annotate(
+        words, (at, 1), (-3, -3), xycoords=("data", "axes fraction"), textcoords="offset points", rotation=90, ha="right",
+        va="top", fontsize=8, color=colour,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import InputError
+from seeact_offline.records import InputError, Metric, StepKey
 from seeact_offline.runs.finished import NOT_RUN
+from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.paper_tables import paper_table
+from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 from seeact_offline.tables.document import (
     NO_FIGURE,
@@ -28,12 +31,21 @@ from seeact_offline.tables.document import (
     TableDocument,
     averages_in_words,
     best_cells,
+    error_columns,
     figure_cells,
     figure_columns,
     interval_of,
     named_averages,
 )
-from seeact_offline.tables.table_input import BESIDE, NO_SUCCESS_RATES, SAMPLE, Figure, TableInput, TableRun, labels
+from seeact_offline.tables.table_input import (
+    AVERAGED,
+    BESIDE,
+    NO_SUCCESS_RATES,
+    Figure,
+    TableInput,
+    TableRun,
+    labels,
+)
 
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
 """Splits in the paper's order, with their titles."""
@@ -54,14 +66,17 @@ SUBJECTS = {
     "6": "Groundings and agents on the same steps",
 }
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
-SEEDS = "Runs that differ in their seed alone are one row: their mean, sample standard deviation (sd) and number (n)."
+SEEDS = (
+    "Runs that differ in their seed alone are one row: the mean over seeds with its interval over tasks, a step's value being its mean"
+    " over the seeds. sd: sample standard deviation of the seeds' own figures."
+)
 INTERVAL = "95 % interval"
 _CEILINGS = (
     f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding or agent. Strict and"
     f" lenient: of web agents alone. {NO_SUCCESS_RATES}"
 )
 T = TypeVar("T")
-_IN_ROW = frozenset({"split", "grounding", "model", "limit", "tasks"})
+_IN_ROW = frozenset({"split", "grounding", "model", "limit", "sample", "tasks"})
 """Settings that a row names, or that its sizes say."""
 
 
@@ -78,6 +93,10 @@ class MethodCell:
     not_run: int
     """Steps that were not run, over all its runs."""
     left_out: int
+
+    @property
+    def n_seeds(self) -> int:
+        return max((figure.n_runs for figure in self.figures.values() if figure is not None), default=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +132,11 @@ class MethodTable:
         return [(row, place, cell) for row in self.rows for place, cell in row.cells.items()]
 
     @property
+    def has_seeds(self) -> bool:
+        """Tells whether some cell is a mean over seeds."""
+        return any(cell.n_seeds > 1 for cell in self.cells)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Settings that have one value in all runs, except those that a row names anyway."""
         first, *others = self.given.runs
@@ -129,8 +153,9 @@ class MethodTable:
 
     @property
     def paper(self) -> Mapping[str, Any] | None:
-        """The paper's table; None for Table 6, which no paper has."""
-        return None if self.given.table == "6" else paper_table(int(self.given.table))
+        """The paper's table; None for Table 6, which no paper has, and beside the bundled sample."""
+        is_sample = any(run.is_sample for run in self.given.runs)
+        return None if self.given.table == "6" or is_sample else paper_table(int(self.given.table))
 
     @property
     def is_long(self) -> bool:
@@ -234,13 +259,20 @@ def _cells(given: TableInput, found: Mapping[str, Sequence[TableRun]]) -> dict[s
     cells: dict[str, MethodCell] = {}
     for split, runs in found.items():
         if by is None:
-            figures = {name: _over_seeds([run.figure(name) for run in runs]) for name in metrics}
+            figures = {
+                name: _over_seeds([run.figure(name) for run in runs], _over_tasks(runs, name)) for name in metrics
+            }
             cells[split] = MethodCell(runs, figures, **_sizes(runs[:1], runs))
             continue
         for group in sorted({getattr(step, by) or UNKNOWN for step in runs[0].steps}):
             parts = [[step for step in run.steps if (getattr(step, by) or UNKNOWN) == group] for run in runs]
             of_parts = list(zip(runs, parts, strict=True))
-            figures = {name: _over_seeds([run.figure_over(part, name) for run, part in of_parts]) for name in metrics}
+            figures = {
+                name: _over_seeds(
+                    [run.figure_over(part, name) for run, part in of_parts], _over_tasks(runs, name, parts)
+                )
+                for name in metrics
+            }
             counted = [step for step in parts[0] if step.outcome != LEFT_OUT]
             cells[f"{split}, {group}"] = MethodCell(
                 runs,
@@ -262,15 +294,38 @@ def _sizes(runs: Sequence[TableRun], of_all_seeds: Sequence[TableRun]) -> dict[s
     }
 
 
-def _over_seeds(figures: Sequence[Figure | None]) -> Figure | None:
-    """The mean, with the sample standard deviation and the number of runs, where there are several."""
+def _over_seeds(figures: Sequence[Figure | None], pooled: Figure | Metric | None) -> Figure | None:
+    """The mean, with the sample standard deviation and the number of runs, where there are several.
+
+    `pooled`: the figure of the steps' or tasks' means over seeds, which has the interval; None where it is not known.
+    """
     known = [figure for figure in figures if figure is not None]
     if len(known) < 2 or len(known) < len(figures):
         return figures[0] if len(figures) == 1 else None
     macro, micro, value = (fmean(getattr(figure, name) for figure in known) for name in ("macro", "micro", "value"))
     sd = stdev(figure.value for figure in known)
-    means = replace(known[0], macro=macro, micro=micro, value=value)
-    return replace(means, sd=sd, n_runs=len(known), ci95=None, se=None, method="seeds")
+    means = replace(known[0], macro=macro, micro=micro, value=value, sd=sd, n_runs=len(known))
+    if pooled is None:
+        return replace(means, ci95=None, se=None)
+    return replace(means, ci95=pooled.ci95, se=pooled.se, method=pooled.method)
+
+
+def _over_tasks(runs: Sequence[TableRun], name: str, parts: Sequence[Sequence[StepRow]] | None = None) -> Figure | None:
+    """The figure of the means over seeds of each step of `parts`, of each run (all steps by default).
+
+    None for one run, for a protocol whose rules of averaging are not at hand, and for a figure that steps do not have.
+    """
+    field = AVERAGED.get(name)
+    if len(runs) < 2 or field is None or runs[0].results.protocol not in PROTOCOLS:
+        return None
+    counted = [step for part in parts or [run.steps for run in runs] for step in part if step.outcome != LEFT_OUT]
+    if all(getattr(step, field) is None for step in counted):
+        return None
+    of_step: dict[StepKey, list[StepRow]] = defaultdict(list)
+    for step in counted:
+        of_step[step.key].append(step)
+    means = [fmean(getattr(step, field) or 0.0 for step in seeds) for seeds in of_step.values()]
+    return runs[0].figure_of([seeds[0] for seeds in of_step.values()], means, name)
 
 
 def _pooled(runs: Sequence[TableRun]) -> MethodCell:
@@ -286,7 +341,27 @@ def _pooled(runs: Sequence[TableRun]) -> MethodCell:
             )
     sizes = _sizes(one, runs)
     shares = {name: [_share(some, name, sizes["n_tasks"]) for some in seeds.values()] for name in OFFLINE}
-    return MethodCell(runs, {name: _over_seeds(found) for name, found in shares.items()}, **sizes)
+    figures = {
+        name: _over_seeds(found, _tasks_done(runs, allowed)) for allowed, (name, found) in enumerate(shares.items())
+    }
+    return MethodCell(runs, figures, **sizes)
+
+
+def _tasks_done(runs: Sequence[TableRun], allowed: int) -> Metric | None:
+    """The share of tasks with at most so many failing steps, of the runs of all seeds, with its interval over tasks.
+
+    None for a protocol whose rules of averaging are not at hand.
+    """
+    # tasks of several splits may share an id
+    done: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        if run.results.protocol not in PROTOCOLS:
+            return None
+        missing = run.protocol.averaging([step.truth for step in run.counted]).missing
+        for task, steps in aggregate.by_task([step.key for step in run.counted], run.counted).items():
+            failures = missing[task] + sum(1 - (step.success or 0.0) for step in steps)
+            done[f"{run.results.split} {task}"].append(float(failures <= allowed))
+    return aggregate.metric(done, runs[0].settings.get("seed", 0))
 
 
 def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
@@ -302,7 +377,7 @@ def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
 def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None:
     """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another pool."""
     results, splits = runs[0].results, {run.results.split for run in runs}
-    if results.no_image or any(run.settings.get("dataset") == SAMPLE for run in runs):
+    if results.no_image or any(run.is_sample for run in runs):
         return None
     if table == "6" or (table == "4" and splits != set(SPLITS)):
         return None
@@ -352,34 +427,38 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 
 def _page(table: MethodTable, provenance: Provenance) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
-    averages, stderr = table.average_column, table.given.stderr
+    averages, stderr, sd = table.average_column, table.given.stderr, table.has_seeds
     papers = ["paper"] if table.paper else []
-    columns = ["ours", *(["SE"] if stderr else []), *papers]
+    columns = ["ours", *error_columns(stderr, sd), *papers]
+    seeds = ["seeds"] if sd else []
     rows = []
     for row, place, cell in table.places:
         figures = [
             text
             for name in table.metrics
             for text in (
-                *figure_cells(cell.figures[name], stderr, "({} to {})"),
+                *figure_cells(cell.figures[name], stderr, "({} to {})", sd),
                 *(_text(table.paper_figure(row.paper, place, name)) for _ in papers),
             )
         ]
         labels_of_row = [row.method, _place(row, place), *(table.averages([cell]) for _ in averages)]
-        sizes = [getattr(cell, name) for name in SIZES]
+        sizes = [*(getattr(cell, name) for name in SIZES), *(cell.n_seeds for _ in seeds)]
         rows.append([*labels_of_row, *figures, *sizes, provenance.numbers([run.name for run in cell.runs])])
     n_labels = 2 + len(averages)
     titles = [TITLES[name] for name in table.metrics]
     # one figure a metric needs no second line
     is_plain = len(columns) == 1
     return Table(
-        above=[] if is_plain else [("", n_labels), *((one, len(columns)) for one in titles), ("", len(SIZES) + 1)],
+        above=[]
+        if is_plain
+        else [("", n_labels), *((one, len(columns)) for one in titles), ("", len(SIZES) + len(seeds) + 1)],
         header=(
             "method",
             table.place,
             *averages,
             *(titles if is_plain else columns * len(titles)),
             *SIZES.values(),
+            *seeds,
             ORIGIN,
         ),
         rows=rows,
@@ -411,9 +490,9 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
 
     Where the table is long, a row is a method and one place, and the paper has none.
     """
-    is_long, averages, stderr = table.is_long, table.average_column, table.given.stderr
+    is_long, averages, stderr, sd = table.is_long, table.average_column, table.given.stderr, table.has_seeds
     across = [table.place] if is_long else table.splits
-    columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr))]
+    columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr, sd))]
     ours: list[list[str]] = []
     remarks = []
     for row in table.rows:
@@ -423,7 +502,7 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
             figures = [
                 text
                 for cell, name in itertools.product(cells, table.metrics)
-                for text in figure_cells(cell.figures[name] if cell else None, stderr)
+                for text in figure_cells(cell.figures[name] if cell else None, stderr, sd=sd)
             ]
             ours.append(
                 [row.method, *(places if is_long else ()), *(table.averages(known) for _ in averages), *figures]
@@ -464,9 +543,11 @@ def _for_a_screen(table: MethodTable) -> Table:
         for row in table.rows:
             texts = []
             for i, figure in enumerate(found[row.method]):
-                value, *error = figure_cells(figure, table.given.stderr, "({} to {})")
+                value, *errors = figure_cells(figure, table.given.stderr, "({} to {})", table.has_seeds)
+                named = zip(error_columns(table.given.stderr, table.has_seeds), errors, strict=True)
+                spread = "".join(f", {title} {error}" for title, error in named)
                 place = "" if table.differences else _place_among(figure, [one[i] for one in found.values()])
-                texts.append(f"{value}{f', SE {error[0]}' if error else ''}{place}")
+                texts.append(f"{value}{spread}{place}")
             rows.append((TITLES[name], row.method, *texts))
             if row.paper is not None:
                 theirs = [_text(table.paper_figure(row.paper, split, name)) for split in table.splits]
@@ -488,14 +569,17 @@ def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
     """A row of the paper, without intervals."""
     made = [f"Paper: {row['method']}", *("macro" for _ in table.average_column)]
     for split, name in itertools.product(table.splits, table.metrics):
-        made += [_text(table.paper_figure(row, split, name)), *("" for _ in figure_columns(table.given.stderr))]
+        made += [
+            _text(table.paper_figure(row, split, name)),
+            *("" for _ in figure_columns(table.given.stderr, table.has_seeds)),
+        ]
     return made
 
 
 def _sizes_in_words(row: MethodRow) -> str:
     """The sizes of a method's cells, for which the narrow layout has no columns."""
     sizes = [
-        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out} left out"
+        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out} left out{f', {cell.n_seeds} seeds' if cell.n_seeds > 1 else ''}"
         for place, cell in row.cells.items()
     ]
     return f"{row.method}: {'; '.join(sizes)}."
@@ -514,11 +598,12 @@ def _notes(table: MethodTable, papers: str) -> list[str]:
     return [
         f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([_CEILINGS] if paper is None else []),
+        *([_CEILINGS] if given.table == "6" else []),
         *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if paper and not given.by else []),
         *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
         *([f"Every run: {settings}."] if settings else []),
         *table.differences,
+        *given.choice,
         *([f"Without results yet, and not in the table: {', '.join(unfinished)}."] if unfinished else []),
     ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,17 +14,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.formats import FormatError, decoded, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
+from seeact_offline.scoring.report import NO_SETTINGS
 from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 SAMPLE = "sample"
+NEWEST, OLDEST = "newest", "oldest"
 FOLDER_LISTS = ("grid.json", "table.json")
 """Files that list the run folders beside them in order: of a grid, and of a markup ablation."""
 BESIDE: Mapping[str, str] = {
@@ -35,9 +38,16 @@ NO_SUCCESS_RATES = (
     "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
     " come from live or hosted sites."
 )
+AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
+"""Figure -> the field of a step that it averages. The readings of the element have none."""
 T = TypeVar("T", bound=msgspec.Struct)
 _EXPECTED = "a run folder with a results.json, or a folder of such"
-_IN_LABEL = frozenset({"split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "tasks"})
+OWN_WORDS = frozenset({"label", "tags", "metadata"})
+"""Settings that are names and remarks of the user alone."""
+METADATA = "metadata "
+_IN_LABEL = frozenset(
+    {"label", "split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "sample", "tasks"}
+)
 """Settings that tell no two methods apart, or stand in a method's name anyway."""
 
 
@@ -74,6 +84,8 @@ class TableRun:
     """All steps, also those that its protocol leaves out."""
     date: str = ""
     """The time at which it began, of ISO 8601; empty where that is not known."""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """The settings that its predictions depend on, by its manifest."""
 
     @cached_property
     def counted(self) -> list[StepRow]:
@@ -94,6 +106,25 @@ class TableRun:
         """The average that its protocol quotes."""
         found = getattr(self.results, metric)
         return (found and found.quoted) or self.protocol.average_of(metric)
+
+    @property
+    def begun(self) -> datetime | None:
+        """The time at which it began; None where that is not known."""
+        try:
+            date = datetime.fromisoformat(self.date)
+        except ValueError:
+            return None
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
+
+    @property
+    def is_sample(self) -> bool:
+        """Tells whether it is of the bundled sample, beside which no figure of a paper may stand."""
+        return bool(self.settings.get("dataset") == SAMPLE)
+
+    @property
+    def label(self) -> str:
+        """The name that its user gave it; empty for none."""
+        return str(self.settings.get("label") or "")
 
     @property
     def method(self) -> str:
@@ -127,11 +158,13 @@ class TableRun:
             expected = "runs scored by a protocol of this package, to average some of their steps"
             raise InputError("runs", expected, f"{self.name}, by {self.results.protocol}")
         counted = [step for step in steps if step.outcome != LEFT_OUT]
+        return self.figure_of(counted, [getattr(step, AVERAGED[metric]) or 0.0 for step in counted], metric)
+
+    def figure_of(self, steps: Sequence[StepRow], values: Sequence[float], metric: str) -> Figure | None:
+        """The average of these values of steps, as the protocol, which is one of this package, averages the metric."""
         average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
-        values = [getattr(step, STEP_FIELDS[metric]) or 0.0 for step in counted]
-        return self._quoted(
-            metric, average([step.truth for step in counted]).metric(values, self.settings.get("seed", 0))
-        )
+        seed = self.settings.get("seed", 0)
+        return self._quoted(metric, average([step.truth for step in steps]).metric(values, seed))
 
     def _quoted(self, metric: str, found: Metric | None) -> Figure | None:
         if found is None:
@@ -158,10 +191,28 @@ class TableInput:
     """`website` or `domain`: a row for each of them."""
     stderr: bool = False
     """True if standard errors are shown."""
+    which: str = NEWEST
+    """The run that stands for several which differ in their date alone: see `one_of_each`."""
+
+    @cached_property
+    def all_runs(self) -> list[TableRun]:
+        return [read_run(path, self.base) for path in self._folders[0]]
 
     @cached_property
     def runs(self) -> list[TableRun]:
-        return [read_run(path, self.base) for path in self._folders[0]]
+        """The runs that stand in the table."""
+        return one_of_each(self.all_runs, self.which)
+
+    @property
+    def choice(self) -> list[str]:
+        """A sentence on the runs that do not stand in the table; empty where all do."""
+        left = [run.name for run in self.all_runs if run not in self.runs]
+        named = self.which if self.which in (NEWEST, OLDEST) else f"newest until {self.which}"
+        return (
+            [f"Of runs that differ in their date alone the {named} stands here. Left out: {', '.join(left)}."]
+            if left
+            else []
+        )
 
     @property
     def unfinished(self) -> list[str]:
@@ -171,6 +222,33 @@ class TableInput:
     @cached_property
     def _folders(self) -> tuple[list[Path], list[Path]]:
         return _find(self.paths)
+
+
+def one_of_each(runs: Sequence[TableRun], which: str = NEWEST) -> list[TableRun]:
+    """The runs without those that another stands for: of runs whose settings are the same, the newest or the oldest.
+
+    `which`: `newest`, `oldest`, or a date (YYYY-MM-DD): the newest, without runs that began after that day (UTC). Runs whose dates do
+    not tell them apart all stay. Raises InputError.
+    """
+    if which not in (NEWEST, OLDEST):
+        try:
+            last = date.fromisoformat(which)
+        except ValueError:
+            raise InputError("which", f"{NEWEST}, {OLDEST} or a date, YYYY-MM-DD", which) from None
+        runs = [run for run in runs if run.begun is not None and run.begun.date() <= last]
+        if not runs:
+            raise InputError("which", "a day until which some run began", which)
+    alike: dict[str, list[TableRun]] = {}
+    for run in runs:
+        settings = {**run.settings, "split": run.results.split, "method": run.method}
+        alike.setdefault(json.dumps(settings, sort_keys=True), []).append(run)
+    left: list[TableRun] = []
+    for several in alike.values():
+        dates = [run.begun for run in several if run.begun is not None]
+        if len(set(dates)) == len(several) > 1:
+            kept = (min if which == OLDEST else max)(dates)
+            left += [run for run in several if run.begun != kept]
+    return [run for run in runs if run not in left]
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
@@ -198,7 +276,9 @@ def run_folders(path: Path) -> list[Path]:
     """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name."""
     if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
         return [path]
-    folders = {child.name: child for child in sorted(path.glob("*/")) if (child / "manifest.json").is_file()}
+    # `score --out` writes no manifest
+    marks = ("manifest.json", "steps.jsonl")
+    folders = {child.name: child for child in sorted(path.glob("*/")) if any((child / one).is_file() for one in marks)}
     for name in FOLDER_LISTS:
         if (path / name).is_file():
             listed = read_typed(path / name, _FolderList)
@@ -207,16 +287,20 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_run(path: Path, base: Path) -> TableRun:
-    """Raises InputError for files that are not those of a run."""
-    manifest, results = read_manifest(path), read_results(path)
+    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
+    manifest = read_manifest(path) if (path / "manifest.json").is_file() else None
+    results = read_results(path)
+    settings = manifest.settings if manifest else read_json(read_regular(path / "results.json"))
     return TableRun(
         path=path,
         name=relative(path, base),
         results_sha256=file_digest(path / "results.json"),
         results=results,
-        settings={**manifest.settings, "protocol": results.protocol},
+        settings={name: one for name, one in settings.items() if name not in NO_SETTINGS}
+        | {"protocol": results.protocol},
         steps=list(read_steps(path).values()),
-        date="" if manifest.made is None else manifest.made.date,
+        date=manifest.made.date if manifest and manifest.made else "",
+        identity=manifest.identity if manifest else {},
     )
 
 
@@ -246,21 +330,29 @@ def relative(path: Path, base: Path) -> str:
 
 
 def labels(runs: Sequence[TableRun], pooled: str = "") -> list[str]:
-    """Each run's method, with the settings that part runs which would otherwise stand in one cell. Raises InputError.
+    """Each run's own label, else its method, with the settings that part runs which would otherwise stand in one cell.
 
-    `pooled`: a setting in which runs of one cell differ.
+    `pooled`: a setting in which runs of one cell differ. Raises InputError for two runs of one cell.
     """
-    names = {name for run in runs for name in run.settings} - _IN_LABEL - {pooled}
-    rivals = {run.method: [other for other in runs if other.method == run.method] for run in runs}
-    parting = {
-        method: sorted(name for name in names if len({json.dumps(run.settings.get(name)) for run in found}) > 1)
-        for method, found in rivals.items()
-        if len({run.results.split for run in found}) < len(found)
-    }
-    made = [
-        ", ".join([run.method, *(f"{name} {run.settings.get(name)}" for name in parting.get(run.method, ()))])
+    methods: dict[str, set[str]] = {}
+    for run in runs:
+        methods.setdefault(run.label, set()).add(run.method)
+    titles = [
+        run.method if not run.label else run.label if len(methods[run.label]) == 1 else f"{run.label}, {run.method}"
         for run in runs
     ]
+    settings = [_parting(run, pooled) for run in runs]
+    rivals: dict[str, list[int]] = {}
+    for place, title in enumerate(titles):
+        rivals.setdefault(title, []).append(place)
+    made = [*titles]
+    for places in rivals.values():
+        if len({runs[place].results.split for place in places}) < len(places):
+            names = sorted({name for place in places for name in settings[place]})
+            differing = [name for name in names if len({json.dumps(settings[place].get(name)) for place in places}) > 1]
+            for place in places:
+                words = [_in_words(name, settings[place].get(name)) for name in differing]
+                made[place] = ", ".join([titles[place], *filter(None, words)])
     taken: dict[tuple[str, str, str], TableRun] = {}
     for run, label in zip(runs, made, strict=True):
         other = taken.setdefault((label, run.results.split, json.dumps(run.settings.get(pooled))), run)
@@ -268,3 +360,19 @@ def labels(runs: Sequence[TableRun], pooled: str = "") -> list[str]:
             got = f"{other.name} and {run.name}, both {label} on {run.results.split}"
             raise InputError("runs", "one run a cell of the table", got)
     return made
+
+
+def _parting(run: TableRun, pooled: str) -> dict[str, Any]:
+    """The settings that may part runs of one name, each entry of the metadata by itself."""
+    own = run.settings.get("metadata")
+    entries = {f"{METADATA}{name}": text for name, text in own.items()} if isinstance(own, Mapping) else {}
+    left_out = _IN_LABEL | {pooled, "metadata"}
+    return {**{name: value for name, value in run.settings.items() if name not in left_out}, **entries}
+
+
+def _in_words(name: str, value: Any) -> str:
+    """A setting in a run's name; empty for an entry of the metadata, or tags, that it does not have."""
+    if value is None and (name.startswith(METADATA) or name == "tags"):
+        return ""
+    words = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return f"{name.removeprefix(METADATA)} {words}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from seeact_offline.runs.finished import compare
 from seeact_offline.runs.run import Run
-from seeact_offline.scoring import aggregate
+from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.training.attempts import Exploration
@@ -57,18 +57,22 @@ def split_figures(run: Run) -> dict[str, Any]:
     """Every metric as its protocol quotes it, with the number of steps and tasks."""
     results = run.results
     quoted = {name: headline(results["protocol"], name, results[name]) for name in METRICS}
-    return {"n_tasks": results["n_tasks"], "n_steps": results["n_steps"], "n_not_run": results["n_not_run"], **quoted}
+    return {"n_tasks": results["n_tasks"], "n_steps": results["n_steps"], "n_not_run": run.n_failed, **quoted}
 
 
 def differences(run: Run, others: Mapping[str, Run], seed: int) -> dict[str, Any]:
-    """The run minus each of others, metric by metric, paired by step and clustered by task."""
+    """The run minus each of others, its baselines, metric by metric, paired by step and clustered by task.
+
+    p is adjusted for the number of baselines.
+    """
+    gaps = {
+        name: {pair.metric: pair.gap for pair in compare(other, run, seed=seed).pairs} for name, other in others.items()
+    }
     found: dict[str, Any] = {name: {} for name in others}
-    if others:
-        compared = compare(run, *others.values(), seed=seed)
-        names = dict(zip(compared.runs[1:], others, strict=True))
-        for pair in compared.pairs:
-            gap = pair.gap
-            found[names[pair.second]][pair.metric] = {
-                "value": gap.macro, "ci95": None if gap.ci95 is None else list(gap.ci95), "p": pair.p_holm
-            }  # fmt: skip
+    for metric in METRICS:
+        of_metric = {name: by_metric[metric] for name, by_metric in gaps.items() if metric in by_metric}
+        adjusted = inference.holm([gap.p for gap in of_metric.values()])
+        for (name, gap), p in zip(of_metric.items(), adjusted, strict=True):
+            ci95 = None if gap.ci95 is None else list(gap.ci95)
+            found[name][metric] = {"value": gap.macro, "ci95": ci95, "p": p}
     return found

@@ -22,11 +22,12 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
+from seeact_offline.models.budget import Ledger
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError, ModelStopped
-from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
@@ -109,6 +110,9 @@ class _Improving:
         """Raises InputError."""
         assert config.out is not None
         self.config, self.watch, self.out = config, watch, config.out
+        if config.judge is not None and (config.price is not None or config.max_cost is not None):
+            # before anything is trained
+            self._judge_settings.check_limit()
         self.split = open_split(config.dataset, "train", limit=config.limit)
         self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
         if config.train is None:
@@ -263,9 +267,18 @@ class _Improving:
         return explore(self.split.tasks, config.attempts, ask, accept, config.guided)
 
     def _judged(self, cycle: int, number: int, asked: AskedRun) -> Collection[str]:
-        out = self._folder(cycle) / "judged" / str(number)
-        config = EvalConfig(model=self.config.judge, base_url=self.config.judge_base_url, out=out)
-        found = judge(asked.run.path, judge=JUDGE, k=(SHOWN,), config=config, watch=self.watch)
+        out, most = self._folder(cycle) / "judged" / str(number), self.config.max_cost
+        left = None if most is None else max(0.0, most - (self._judge_cost(besides=out) or 0.0))
+        try:
+            found = judge(
+                asked.run.path, judge=JUDGE, k=(SHOWN,), config=self.config.judging(out, left), watch=self.watch
+            )
+        except InputError as error:
+            if error.argument != "max_cost":
+                raise
+            raise self._too_little() from None
+        if found.n_left:
+            raise self._too_little()
         if found.n_failed == len(found.judgements):
             # the same command asks again
             raise ModelStopped(
@@ -274,6 +287,22 @@ class _Improving:
         if found.n_failed:
             self._note(cycle, f"{counted(found.n_failed, 'judgement')} failed to run and count as not accepted")
         return frozenset(one.task for one in found.judgements if one.verdict)
+
+    @property
+    def _judge_settings(self) -> ModelSettings:
+        return model_settings(self.config.judging(self.out, self.config.max_cost), RunFolder(self.out))
+
+    def _judge_cost(self, besides: Path | None = None) -> float | None:
+        """USD spent on the judge so far, as its ledgers say, but for the one in the folder `besides`; None where that is not known."""
+        price = self._judge_settings.options.price
+        files = self.out.glob("cycle-*/judged/*/spending.jsonl")
+        ledgers = [Ledger(file, price) for file in files if file.parent != besides]
+        return sum(one.spent for one in ledgers) if all(one.knows_all for one in ledgers) else None
+
+    def _too_little(self) -> InputError:
+        spent = self._judge_cost() or 0.0
+        got = f"{self.config.max_cost}, of which {spent:.4f} are spent; with more the same command resumes from here"
+        return InputError("max_cost", "enough for the judge", got)
 
     def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
         """Writes the dialogues of each accepted attempt's steps at which the model has acted."""
@@ -327,7 +356,9 @@ class _Improving:
             "schema": 1,
             "model": model_name(config.model),
             "dataset": str(config.dataset),
+            "test_data": str(config.dataset if config.test_data is None else config.test_data),
             "feedback": "scorer" if config.judge is None else f"judge {model_name(config.judge)}",
+            "judge_cost_usd": None if config.judge is None else self._judge_cost(),
             "temperature": config.temperature,
             "attempts": config.attempts,
             "guided": config.guided,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS
+from seeact_offline.models.bills import Price
+from seeact_offline.models.prices import PriceTable
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.training.recipe import Recipe, Running
@@ -18,7 +20,16 @@ Train = Callable[[Any, Sequence[Path], Path], Any]
 """Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed
 `improve` resumes."""
 ORACLE = "builtin/oracle"
-LEAST = {"cycles": 1, "attempts": 1, "max_turns": 1, "together": 1, "limit": 1, "eval_limit": 1, "temperature": 0}
+LEAST = {
+    "cycles": 1,
+    "attempts": 1,
+    "max_turns": 1,
+    "together": 1,
+    "limit": 1,
+    "eval_limit": 1,
+    "temperature": 0,
+    "max_cost": 0,
+}
 """Fields that are numbers, and how small each may be."""
 
 
@@ -54,6 +65,10 @@ class ImproveConfig:
     judge: Any = None
     """The model that accepts attempts, as `judge --judge strict --k 3` asks it; None: the scorer does, where all steps are right."""
     judge_base_url: str | None = None
+    price: Price | PriceTable | str | None = None
+    """The judge's, as `EvalConfig.price`."""
+    max_cost: float | None = None
+    """USD that the judge's calls never exceed, those of all cycles together."""
 
     recipe: Recipe = BASELINE.recipe
     running: Running = field(default_factory=Running)
@@ -79,6 +94,9 @@ class ImproveConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(name, f"a number of at least {least}", str(value))
+        for name in ("price", "max_cost"):
+            if getattr(self, name) is not None and self.judge is None:
+                raise InputError(name, "a judge, whose calls cost money", "none")
         if unknown := [name for name in self.evaluate if name not in TEST_SPLITS]:
             raise InputError("evaluate", f"some of {', '.join(TEST_SPLITS)}", unknown[0])
         for name in ("out", "imitate", "thoughts"):
@@ -93,6 +111,10 @@ class ImproveConfig:
             near = get_close_matches(unknown[0], known, 1)
             raise TypeError(f"no option of improve is named {unknown[0]}{f': did you mean {near[0]}?' if near else ''}")
         return cls(**options) if config is None else replace(config, **options)
+
+    def judging(self, out: Path, max_cost: float | None) -> EvalConfig:
+        """The judge of attempts. Raises InputError for a price that is none."""
+        return EvalConfig(model=self.judge, base_url=self.judge_base_url, price=self.price, max_cost=max_cost, out=out)
 
     def asking(self, model: Any, **more: Any) -> EvalConfig:
         """The agent with this model on the train split. `more`: other fields of `EvalConfig`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INK, MARKERS, drawn
+from seeact_offline.scoring.report import Extent, data_in_words
+from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INK, MARKERS, drawn, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ def draw_improvement(results: Mapping[str, Any]) -> Figure:
     left, right = figure.subplots(1, 2)
     cycles = results["cycles"]
     explored = [one for one in cycles if "exploration" in one]
+    figure.suptitle(fill(printable(_data(results, explored)), 140), x=0.01, ha="left", fontsize=9.5, color=FAINT)
     for number, k in enumerate(dict.fromkeys((1, results["attempts"]))):
         found = [one["exploration"]["s_at"][k - 1] for one in explored]
         _line(left, [one["cycle"] + number / 20 for one in explored], found, number, f"S@{k}")
@@ -36,6 +39,19 @@ def draw_improvement(results: Mapping[str, Any]) -> Figure:
             _line(right, [one["cycle"] + shift for one in with_it], found, number, name, style)
     _panel(right, "Step SR on the test splits, after the cycle", [one["cycle"] for one in cycles])
     return figure
+
+
+def _data(results: Mapping[str, Any], explored: Sequence[Mapping[str, Any]]) -> str:
+    """The data of both panels in words."""
+    trained = [
+        Extent(results["dataset"], "train", one["exploration"]["n_steps"], one["exploration"]["n_tasks"])
+        for one in explored[:1]
+    ]
+    tested = [
+        Extent(results["test_data"], split, found["model"]["n_steps"], found["model"]["n_tasks"])
+        for split, found in results["cycles"][0]["tests"].items()
+    ]
+    return data_in_words([*trained, *tested])
 
 
 def _line(

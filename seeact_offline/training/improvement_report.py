@@ -42,6 +42,7 @@ def improvement_report(results: Mapping[str, Any]) -> str:
         f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
         f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
         f" {counted(imitation['tasks'], 'task')}, {by}, {told}; steps left out: {left_out or 'none'}.",
+        *([] if (usd := results["judge_cost_usd"]) is None else [f"Spent on the judge: {usd:.4f} USD."]),
         *results["remarks"],
         *(
             f"Cycle {one['cycle']}: {counted(n, 'step')} failed to run and count as wrong."
@@ -103,13 +104,26 @@ def _taught(cycle: int, who: str) -> str:
 
 def _differences(cycles: list[Mapping[str, Any]]) -> Table:
     rows = [
-        [split, str(one["cycle"]), other, *(_difference(gaps.get(name)) for name in METRICS)]
+        [
+            split,
+            f"cycle {one['cycle']} - {_baseline(one['cycle'], other)}",
+            *(_difference(gaps.get(name)) for name in METRICS),
+        ]
         for split, one, found in _by_split(cycles)
         for other, gaps in found["minus"].items()
     ]
     note = "Points, with 95 % interval and p by sign flips over tasks (Holm's adjustment for two comparisons)."
-    header = ["Split", "Cycle", "Minus", *METRICS.values()]
-    return Table(title="Differences, paired by step", header=header, rows=rows, notes=[note])
+    header = ["Split", "Difference", *METRICS.values()]
+    return Table(
+        title="Differences, paired by step: the model after the cycle minus its baseline",
+        header=header,
+        rows=rows,
+        notes=[note],
+    )
+
+
+def _baseline(cycle: int, name: str) -> str:
+    return f"cycle {cycle - 1}" if name == "previous" else name
 
 
 def _by_split(cycles: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:

@@ -29,8 +29,10 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.ranking import check_ranking
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.training.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
 from seeact_offline.training.curve import learning_curve_png
@@ -91,6 +93,9 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     prepare_torch(asked.resolved_recipe, asked.running)
     based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
+    if asked.evaluate:
+        # not after hours of training
+        check_ranking(_evaluation(asked, asked.evaluate[0], opened.evaluation))
     identity = _identity(asked, baseline, split, opened)
     check_out(asked.out, identity, asked.resume)
     kept = {**identity, "dataset_version": split.content_digest}
@@ -201,7 +206,11 @@ def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch:
 
     A stopped run is resumed. Raises InputError.
     """
-    config = EvalConfig(
+    return evaluate(_evaluation(asked, split, how), watch=watch)
+
+
+def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalConfig:
+    return EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
         split=split,
         limit=asked.eval_limit,
@@ -214,7 +223,6 @@ def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch:
         out=asked.out / EVALUATION / split,
         **how,
     )
-    return evaluate(config, watch=watch)
 
 
 def _write(
@@ -255,8 +263,9 @@ def _write(
         "history": tuned.history,
     }
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {tuned.made.steps} steps, {asked.resolved_recipe.epochs} epochs"
-    picture = learning_curve_png(tuned.history, title)
+    title = f"{card.title}: {asked.resolved_recipe.epochs} epochs"
+    of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
+    picture = learning_curve_png(tuned.history, f"{title}\n{of}")
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
     replace_text(asked.out / CARD, render(card))
 

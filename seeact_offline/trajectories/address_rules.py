@@ -29,7 +29,8 @@ def url_match(address: str, reference: str, note: str | None = None) -> float:
 def url_match_by_parts(address: str, reference: str, note: str | None = None) -> float:
     """Passes an address whose host and path hold those of any reference, and which has one of the references' values of each query key.
 
-    WebArena's way; the values of all references count together. Raises Unscored for a note other than `GOLD in PRED`, the default.
+    WebArena's way; the values of all references count together. Slashes at the end of a whole address count as none, those before its query
+    count. Raises Unscored for a note other than `GOLD in PRED`, the default.
     """
     if note not in (None, PART):
         raise Unscored("bad_task", f"expected url_note {PART}, got {note!r:.60}")
@@ -51,6 +52,6 @@ def _parts(address: str) -> tuple[str, dict[str, list[str]]]:
     """Host and path as one text, and the values of each key of the query. Raises Unscored for what is no address."""
     try:
         parsed = urlparse(address)
-        return (parsed.netloc + parsed.path).rstrip("/"), parse_qs(parsed.query)
+        return parsed.netloc + parsed.path, parse_qs(parsed.query)
     except ValueError as error:
         raise Unscored("bad_task", f"expected an address, got {address!r:.60}: {error}") from None

@@ -11,7 +11,7 @@ from seeact_offline.files.table import Table
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.document import NO_FIGURE, TableDocument
 from seeact_offline.trajectories.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
-from seeact_offline.trajectories.judgements import CONSTRUCTED, Judgement
+from seeact_offline.trajectories.judgements import CONSTRUCTED, NO_ANSWER, Judgement
 
 CONSTRUCTED_REMARK = (
     "Labels are constructed: trajectories are right or wrong by the way in which they were made. The figures say how well a judge"
@@ -151,10 +151,11 @@ def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
     asked = [one for one in ran if one.calls]
     return (
         ones[0].judge, ones[0].model, ones[0].k, len({one.repeat for one in ones}), len({one.trajectory for one in ones}),
-        _share(rate), percent(sd), sum(one.outcome == "no_answer" for one in ran),
+        _share(rate), percent(sd), sum(one.outcome == NO_ANSWER for one in ran),
         "; ".join(f"{name} {n}" for name, n in sorted(Counter(one.outcome for one in ran if one.verdict is None).items())) or "0",
         len(ones) - len(ran),
         f"{fmean(one.n_pictures for one in asked):.1f}" if asked else NO_FIGURE,
-        _cost(cost_per_verdict(ran)),
+        # what failed is paid for too
+        _cost(cost_per_verdict(ones)),
         f"{fmean(one.prompt_tokens + one.completion_tokens for one in asked):.0f}" if asked else NO_FIGURE,
     )  # fmt: skip

@@ -88,7 +88,7 @@ def _last_action(one: Trajectory) -> int | None:
 
 def _until(one: Trajectory, place: int, action: str) -> tuple[TrajectoryStep, ...]:
     """The steps up to this place, where another action, or none, is done."""
-    return (*one.steps[:place], replace(one.steps[place], action=action, thought=""))
+    return (*one.steps[:place], replace(one.steps[place], action=action, thought="", reply=""))
 
 
 RULES: Mapping[str, Callable[[Trajectory, Sequence[Trajectory], random.Random], Trajectory | None]] = {

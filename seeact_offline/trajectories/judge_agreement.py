@@ -18,8 +18,8 @@ import numpy as np
 
 from seeact_offline.records import InputError
 from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums
-from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled
-from seeact_offline.trajectories.judgements import Judgement
+from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled, total
+from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
@@ -140,8 +140,12 @@ def agreements(
     """Compares each judge (rules, model and k) with the labels.
 
     Several labels of a trajectory count by their majority; it is left out where they are split evenly. `no_verdict`: see NO_VERDICT.
-    Raises InputError where no trajectory has both, and where a trajectory has two tasks.
+    Raises InputError where no trajectory has both, where a trajectory has two tasks, and where no verdict is a model's, as no trajectory
+    has an answer.
     """
+    if verdicts and all(one.outcome == NO_ANSWER for one in verdicts):
+        got = "only trajectories without an answer, about which no model was asked"
+        raise InputError("verdicts", "a verdict on an answer", got)
     people: dict[str, dict[str, bool]] = {}
     for label in labels:
         if label.verdict is not None:
@@ -321,7 +325,7 @@ def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
     for task, value in values:
         by_task.setdefault(task, []).append(value)
     share = fmean(value for _, value in values)
-    added = np.array([sum(some) - share * len(some) for some in by_task.values()]) / len(values)
+    added = np.array([total(some) - share * len(some) for some in by_task.values()]) / len(values)
     found = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
     return Figure(share, found.ci95, len(values))
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from seeact_offline.dataset import open_split
+from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
@@ -37,6 +37,7 @@ from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories import (
     Trajectory,
@@ -71,6 +72,8 @@ class JudgedFolder:
     """Verdicts of others than models that the trajectories hold."""
     n_left: int
     """Judgements that the budget left over."""
+    spent_usd: float | None
+    """What all commands on this folder have spent, as its ledger says; None where that is not known."""
 
     @property
     def n_failed(self) -> int:
@@ -91,8 +94,8 @@ def judge(
     """Asks a model whether trajectories have done their tasks, as the command `judge` does.
 
     `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of last screenshots, or
-    `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies are judged. `config`: model, prompts, split
-    and limit, cost and `out`. A folder that holds verdicts is resumed. Raises InputError for what cannot be used.
+    `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies are judged. `config`: model, prompts, split,
+    limit and sample, cost and `out`. A folder that holds verdicts is resumed. Raises InputError for what cannot be used.
     """
     config, watch = config or EvalConfig(), watch or Watch()
     if judge not in JUDGES:
@@ -151,7 +154,7 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
         if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
             found: Iterable[Trajectory] = run_trajectories(path)
         elif str(source) == "sample" or path.is_file() or any(next(one.glob("*.parquet"), None) for one in folders):
-            split = open_split(str(source), config.split, limit=config.limit)
+            split = selected_split(replace(config, dataset=str(source), tasks=None))
             found = recorded_trajectories(split.steps())
         else:
             found = open_trajectories(path)
@@ -164,6 +167,10 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
     if config.limit is not None:
         tasks = list(dict.fromkeys(one.task_id for one in known))[: config.limit]
         known = [one for one in known if one.task_id in tasks]
+    if config.sample is not None:
+        websites = {one.task_id: one.website for one in reversed(known)}
+        drawn = set(draw_tasks(websites, config.sample, config.seed))
+        known = [one for one in known if one.task_id in drawn]
     if not known:
         raise InputError("source", "at least one trajectory", f"none in {source}")
     return known
@@ -183,6 +190,7 @@ def _manifest(
         "source": str(source),
         "prompts": str(config.prompts),
         "seed": config.seed,
+        **({} if config.sample is None else {"sample": config.sample}),
     }
     made = Made(
         uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), config.command, config.temperature,
@@ -244,7 +252,7 @@ def _judge_all(
     others = [one for key, one in known.items() if key not in wanted]
     replace_text(verdicts, "".join(f"{one.line}\n" for one in [*judged, *others]))
     replace_text(folder.path / LABELS, "".join(f"{one.line}\n" for one in labels))
-    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged))
+    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged), budget.known)
 
 
 def _key(one: Judgement) -> tuple[str, str, int]:
@@ -266,7 +274,7 @@ class _JudgeRun:
 
     def digest(self, one: Trajectory) -> str:
         """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
-        actions = [[step.action, step.thought] for step in one.steps]
+        actions = [[step.action, step.thought, step.reply] for step in one.steps]
         told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 

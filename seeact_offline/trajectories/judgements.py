@@ -21,6 +21,8 @@ VERDICTS, LABELS = "verdicts.jsonl", "labels.jsonl"
 """Names of the files in a folder of `judge`."""
 NO_VERDICT = "no_verdict"
 """The outcome of a reply without a verdict."""
+NO_ANSWER = "no_answer"
+"""The outcome of a trajectory that fails without a call, as it has no answer to judge."""
 CONSTRUCTED = "constructed"
 """The `source` of labels that are wrong or right by construction."""
 WORDS: Mapping[str, bool | None] = {

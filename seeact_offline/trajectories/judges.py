@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import Placeholders, fill
 from seeact_offline.records import CropBox, Message, Picture, RowError
-from seeact_offline.trajectories.judgements import NO_VERDICT
+from seeact_offline.trajectories.judgements import NO_ANSWER, NO_VERDICT
 from seeact_offline.trajectories.trajectory import Trajectory
 from seeact_offline.trajectories.verdict_rules import read_verdict
 
@@ -86,14 +86,15 @@ class Judge:
 
 
 def _answer(trajectory: Trajectory, marks: str) -> str | None:
-    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does, or the answer of
-    one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
-    last = next((step for step in reversed(trajectory.steps) if step.action), None)
-    if last is None or not last.action.startswith("ANSWER"):
-        return trajectory.answer
-    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", f"Thought: {last.thought}\nAction: {last.action}")
+    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does (auto_eval.py:55-62),
+    or the answer of one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
+    last = next((step for step in reversed(trajectory.steps) if step.action or step.reply), None)
+    message = "" if last is None else last.reply or last.told
+    if "Action: ANSWER" not in message:
+        return None if last is not None and last.reply else trajectory.answer
+    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
     if found is None:
-        raise ValueError(f"no text behind ANSWER in {last.action!r:.100}")
+        raise ValueError(f"no text behind ANSWER in {message!r:.100}")
     return found[1].strip()
 
 
@@ -107,7 +108,7 @@ def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mappin
         except ValueError as error:
             return Ruling(None, "unreadable_answer", detail=str(error))
         if answer is None:
-            return Ruling(False, "no_answer")
+            return Ruling(False, NO_ANSWER)
         values = {"task": case.trajectory.task, "answer": answer}
         if states_k and case.k is not None:
             values["count"] = str(case.k)

@@ -33,11 +33,6 @@ def fuzzy_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
     return read_fuzzy(ask(_messages(FUZZY, answer, reference, intent)))
 
 
-def fuzzy_match_unless_empty(answer: str, reference: str, intent: str, ask: Ask) -> float:
-    """Asks as `fuzzy_match` does, but an empty answer is compared without a model: WebArena's way."""
-    return fuzzy_match(answer, reference, intent, ask) if answer else float(not reference)
-
-
 def ua_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
     """Asks whether an answer gives the reason for which a task cannot be done. Raises as `fuzzy_match` does."""
     return read_ua(ask(_messages(UNACHIEVABLE, answer, reference, intent)))

@@ -22,7 +22,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[Trajectory]]] = {
 
 
 def open_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder of ours, WebVoyager, Online-Mind2Web (1 and 2) or AgentRewardBench, one at a time.
+    """Yields the trajectories of a folder of ours, WebVoyager, Online-Mind2Web (1 and 2), SeeAct or AgentRewardBench, one at a time.
 
     `labels`: people's CSV of AgentRewardBench; other formats have none. Raises InputError for a folder of no known format.
     """

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -19,12 +18,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from seeact_offline.dataset.rows import StoredScreenshot
-from seeact_offline.files.formats import FormatError, typed
+from seeact_offline.files.formats import FormatError, typed, unescape_html
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, Message, RowError
 from seeact_offline.trajectories.address_rules import url_match, url_match_by_parts
 from seeact_offline.trajectories.locators import EXPRESSIONS, locate
-from seeact_offline.trajectories.model_rules import Ask, fuzzy_match, fuzzy_match_unless_empty, ua_match
+from seeact_offline.trajectories.model_rules import Ask, fuzzy_match, ua_match
 from seeact_offline.trajectories.picture_rules import THRESHOLD, answers_question, is_similar
 from seeact_offline.trajectories.task_states import TaskState
 from seeact_offline.trajectories.text_rules import (
@@ -127,18 +126,18 @@ class RuleSet:
                 score *= self.exact_match(compared, checked_text(value))
             elif name in ("one_of", "required_values"):
                 # they clean the answer themselves, and once
-                score *= self[name](answer, value)
+                score *= self[name](answer, _listed(value))
                 number = whole_number(answer) if name == "required_values" and self.has_slips else None
                 compared = compared if number is None else number
             else:
-                score *= self[name](said, value)
+                score *= self[name](said, _listed(value))
         return score
 
     def _fuzzy(self, score: float, said: str | int, value: object, intent: str, note: str, ask: Ask) -> float:
         """The score after a fuzzy match, which for an unachievable task may be an exact one."""
         answer = str(said)
         if value != NOT_ACHIEVABLE:
-            for reference in entries(value):  # type: ignore[arg-type]
+            for reference in _listed(value):
                 score = score and score * self.fuzzy_match(answer, reference, intent, ask)
             return score
         exact = self.exact_match(answer, NOT_ACHIEVABLE)
@@ -164,17 +163,23 @@ class RuleSet:
         found = locate(state.page(target.url), target.locator)
         if found is None:
             return 0.0
-        content, value = html.unescape(found) if self.unescapes_pages else found, required[rule]
+        content, value = unescape_html(found) if self.unescapes_pages else found, required[rule]
+        if rule == "exact_match":
+            return self.exact_match(content, checked_text(value))
         if rule == "fuzzy_match":
             references = checked_text(value).split(OR)
             verdicts = [self.fuzzy_match(content, reference, "NOT USED", ask) for reference in references]
             return float(all(verdicts) if self.has_slips else any(verdicts))
+        wanted = _listed(value)
         if rule == "must_include":
-            return self.page_includes(content, value)
+            return self.page_includes(content, wanted)
+        if rule == "must_exclude" and any(OR in one for one in wanted):
+            # the released code stops at it, on pages alone
+            raise Unscored("bad_task", f"expected must_exclude without{OR}, got {value!r:.60}")
         if rule == "required_values" and self.clean(content) != content.lower():
             # quotes of an answer are removed, those of a page are not, and a quoted text is no number
             return 0.0
-        return self[rule](content, checked_text(value) if rule == "exact_match" else value)
+        return self[rule](content, wanted)
 
     def page_image_query(self, state: TaskState, queries: Sequence[Mapping[str, Any]], ask: Ask) -> float:
         """Scores queries about the pictures of stored pages. A page without a picture fails. Raises Unscored, and what `ask` raises."""
@@ -233,6 +238,13 @@ def _picture_query(state: TaskState, query: PictureQuery, pictures: Sequence[byt
     return float(all(passes))
 
 
+def _listed(value: Any) -> Sequence[str]:
+    """References that a task file gives as a list. Raises Unscored `bad_task`, also for a text, at which the released code stops."""
+    if isinstance(value, str):
+        raise Unscored("bad_task", f"expected a list of texts, got {value!r:.60}")
+    return entries(value)
+
+
 def _typed(given: Mapping[str, Any], kind: type[T]) -> T:
     try:
         return typed(given, kind)
@@ -246,7 +258,6 @@ WEBARENA = RuleSet(
     clean=clean_stripped,
     exact_match=exact_match_stripped,
     must_include=must_include_webarena,
-    fuzzy_match=fuzzy_match_unless_empty,
     url_match=url_match_by_parts,
     page_includes=includes_anywhere,
     evaluators=("string_match", "url_match", "program_html"),

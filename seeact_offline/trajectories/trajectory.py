@@ -22,6 +22,13 @@ class TrajectoryStep:
     """URL of the page before the action; None where it is not known."""
     screenshot: Screenshot | None = field(default=None, compare=False)
     """The page before the action; None where there is no picture."""
+    reply: str = ""
+    """The model's reply as it wrote it; empty where there is none, and where it is no more than `told`."""
+
+    @property
+    def told(self) -> str:
+        """Thought and action as WebVoyager's agents write them."""
+        return f"Thought: {self.thought}\nAction: {self.action}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class _StepLine(msgspec.Struct, frozen=True, omit_defaults=True):
     address: str | None = None
     screenshot: str | None = None
     """Path below the folder."""
+    reply: str = ""
 
 
 class _VerdictLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -104,6 +105,7 @@ def _trajectory(folder: Path, row: _Line) -> Trajectory:
             s.thought,
             s.address,
             None if s.screenshot is None else StoredScreenshot(None, s.screenshot, folder),
+            s.reply,
         )
         for s in row.steps
     )
@@ -123,7 +125,7 @@ def _line(folder: Path, trajectory: Trajectory) -> bytes:
                 name = _kept(folder, step.screenshot)
             except RowError as error:
                 faults.append(_FaultLine(error.name, error.detail))
-        steps.append(_StepLine(step.action, step.thought, step.address, name))
+        steps.append(_StepLine(step.action, step.thought, step.address, name, step.reply))
     verdicts = tuple(_VerdictLine(v.by, v.success, v.origin, v.detail) for v in trajectory.verdicts)
     t = trajectory
     row = _Line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,18 @@ def _trajectory(folder: Path, path: Path, name: str, task_id: str) -> Trajectory
 
 
 def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[TrajectoryStep]:
-    """Yields a step a reply, and one for each further picture. Reply n saw picture n; after a format error there is no new one."""
+    """Yields a step a reply, and one for each further picture. Reply n saw picture n; after a format error there is no new one.
+
+    Spacing is kept in `reply`, as the released judge looks for an exact text.
+    """
     pictures = dict(sorted(_pictures(folder)))
     for number in sorted({*pictures, *range(1, len(replies) + 1)}):
         shot = picture(folder, pictures[number]) if number in pictures else None
-        pieces = _PARTS.split(replies[number - 1]) if 1 <= number <= len(replies) else [""]
+        reply = replies[number - 1] if 1 <= number <= len(replies) else ""
+        pieces = _PARTS.split(reply)
         thought, action = (pieces[1], pieces[2]) if len(pieces) > 2 else ("", pieces[-1])
-        yield TrajectoryStep(action.strip(), thought.strip(), address if number == 1 else None, shot)
+        step = TrajectoryStep(action.strip(), thought.strip(), address if number == 1 else None, shot)
+        yield step if reply == step.told else replace(step, reply=reply)
 
 
 def _pictures(folder: Path) -> Iterator[tuple[int, str]]:

@@ -135,7 +135,7 @@ def _coded(values: Iterable[Hashable | None]) -> dict[str, Any]:
 
 
 def compared(runs: Sequence[RunSnapshot]) -> dict[str, Any] | None:
-    """Differences between the first run and each other, over the steps that all have; None for a single run."""
+    """Each other run minus the first, over the steps that all have; None for a single run."""
     places = [place for place, run in enumerate(runs) if run.is_readable]
     if len(places) < 2:
         return None

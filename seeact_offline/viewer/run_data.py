@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,8 @@ from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.grounding import Grounding
 from seeact_offline.records import DatasetError, InputError, SeeActError, Step, StepKey
 from seeact_offline.runs.ranking import kept_before
+from seeact_offline.runs.rebuilding import open_grounding
 from seeact_offline.sample import DATA as SAMPLE
-from seeact_offline.viewer.rebuilding import open_grounding
 from seeact_offline.viewer.run_snapshots import RunSnapshot
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class RunData:
         before = task[: task.index(key)] if key in task and most else []
         return tuple(next(_single_row(*self.places[one]).steps()) for one in before[-most:])
 
-    def count(self, limit: int | None, tasks: Collection[str] | None) -> int:
-        """Steps of the split under a limit or a choice of tasks. Raises DatasetError."""
-        return len(replace(self.split, limit=limit, wanted=tasks).keys)
+    def selected(self, settings: Mapping[str, Any]) -> Split:
+        """The split under a run's limit or choice of tasks."""
+        return replace(self.split, limit=settings.get("limit"), wanted=settings.get("tasks"))
 
 
 def open_data(settings: Mapping[str, Any], dataset: Any = None) -> RunData:
@@ -137,7 +137,7 @@ class RunEntry:
         """Steps that an unfinished run is to have; None where that is not known."""
         if self.run.progress is None or self.data is None:
             return None
-        return self.data.count(self.run.settings.get("limit"), self.run.settings.get("tasks"))
+        return len(self.data.selected(self.run.settings).keys)
 
     @cached_property
     def grounding(self) -> Grounding | str:

@@ -16,6 +16,7 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
+from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import CallLine, KeyLine, RunFolder, read_prediction, read_steps, read_target, worded
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
@@ -23,7 +24,9 @@ from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
-FILES = ("manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "steps.jsonl", "results.json")
+FILES = (
+    "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl", "results.json",
+)  # fmt: skip
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all their replies."""
 S = TypeVar("S", bound=msgspec.Struct)
@@ -254,11 +257,12 @@ def _unfinished(
     new = {row.key: row for row in _score(run, [key for key in known if key not in rows], truths, protocol)}
     scored = {key: row for key in known if (row := rows.get(key) or new.get(key)) is not None}
     costs = run.costs.values()
+    counted = None if None in costs else sum(cost or 0.0 for cost in costs)
     progress = Progress(
         done=len(heads),
         failed=sum(not head.ran for head in heads.values()),
         figures=_averages(list(scored.values()), truths, protocol),
-        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        cost_usd=run_cost(RunFolder(run.path), counted),
         failures=dict(sorted(Counter(head.failure for head in heads.values() if head.failure).items())),
     )
     lacking = len(heads) - len(known)

@@ -14,6 +14,7 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError
 from seeact_offline.records import InputError, Prediction, StepKey
+from seeact_offline.runs.verifying import verify_files
 from seeact_offline.scoring.human_causes import answer_digest
 from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.index import compared, index_json, keys_of
@@ -24,6 +25,8 @@ from seeact_offline.viewer.site_files import File, StepCache, json_file, static_
 from seeact_offline.viewer.step_json import open_step
 from seeact_offline.viewer.step_page import step_name
 
+CHECKS = "checks.json"
+"""Asked for once the page stands: a large run takes seconds to check."""
 RELOAD_AFTER = 2.0
 """Seconds between two readings of files that change."""
 
@@ -54,6 +57,8 @@ class Site:
         self._static = static_files()
         self._causes = causes
         self._lock = threading.RLock()
+        self._checking = threading.Lock()
+        self._checks: dict[str, tuple[object, dict[str, Any] | None]] = {}
         self._steps = StepCache(lambda key: open_step(key, self._state.entries, self._state.texts))
         stamps = tuple(map(stamp, self._paths))
         self._data = DataSets(dataset)
@@ -67,6 +72,7 @@ class Site:
         """Every name that exists, `index.html` first. `pictures`: with those, for which each step is opened."""
         yield from sorted(self._static, key=lambda name: (name != "index.html", name))
         yield "index.json"
+        yield CHECKS
         yield "replies.json"
         for name, key in list(self._state.keys.items()):
             yield f"step/{name}.json"
@@ -80,6 +86,8 @@ class Site:
         state = self._fresh_state()
         if name == "index.json":
             return state.index
+        if name == CHECKS:
+            return json_file(self._checked(state))
         if name == "replies.json":
             return json_file(_replies(state))
         folder, _, rest = name.partition("/")
@@ -124,6 +132,14 @@ class Site:
         if note is None and row is not None and row.person_cause is not None:
             note = {"cause": row.person_cause, "note": "", "annotator": ""}
         return {"relabelled": note, "answer_sha256": digest}
+
+    def _checked(self, state: _State) -> dict[str, Any]:
+        """The check of each finished run, as `score --check` makes it without pages; a run that has not changed is not checked again."""
+        with self._checking:
+            for mark, one in zip(state.stamps, state.entries, strict=True):
+                if self._checks.get(one.name, (None, None))[0] != mark:
+                    self._checks[one.name] = mark, _check(one)
+            return {"runs": [self._checks[one.name][1] for one in state.entries]}
 
     # --- runs that are not finished ---
 
@@ -170,6 +186,19 @@ class Site:
         index |= {"is_sample": self.is_sample, "causes": None if self._causes is None else dict(HUMAN_CAUSES)}
         keys = {step_name(key): key for key in keys_of(runs)}
         return _State(stamps, entries, json_file(index), comparison, keys, texts)
+
+
+def _check(entry: RunEntry) -> dict[str, Any] | None:
+    """None for a run without results."""
+    run = entry.run
+    if run.results is None:
+        return None
+    split = None if entry.data is None else entry.data.selected(run.settings)
+    try:
+        found = verify_files(run.path, split, entry.data_problem or "its data are not at hand")
+    except (InputError, OSError) as error:
+        return {"status": "not verified", "differences": [str(error)], "not_proved": []}
+    return {"status": found.status, "differences": found.differences, "not_proved": found.not_proved}
 
 
 def _replies(state: _State) -> dict[str, list[str]]:

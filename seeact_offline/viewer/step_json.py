@@ -28,9 +28,9 @@ from seeact_offline.records import (
     letter,
 )
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.rebuilding import rebuild_questions
 from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
-from seeact_offline.viewer.rebuilding import rebuild_questions
 from seeact_offline.viewer.run_data import RunEntry, reason_of
 from seeact_offline.viewer.site_files import StepFiles
 from seeact_offline.viewer.step_page import StepPage, image_name, step_name

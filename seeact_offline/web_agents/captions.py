@@ -23,6 +23,7 @@ from seeact_offline.models import PROVIDERS, model_name
 from seeact_offline.models.model_call import call_model
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.records import (
+    CAPTION_GROUP,
     PICTURE,
     PNG,
     Call,
@@ -41,8 +42,6 @@ ALTERNATIVE_TEXTS = "alternative texts alone"
 PROMPT = "Describe this picture from a web page in one sentence of at most 20 words. Answer with the sentence alone."
 SMALLEST_SIDE = 8
 """Pixels below which a picture (a spacer, a counter) has no caption."""
-CAPTION_GROUP = -1
-"""The group of calls for captions among those of a step."""
 
 
 class Captioner(Protocol):

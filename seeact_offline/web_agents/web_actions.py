@@ -42,6 +42,11 @@ class Grammar:
         return self.form.format(thought=thought, action=self.write(act))
 
 
+_ONE_LABEL = r"(?P<label>\d++)(?!\w|\.\d|\s*[,;&/]\s*\d++\s*[\])])"
+"""Digits that stand for themselves: no part of a word, of a decimal number or of a list in brackets."""
+_NO_MORE = r"(?!\s*[,;&/]\s*\d)"
+"""Where nothing is typed, what follows a label is no other number."""
+
 # --- WebVoyager and OpenWebVoyager ---
 
 _LABEL = r"\[?(?P<label>\d+)\]?"
@@ -81,10 +86,10 @@ class _Dialect:
     @property
     def tolerant(self) -> Sequence[tuple[Kind, str]]:
         """Patterns of which one begins the text."""
-        label = r"[\s:;,]*+\[?+\s*+(?P<label>\d+)\s*\]?"
+        label = rf"[\s:;,]*+\[?+\s*+{_ONE_LABEL}"
         return (
-            ("click", rf"click(?:\s+on)?{label}"),
-            ("type", rf"type(?:\s+in(?:to)?)?{label}[\s:;,]*(?P<content>.*)"),
+            ("click", rf"click(?:\s+on)?{label}{_NO_MORE}"),
+            ("type", rf"type(?:\s+in(?:to)?)?{label}\s*\]?[\s:;,]*(?P<content>.*)"),
             ("scroll", r"scroll[\s:]*+\[?+\s*+(?P<label>\d++|window)?+\s*+\]?+[\s:;,]*+\[?+\s*+(?P<text>up|down)"),
             ("wait", r"wait\b"),
             ("back", r"go[\s_]*back\b"),
@@ -221,8 +226,8 @@ _STRICT_ARGUMENTS: Mapping[str, str] = {
 }
 """Verb -> what is looked for anywhere in the action, as `closed` does."""
 _TOLERANT_ARGUMENTS: Mapping[str, str] = {
-    **dict.fromkeys(("click", "hover", "clear"), r"\[?\s*(?P<label>\d+)"),
-    "type": r"\[?\s*(?P<label>\d+)\s*\]?[\s,;]*(?P<text>.*)",
+    **dict.fromkeys(("click", "hover", "clear"), rf"\[?\s*{_ONE_LABEL}{_NO_MORE}"),
+    "type": rf"\[?\s*{_ONE_LABEL}\s*\]?[\s,;]*(?P<text>.*)",
     "press": r"(?P<text>.+)",
     "scroll": r".*?(?P<text>up|down)\b",
     "goto": r"(?P<text>.+)",

@@ -5,6 +5,7 @@ A step earns (element right, Operation F1, step right), or None where it is left
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -69,6 +70,9 @@ def showui(said: Prediction, right: Truth) -> Earned:
     value: str | None = right.operation.value
     if right.operation.op == "SELECT" and right.action_text:
         value = name_of_element(right.action_text)
+    if said.value == "" and value is not None and value.strip() == "" and said.op == right.operation.op:
+        # no words are the value of an element whose name has none
+        said, value = replace(said, value="-"), "-"
     return pointing(said, right, number(right, recorded=False), value)
 
 

@@ -12,7 +12,8 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 Acts = list[tuple[str, Any, str | None]]
 DIGITS = "0123456789"
@@ -414,7 +415,24 @@ def holo(text: str) -> Acts | None:
     return None
 
 
+def holo15(text: str) -> Acts | None:
+    """The whole reply is JSON of the released loop's one model of data; the navigator's JSON is not tried here."""
+    model = _click_absolute()
+    try:
+        click = model.model_validate_json(text)
+        return [("click", (float(click.x), float(click.y)), None)]
+    except (ValueError, OverflowError):
+        return None
+
+
+@cache
+def _click_absolute() -> Any:
+    from pydantic import create_model
+
+    return create_model("ClickAbsoluteAction", action=(Literal["click_absolute"], "click_absolute"), x=int, y=int)
+
+
 READERS = {
     "seeclick": seeclick, "showui": showui, "qwen2.5-vl": qwen, "qwen3-vl": qwen, "uitars": uitars, "uitars-1.5": uitars,
-    "holo1": holo, "uground": uground, "uground-grounder": uground_grounder, "aguvis": aguvis, "opencua": opencua, "osatlas": osatlas, "screensuite": screensuite,
+    "holo1": holo, "holo1.5": holo15, "uground": uground, "uground-grounder": uground_grounder, "aguvis": aguvis, "opencua": opencua, "osatlas": osatlas, "screensuite": screensuite,
 }  # fmt: skip

@@ -103,8 +103,6 @@ def url_match_webarena(address: str, references: list[str]) -> float:
             one = one[:-1]
         place, _, query = one.partition("#")[0].partition("?")
         place = place.partition("://")[2]
-        while place[-1:] == "/":
-            place = place[:-1]
         pairs = [pair.split("=", 1) for pair in query.split("&") if "=" in pair]
         return place, [(unquote_plus(key), unquote_plus(value)) for key, value in pairs if value]
 

@@ -253,7 +253,7 @@ def label_corners(boxes: Sequence[tuple[str, tuple[float, float, float, float]]]
             (r - 20, b),
         ]
         for x, y in tries:
-            spot = (x - 2, y - 2, x + 10 * len(text) + 2, y + 18)
+            spot = (x - 2, y - 2, x + 9.59375 * len(text) + 2, y + 18)
             inside = spot[0] >= 0 and spot[1] >= 0 and spot[2] <= width and spot[3] <= height
             hit = any(
                 not (spot[2] < o[0] + 4 or spot[0] > o[2] - 4 or spot[1] > o[3] - 4 or spot[3] < o[1] + 4)

@@ -89,5 +89,5 @@ def _first_entry(begun: str) -> Any:
     """The first entry of a list of which only the beginning may have been read."""
     try:
         return json.JSONDecoder().raw_decode(begun[1:].lstrip())[0]
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

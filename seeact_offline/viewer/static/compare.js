@@ -36,7 +36,7 @@ export function agreementFacet(right, n) {
   };
 }
 
-/** The paired differences between the first run and each other, or the reason why there are none. */
+/** The paired differences, each other run minus the first, or the reason why there are none. */
 export function pairedDifferences(index, shown) {
   const { comparison } = index;
   if (!comparison || shown.length < 2) return null;
@@ -47,7 +47,7 @@ export function pairedDifferences(index, shown) {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, `${letter(a)} − ${letter(b)}, ${words(name)}`),
+        h("th", { scope: "row" }, `${letter(b)} − ${letter(a)}, ${words(name)}`),
         h("td", { class: "number" }, signed(gap.difference)),
         h("td", { class: "number" }, gap.ci95 ? `${signed(gap.ci95[0])} to ${signed(gap.ci95[1])}` : "–, fewer than 6 tasks"),
         h("td", { class: "number" }, gap.p === null || gap.p === undefined ? "–" : gap.p < 0.001 ? "< 0.001" : gap.p.toFixed(3)),

@@ -2,6 +2,7 @@
 
 import { charts } from "./charts.js";
 import { LETTERS, pairedDifferences } from "./compare.js";
+import { fetchJson } from "./data.js";
 import { cut, h, money, percent, plain, quoted, words } from "./dom.js";
 import { progress } from "./live.js";
 
@@ -43,6 +44,7 @@ function runRow(app, run, place) {
   const results = run.results ?? {};
   const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
   const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", title: `Make ${run.name} the first run`, on: { click: () => lead(app, place) } }, "make A");
+  const check = run.results && badge(index, place);
   const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
   const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
   const said = h("div", { class: "facts" }, quoted(facts.join(" · "), 400));
@@ -50,11 +52,34 @@ function runRow(app, run, place) {
   return h(
     "tr",
     { class: shown >= 0 ? null : "unshown", "data-key": run.name },
-    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, first, isMany && said), !isMany && said),
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, check, first, isMany && said), !isMany && said),
     METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
     h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
     h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
   );
+}
+
+/** The checks of an index's runs, fetched once. */
+const checks = new WeakMap();
+
+/** Says whether the run's files agree, once that is known; opened, what does not, or could not be proved. */
+function badge(index, place) {
+  const shown = h("span", { class: "check" });
+  if (!checks.has(index)) checks.set(index, fetchJson("checks.json"));
+  const fill = ({ runs }) => {
+    const found = runs[place];
+    if (!found) return;
+    const why = [...found.differences, ...found.not_proved.map((text) => `Not proved: ${text}`)];
+    const kind = { verified: "good", "not verified": "bad" }[found.status] ?? "part";
+    shown.replaceWith(
+      why.length
+        ? h("details", { class: `check ${kind}` }, h("summary", {}, found.status), h("ul", {}, why.map((text) => h("li", {}, cut(text, 400)))))
+        : h("span", { class: `check ${kind}` }, found.status),
+    );
+  };
+  // a server or a bundle without checks shows none
+  checks.get(index).then(fill, () => {});
+  return shown;
 }
 
 function estimate(figure) {

@@ -29,8 +29,9 @@ LONGEST_TEXT = 200
 TEXT_SIZE = 16
 PADDING = 2
 """Pixels around a label's text."""
-DIGIT_WIDTH = 10
-"""Pixels of a digit in the released font, Source Code Pro SemiBold: 0.6 of its size, rounded as FreeType does."""
+DIGIT_WIDTH = 9.59375
+"""Pixels of a digit in the released font, Source Code Pro SemiBold, under Pillow's raqm layout, which its wheels have for Linux and macOS (under
+the basic layout: 10)."""
 COLOURS = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -120,6 +122,17 @@ BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
         ("holo1", "Click(352, 348)", (("click", (352.0, 348.0), None),), None),
         ("holo1", '{"action": {"action": "write_element", "content": "a", "element": "box", "x": 1, "y": 2}}', (("type", (1.0, 2.0), "a"),), (("type", "box", "a"),)),
         ("holo1.5", '{"action": "click_absolute", "x": 500, "y": 250}', (("click", (500.0, 250.0), None),), None),
+        ("holo1.5", '{"action": "click_absolute", "x": -5, "y": 250}', (("click", (-5.0, 250.0), None),), None),
+        ("holo1.5", '{"action": {"action": "click_element", "element": "box", "x": 1, "y": 2}}', (("click", (1.0, 2.0), None),), (("click", "box", None),)),
+        # the localizer of Holo1.5 has no other patterns, that of Holo1 takes two numbers
+        ("holo1.5", "Click(500, 250)", (("click", (500.0, 250.0), None),), NOTHING),
+        ("holo1.5", '```json\n{"x": 500, "y": 250}\n```', (("click", (500.0, 250.0), None),), NOTHING),
+        ("holo1.5", '{"x": 500.5, "y": 250}', (("click", (500.5, 250.0), None),), NOTHING),
+        ("holo1", '{"action": "wait"}', (("wait", None, None),), NOTHING),
+        ("holo1", "150, 200", (("click", (150.0, 200.0), None),), None),
+        ("holo1", "I click at x 150 and y 200.", (("click", (150.0, 200.0), None),), None),
+        ("holo1", "150, 200 or 300, 400", NOTHING, (("click", (150.0, 200.0), None),)),
+        ("holo1", "-150, 200", (("click", (-150.0, 200.0), None),), (("click", (150.0, 200.0), None),)),
         ("uground", "ACTION: TYPE\nELEMENT: the box\nVALUE: New York", (("type", "the box", "New York"),), None),
         ("uground", "**ACTION:** CLICK\n**ELEMENT:** the box\n**VALUE:** None", (("click", "the box", None),), (("other", "** the box\n**", None),)),
         ("uground-grounder", "The place is (12, 34).", (("click", (12.0, 34.0), None),), NOTHING),
@@ -153,3 +166,16 @@ def test_a_reply_is_read(agent: str, text: str, expected: tuple[Any, ...], stric
 )  # fmt: skip
 def test_acts_become_one_answer(agent: str, text: str, expected: Answer) -> None:
     assert answered(agent, text) == expected
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000, "0b" + "1" * 5000])
+def test_a_number_of_thousands_of_digits_is_read_or_not_but_is_no_error(agent: str, digits: str) -> None:
+    ours = AGENTS[agent].writer("TYPE", "a", "3" if "web" in agent else (1, 2))
+    for text in (
+        re.sub(r"\d+(\.\d+)?", digits, ours),
+        f"{{'action': {digits}, 'action_type': {digits}, 'coordinate': [{digits}]}}",
+    ):
+        for read in (AGENTS[agent].reader, AGENTS[agent].strict_reader):
+            with suppress(Unreadable):
+                read(text)

@@ -76,6 +76,11 @@ FORMS = {
         "Click({x}, {y})", "Step {x}: Click({x},{_}{y})", "click {x} and {y}", "The place is ({x},{_}{y}).", "x: {x}, y: {y}", "{x}\n{y}", "{x},\n{y}", "{text}",
         "Point({x}, {y})", "<{x}, {y}> of 3",
     ],
+    "holo1.5": [
+        *['{{"action": "click_absolute", "x": {x}, "y": {y}}}', '{_}{{{_}"x": {x},{_}"y":{y}{_}}}{_}', '{{"x": "{x}", "y": "{_}{y}"}}'] * 8,
+        '{{"x": {x}, "y": true, "z": "{text}"}}', '{{"x": {x}, "x": 7, "y": {y}.0}}', '{{"x": {x}e2, "y": {y}e19}}', '{{"action": "{call}", "x": {x}, "y": {y}}}',
+        "Click({x}, {y})", '```json\n{{"x": {x}, "y": {y}}}\n```',
+    ],
     "uground": [
         "{text}\nACTION: {plan}\nELEMENT: {text}\nVALUE: {text}", "ACTION:{plan}{_}ELEMENT: the {text} box{_}VALUE: None", "**ACTION:** {plan}\n**ELEMENT:** {text}\n**VALUE:** {text}",
         "ACTION: {plan}\nVALUE: {text}\nELEMENT: {text}", "action: {plan}\nelement: a\nvalue: b", "VALUE: {text}\nmore", "ACTION: {plan}\nELEMENT: None\nVALUE: none",

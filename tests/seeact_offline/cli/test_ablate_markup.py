@@ -132,10 +132,10 @@ def test_a_run_stopped_by_its_cost_has_its_table_over_the_steps_of_all_rows_and_
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:
     with ChatServer(scripted) as server:
-        few = (*sample.words, *SMALL, "--max-tokens", "100")
-        assert cli(*words(server, tmp_path / "whole", data=few)).status == 0
+        few, price = (*sample.words, *SMALL, "--max-tokens", "10"), ("--price", "0,100")
+        assert cli(*words(server, tmp_path / "whole", *price, data=few)).status == 0
         n_asked, cost = len(server.requests), read_json(tmp_path / "whole" / "table.json")["usage"]["cost_usd"]
-        command = words(server, tmp_path / "run", data=few)
+        command = words(server, tmp_path / "run", *price, data=few)
         # enough for all rows but a part of the last
         stopped = cli(*command, "--max-cost", 0.98 * cost, "--concurrency", 1)
         assert stopped.status == 1
@@ -228,7 +228,7 @@ def test_the_papers_seven_rows_are_the_default(cli: Cli, sample: Sample, tmp_pat
     table = read_json(tmp_path / "table.json")
     assert len(table["rows"]) == 7
     assert all(row["paper"] for row in table["rows"])
-    assert outcome.out.count("Difference to the best row: number, bottom-left, plain turn 1") == 1
+    assert outcome.out.count("Differences: row minus the first, number, bottom-left, plain turn 1") == 1
     assert "7 ways of marking, 4 steps" in outcome.err
 
 

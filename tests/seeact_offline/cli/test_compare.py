@@ -51,7 +51,7 @@ def test_a_difference_is_that_of_the_runs_own_figures(cli: Cli, runs: tuple[Path
     found = so.compare(*runs)
     ours, theirs = (read_json(run / "results.json") for run in runs)
     for pair in found.pairs:
-        assert pair.gap.macro == pytest.approx(ours[pair.metric]["macro"] - theirs[pair.metric]["macro"])
+        assert pair.gap.macro == pytest.approx(theirs[pair.metric]["macro"] - ours[pair.metric]["macro"])
         assert found.figures[pair.metric]["oracle"].ci95 == tuple(theirs[pair.metric]["ci95"])
     assert found.averaged_otherwise == ()
 
@@ -65,7 +65,7 @@ def test_a_comparison_is_a_table_of_differences(runs: tuple[Path, Path]) -> None
     table = found.to_pandas().set_index(["metric", "by", "label"]).sort_index()
     for pair in found.pairs:
         row = table.loc[(pair.metric, "", "")]
-        assert (row.first_macro - row.second_macro, row.p, row.p_holm) == (
+        assert (row.second_macro - row.first_macro, row.p, row.p_holm) == (
             pytest.approx(row.difference), pair.gap.p, pair.p_holm,
         )  # fmt: skip
         for by, cells in found.breakdowns.items():
@@ -77,7 +77,7 @@ def test_it_prints_the_report(cli: Cli, runs: tuple[Path, Path]) -> None:
     done = cli("compare", *runs)
     assert done.status == 0
     assert done.out == so.compare(*runs).report() + "\n"
-    assert "## lexical against oracle" in done.out
+    assert "## oracle against lexical, the baseline" in done.out
 
 
 @pytest.mark.parametrize("name", ["found.json", "found.md"])
@@ -101,9 +101,18 @@ def test_the_same_call_writes_the_same_bytes(cli: Cli, runs: tuple[Path, Path], 
 def test_a_new_run_is_compared_with_its_baseline(cli: Cli, sample: Sample, runs: tuple[Path, Path]) -> None:
     done = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", runs[1], "--baseline", runs[0])
     assert done.status == 0
-    new_minus_old = so.compare(runs[1], runs[0])
+    new_minus_old = so.compare(*runs)
     assert new_minus_old.differences() in done.out
+    assert f"More of it: compare {runs[0]} {runs[1]}" in done.out
     assert new_minus_old.pairs[0].gap.macro > 0
+
+
+def test_a_baseline_and_compare_print_the_same_differences(cli: Cli, sample: Sample, runs: tuple[Path, Path]) -> None:
+    """`eval --baseline` printed the opposite sign of `compare`."""
+    done = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", runs[1], "--baseline", runs[0])
+    printed = [line for line in done.out.splitlines() if line.startswith("| Step SR")]
+    assert "| oracle - lexical " in printed[-1]
+    assert printed[-1] in cli("compare", *runs).out.splitlines()
 
 
 def test_the_baselines_steps_are_checked_before_anything_is_asked(
@@ -129,7 +138,7 @@ def test_a_folder_of_runs_stands_for_them_split_by_split(cli: Cli, sample: Sampl
     cli("eval", *words, "--model", "builtin/lexical", "--model", "builtin/oracle")
     done = cli("compare", tmp_path / "grid")
     assert done.status == 0
-    assert "cross_task-choice-builtin-lexical against cross_task-choice-builtin-oracle" in done.out
+    assert "cross_task-choice-builtin-oracle against cross_task-choice-builtin-lexical, the baseline" in done.out
 
 
 def test_unfinished_and_single_runs_of_a_folder_are_left_out_with_a_note(
@@ -145,7 +154,7 @@ def test_unfinished_and_single_runs_of_a_folder_are_left_out_with_a_note(
     results = json.loads((folder / "lexical" / "results.json").read_text())
     (folder / "elsewhere" / "results.json").write_text(json.dumps(results | {"split": "cross_website"}))
     done = cli("compare", folder)
-    assert (done.status, "## lexical against oracle" in done.out) == (0, True)
+    assert (done.status, "## oracle against lexical, the baseline" in done.out) == (0, True)
     assert done.err.splitlines() == [
         f"{folder / 'killed'} is left out: it has no results yet",
         f"{folder / 'elsewhere'} is left out: no other run is of its split",
@@ -174,6 +183,33 @@ def test_repeats_in_another_order_show_where_the_variance_is(cli: Cli, sample: S
     found = so.compare(tmp_path / "seed1", tmp_path / "seed2")
     assert {one.runs for one in found.repeats} == {("seed1", "seed2")}
     assert "Where the variance is" in found.report()
+
+
+def test_groups_are_compared_as_their_means(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    for run in runs:
+        shutil.copytree(run, tmp_path / f"{run.name}-2")
+    groups = [[run, tmp_path / f"{run.name}-2"] for run in runs]
+    done = cli("compare", "--group", *groups[0], "--group", *groups[1])
+    assert (done.status, done.out) == (0, so.compare(*groups).report() + "\n")
+    # twins have the mean of one
+    assert so.compare(*groups).pairs[0].gap == so.compare(*runs).pairs[0].gap
+    assert "group 1: lexical, lexical-2." in done.out
+
+
+def test_labels_name_runs_and_groups(cli: Cli, runs: tuple[Path, Path]) -> None:
+    for run, label in zip(runs, ("step 1000", "step 2000"), strict=True):
+        manifest = read_json(run / "manifest.json")
+        manifest["settings"]["label"] = label
+        (run / "manifest.json").write_text(json.dumps(manifest))
+    assert so.compare(*runs).runs == ("step 1000", "step 2000")
+    assert so.compare([runs[0]], [runs[1]]).groups == {"step 1000": ("step 1000",), "step 2000": ("step 2000",)}
+
+
+def test_groups_stand_alone_and_are_two_or_more(cli: Cli, runs: tuple[Path, Path]) -> None:
+    assert "a run by itself is a --group of one" in cli("compare", runs[0], "--group", runs[1]).error
+    assert "--group: expected two or more groups, got one" in cli("compare", "--group", *runs).error
+    assert "runs: expected two or more runs, got 0" in cli("compare").error
+    assert "twice" in cli("compare", "--group", runs[0], "--group", runs[0]).error
 
 
 # --- refused ---

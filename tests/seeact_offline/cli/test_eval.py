@@ -408,7 +408,7 @@ def test_what_failed_is_said_to_be_tried_again(cli: Cli, sample: Sample, tmp_pat
 
 def test_beyond_the_cost_limit_no_step_is_begun(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
-        words = ("--concurrency", 1, "--price", "1000,100000", "--max-tokens", 10, "--max-cost", 18)
+        words = ("--concurrency", 1, "--price", "1,100000", "--max-tokens", 10, "--max-cost", 18)
         outcome = ask(cli, tall_sample, server, tmp_path / "run", *words)
     results = read_json(tmp_path / "run" / "results.json")
     assert outcome.status == 1
@@ -448,7 +448,7 @@ def test_a_limit_below_the_first_step_is_refused_and_what_was_paid_is_kept(
     cli: Cli, tall_sample: Sample, tmp_path: Path
 ) -> None:
     with ChatServer(answer) as server:
-        words = ("--concurrency", 1, "--price", "1000,100000", "--max-tokens", 10)
+        words = ("--concurrency", 1, "--price", "1,100000", "--max-tokens", 10)
         outcome = ask(cli, tall_sample, server, tmp_path / "run", *words, "--max-cost", 6)
         assert outcome.status == 2
         assert "before any step was answered" in outcome.err

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from seeact_offline.cli import progress
-from seeact_offline.cli.progress import StepProgress, duration, fitting_bar
+from seeact_offline.cli.progress import StepProgress, Tally, duration, fitting_bar
+from seeact_offline.records import Prediction, Reply, StepKey, StepScore
 
 
 def lines(capsys: pytest.CaptureFixture[str], steps: int, resumed: int = 0) -> list[str]:
@@ -36,7 +37,7 @@ def drawn(width: int) -> str:
     """The live line of a run in the middle, on a terminal of this width."""
     screen = io.StringIO()
     with fitting_bar(Console(file=screen, width=width, force_terminal=True, color_system=None)) as bar:
-        figures = "ele 45.5  op 60.3  step 30.2  failed 0"
+        figures = "failed 1  unreadable 2  micro step 30.2  ele 45.5  op 60.3"
         bar.add_task("cross_task", total=77, completed=12, rate="1.2/s", left="1 min 05 s left", figures=figures)
         bar.refresh()
     (line,) = {line.rstrip() for line in screen.getvalue().split("\n") if "12/77" in line}
@@ -50,9 +51,10 @@ def test_count_rate_and_time_left_are_there_whatever_the_width(width: int) -> No
     assert all(part in line for part in ("12/77", "1.2/s", "1 min 05 s left"))
 
 
-@pytest.mark.parametrize(("width", "parts"), [(40, 0), (80, 1), (120, 2)])
-def test_the_bar_goes_before_the_figures(width: int, parts: int) -> None:
-    assert ("ele 45.5" in drawn(width)) + ("\u2501" in drawn(width)) == parts
+@pytest.mark.parametrize(("width", "parts"), [(40, 0), (80, 3), (100, 4), (120, 5)])
+def test_the_bar_goes_before_the_figures_and_the_last_figure_first(width: int, parts: int) -> None:
+    kept = ["failed 1", "unreadable 2", "step 30.2", "op 60.3", "\u2501"]
+    assert [part in drawn(width) for part in kept] == [place < parts for place in range(5)]
 
 
 def test_durations_read_as_people_say_them() -> None:
@@ -63,3 +65,21 @@ def test_durations_read_as_people_say_them() -> None:
         "59 min 59 s",
         "2 h 01 min",
     ]
+
+
+def counted(*replies: str | None, element: float | None = 1.0) -> str:
+    """The figures after a step with replies of these failures, and one whose call failed."""
+    tally, key = Tally(), StepKey("a", "b")
+    groups = tuple(Reply(place, (), (), None, "", "", failure) for place, failure in enumerate(replies))
+    score = StepScore(key, element, 1.0, element, "success")
+    tally.add(Prediction(key, groups, "1", "CLICK", ""), score)
+    lost = StepScore(key, None if element is None else 0.0, 0.0, None if element is None else 0.0, "call_failed")
+    tally.add(Prediction(key, (), None, "", "", failure="timeout", ran=False), lost)
+    return tally.text
+
+
+def test_the_figures_of_a_running_run_name_their_average_and_count_unreadable_replies() -> None:
+    assert counted() == "failed 1  micro step 50.0  ele 50.0  op 50.0"
+    assert counted(element=None) == "failed 1  micro op 50.0"
+    failures = ("no_final_answer", None, "refused", "scrolled", "missing_value")
+    assert counted(*failures) == "failed 1  unreadable 2  micro step 50.0  ele 50.0  op 50.0"

@@ -103,7 +103,7 @@ def test_the_published_figure_stands_beside_the_published_ranker_alone(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "| published" not in rank(cli, sample.dataset, tmp_path / "s.parquet").out
-    monkeypatch.setattr("seeact_offline.runs.ranking.PUBLISHED_RANKERS", {"bm25"})
+    monkeypatch.setattr("seeact_offline.runs.ranking.PUBLISHED", "bm25")
     out = rank(cli, sample.dataset, tmp_path / "s.parquet").out
     published = next(line for line in out.splitlines() if line.startswith("| published"))
     assert "88.9" in published

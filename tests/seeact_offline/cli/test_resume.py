@@ -54,7 +54,7 @@ class KillingAnswer:
 
 
 def words(sample: Sample, server: ChatServer, out: Path, concurrency: int = 1) -> list[str]:
-    model = ["--model", "openai/test", "--base-url", server.base_url, "--price", "1,1"]
+    model = ["--model", "openai/gpt-4o", "--base-url", server.base_url, "--price", "1,1"]
     return ["eval", *sample.words, *SMALL, *model, "--concurrency", str(concurrency), "--out", str(out)]
 
 

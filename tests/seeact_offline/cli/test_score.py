@@ -108,7 +108,7 @@ def test_several_protocols_are_told_apart(cli: Cli, finished: Path) -> None:
     before = contents(finished)
     outcome = cli("score", finished, "--protocol", "seeact,mindact,synapse")
     assert outcome.status == 0
-    assert "From seeact to mindact" in outcome.out
+    assert "From seeact to mindact: mindact minus seeact" in outcome.out
     assert "From seeact to synapse" in outcome.out
     assert contents(finished) == before
 
@@ -180,14 +180,44 @@ def test_a_line_that_is_no_prediction_is_refused(cli: Cli, finished: Path) -> No
     assert "line 1" in error
 
 
-def test_steps_without_a_prediction_are_left_out_and_said(cli: Cli, finished: Path) -> None:
+def test_steps_without_a_prediction_count_as_wrong_and_the_report_begins_with_that(cli: Cli, finished: Path) -> None:
+    """Deleting failing lines once raised the figures."""
     path = finished / "predictions.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
+    before = read_json(finished / "results.json")
     outcome = cli("score", finished)
     assert outcome.status == 1
     assert "3 of 12 steps have no prediction" in outcome.err
     results = read_json(finished / "results.json")
-    assert (results["n_steps"], results["complete"]) == (9, False)
+    assert (results["n_steps"], results["complete"]) == (12, False)
+    assert results["step_success_rate"]["micro"] <= before["step_success_rate"]["micro"]
+    assert (results["failures"], results["n_not_run"]) == ({"no_prediction": 3}, 3)
+    assert results["waterfall"]["call_failed"]["steps"] == 3
+    said = "Not complete: 3 of 12 steps have no prediction and count as wrong."
+    assert (finished / "report.md").read_text("utf-8").splitlines()[0] == f"**{said}**"
+    assert said in outcome.out.splitlines()
+
+
+def test_under_several_protocols_they_count_as_wrong_too(cli: Cli, finished: Path, tmp_path: Path) -> None:
+    path = finished / "predictions.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
+    assert cli("score", finished, "--protocol", "seeact,mindact", "--out", tmp_path / "both").status == 1
+    assert read_json(tmp_path / "both" / "mindact" / "results.json")["failures"] == {"no_prediction": 3}
+
+
+def test_tables_take_a_folder_of_scores_as_compare_does(cli: Cli, finished: Path, tmp_path: Path) -> None:
+    cli("score", finished, "--out", tmp_path / "again")
+    of_run = cli("tables", finished, "--table", 2, "--format", "csv").out
+    of_scores = cli("tables", tmp_path / "again", "--table", 2, "--format", "csv")
+    assert of_scores.status == 0
+    figures = [text.splitlines()[1].split(",")[2:6] for text in (of_run, of_scores.out)]
+    assert figures[0] == figures[1]
+
+
+def test_tables_take_a_folder_of_several_protocols(cli: Cli, finished: Path, tmp_path: Path) -> None:
+    cli("score", finished, "--protocol", "seeact,mindact", "--out", tmp_path / "both")
+    drawn = cli("tables", tmp_path / "both", "--table", 2, "--format", "markdown")
+    assert (drawn.status, "protocol seeact" in drawn.out, "protocol mindact" in drawn.out) == (0, True, True)
 
 
 def test_a_line_that_is_being_written_is_left_alone(cli: Cli, finished: Path) -> None:
@@ -197,3 +227,38 @@ def test_a_line_that_is_being_written_is_left_alone(cli: Cli, finished: Path) ->
     path.write_bytes(torn)
     cli("score", finished)
     assert path.read_bytes() == torn
+
+
+def test_check_names_each_difference_and_ends_with_status_1(cli: Cli, finished: Path) -> None:
+    before = contents(finished)
+    whole = cli("score", finished, "--check")
+    assert (whole.status, whole.out) == (0, f"{finished}: verified in part\n")
+    assert contents(finished) == before
+    results = read_json(finished / "results.json")
+    results["step_success_rate"]["macro"] = 0.695
+    (finished / "results.json").write_text(json.dumps(results))
+    edited = cli("score", finished, "--check")
+    assert edited.status == 1
+    assert edited.out.startswith("results.json: step_success_rate.macro is 0.695, scored again it is ")
+    assert edited.out.endswith(f"{finished}: not verified\n")
+
+
+def test_check_takes_a_folder_of_runs(cli: Cli, finished: Path) -> None:
+    outcome = cli("score", finished.parent, "--check")
+    assert (outcome.status, outcome.out) == (0, f"{finished}: verified in part\n")
+
+
+@pytest.mark.parametrize("words", [("--out", "x"), ("--protocol", "seeact,mindact"), ("--format", "table")])
+def test_check_writes_nothing_and_imports_nothing(cli: Cli, finished: Path, words: tuple[str, ...]) -> None:
+    assert "--check: expected" in cli("score", finished, "--check", *words).error
+
+
+def test_a_table_of_an_edited_run_is_not_verified(cli: Cli, finished: Path, tmp_path: Path) -> None:
+    """An edited results.json once stood in a table, outside of its own interval."""
+    results = read_json(finished / "results.json")
+    results["step_success_rate"]["macro"] = 0.0
+    (finished / "results.json").write_text(json.dumps(results))
+    cli("tables", finished, "--table", 2, "--out", tmp_path / "t.md")
+    checked = cli("tables", "--check", tmp_path / "t.md")
+    assert checked.status == 1
+    assert "not verified: run: results.json: step_success_rate.macro is 0.0" in checked.out

@@ -18,6 +18,13 @@ def test_table_shows_the_split_and_the_papers_figures_beside_it(cli: Cli, sample
     assert lines[3].startswith("| cross_task, paper | 177 ")
 
 
+def test_no_figure_of_the_paper_is_beside_the_sample(cli: Cli) -> None:
+    words = ("stats", "--split", "cross_task", "--limit", 1)
+    assert "paper |" not in cli(*words).out
+    shown = json.loads(cli(*words, "--json").out)
+    assert (shown["dataset"], shown["splits"]["cross_task"]["paper"]) == ("sample", None)
+
+
 def test_without_a_split_every_split_that_is_there_is_shown(cli: Cli, tmp_path: Path) -> None:
     for split in ("train", "test_website"):
         write_parquet(synthetic_rows(1, 1, 3, seed=1), tmp_path / f"{split}-00000-of-00001.parquet")

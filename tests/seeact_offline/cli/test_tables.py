@@ -197,6 +197,19 @@ def test_no_code_that_a_checked_file_names_is_loaded(cli: Cli, runs: Path, tmp_p
 # --- figures and usage ---
 
 
+def test_tags_of_one_run_each_have_a_hint(cli: Cli, tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / tag, settings={"tags": [tag]}) for tag in ("one", "two")]
+    done = cli("tables", "--over-time", *runs, "--out", tmp_path / "f.svg")
+    assert "give the runs of one line the same tag (eval --tags NAME)" in done.err
+
+
+def test_a_table_of_one_of_several_weeks_is_checked_by_that_run(cli: Cli, tmp_path: Path) -> None:
+    for day in (1, 2):
+        make_run(tmp_path / "weeks" / str(day), date=f"2026-03-0{day}T09:00:00")
+    cli("tables", "--table", 2, tmp_path / "weeks", "--which", "oldest", "--out", tmp_path / "t.md")
+    assert cli("tables", "--check", tmp_path / "t.md").status == 0
+
+
 @pytest.mark.parametrize("kind", ["difficulty", "waterfall", "recall", "cost"])
 def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
     make_run(tmp_path / "a")
@@ -212,6 +225,7 @@ def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
         (("--table", "2", "a", "--out", "x.docx"), "--out: expected a file that ends with .md"),
         (("--figure", "cost", "a", "--by", "domain"), "--by: expected --table with it"),
         (("--table", "4", "a", "--stderr", "--by", "domain"), "--by: expected table 2 or 3 with it"),
+        (("--figure", "cost", "a", "--which", "oldest"), "--which: expected --table with it"),
         (("--figure", "cost", "a"), "--out: expected a file that ends with .png"),
         (("--figure", "cost", "a", "--out", "x.gif"), "--out: expected a file that ends with .png"),
         (("--check", "missing.md"), "missing.md"),

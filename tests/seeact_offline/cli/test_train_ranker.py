@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from seeact_offline.cli import main, train_ranker
 from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import candidate_texts
 from seeact_offline.ranking.pair_groups import SMALL, TrainingSettings, to_group
+
+
+@pytest.fixture(autouse=True)
+def few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_ranker, "TRIED_STEPS", 1)
 
 
 def settings(words: str) -> TrainingSettings:
@@ -70,7 +76,9 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
     out, err = capsys.readouterr()
     assert "trained on" in out
-    reading, _, training, *_ = [line for line in err.splitlines() if not line.startswith("reading: ")]
+    reading, tried, _, training, told, *_ = [line for line in err.splitlines() if not line.startswith("reading: ")]
+    assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
+    assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
     assert (reading.startswith("reading "), reading.endswith(", the first task")) == (True, True)
     assert training.startswith("training: ")
     assert not (tmp_path / "ranker" / "checkpoints").exists()

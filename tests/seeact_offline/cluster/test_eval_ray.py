@@ -10,6 +10,8 @@ import pytest
 
 from seeact_offline.records import Message, ModelStopped
 from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.watch import Watch
+from tests.chat_server import Answer, ChatServer
 from tests.seeact_offline.cluster.mortal_model import MortalModel
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents
 
@@ -69,6 +71,28 @@ def test_on_ray_too_errors_of_the_model_stop_the_run(sample: Sample, tmp_path: P
     common = {"dataset": sample.dataset, "ranker": "bm25", "model": raising, "engine": "ray", "score_workers": 1}
     with pytest.raises(ModelStopped, match=r"at most 50% of steps .*, got model_error: RuntimeError: out of luck"):
         evaluate(**common, fail_on_error=0.5, out=tmp_path / "ray")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_on_ray_too_remarks_on_the_server_are_made(sample: Sample, tmp_path: Path) -> None:
+    """Their workers kept them to themselves."""
+    heard: dict[str, list[str]] = {}
+
+    class Heard(Watch):
+        def note(self, text: str) -> None:
+            heard.setdefault(engine, []).append(text)
+
+    with ChatServer(lambda body: Answer("ELEMENT: A\nACTION: CLICK\nVALUE: None", finish_reason="tired")) as server:
+        options = {"dataset": sample.dataset, "ranker": "bm25", "model": "openai/m", "base_url": server.base_url}
+        for engine in ("local", "ray"):
+            more = {"score_workers": 1} if engine == "ray" else {}
+            run = evaluate(**options, **more, engine=engine, out=tmp_path / engine, watch=Heard())
+            assert run.results["notes"]["unknown_finish_reason"] > 0
+    remarks = {engine: [note for note in notes if "tired (" in note] for engine, notes in heard.items()}
+    assert len(remarks["local"]) == 1
+    assert remarks["ray"] == remarks["local"]
+    assert contents(tmp_path / "ray", FILES) == contents(tmp_path / "local", FILES)
 
 
 def mortal(folder: Path, recording: Path, dies_at: int) -> MortalModel:

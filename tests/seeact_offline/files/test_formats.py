@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Annotated
 
 import msgspec
 import pytest
 
-from seeact_offline.files.formats import FormatError, read_json, typed
+from seeact_offline.files.formats import FormatError, read_json, typed, unescape_html
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,3 +89,57 @@ def test_a_long_value_is_cut() -> None:
     with pytest.raises(FormatError) as caught:
         read(f'{{{GOOD}, "share": "{"x" * 1000}"}}')
     assert len(str(caught.value)) < 150
+
+
+RACE = """
+from __future__ import annotations
+import threading, time
+import subprocess
+import sys
+from typing import Annotated
+import msgspec
+from seeact_offline.files.formats import {reader}
+
+def slow_limit():
+    time.sleep(0.3)
+    return msgspec.Meta(ge=0)
+
+class Inner(msgspec.Struct):
+    number: Annotated[int, slow_limit()]
+
+class Row(msgspec.Struct):
+    inner: Inner
+    name: str
+
+threads = [threading.Thread(target=lambda: print({reader}({value}, Row).name + "\\n", end="")) for _ in range(3)]
+for thread in threads:
+    thread.start()
+    time.sleep(0.05)
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "value"),
+    [("typed", {"inner": {"number": 1}, "name": "a"}), ("decoded", '{"inner": {"number": 1}, "name": "a"}')],
+)
+def test_threads_that_read_a_type_for_the_first_time_do_not_end_the_program(reader: str, value: object) -> None:
+    script = RACE.format(reader=reader, value=repr(value))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    # a segmentation fault, as msgspec shows an unfinished description to other threads
+    assert (done.returncode, done.stdout.split()) == (0, ["a", "a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a &amp; b&nbsp;c &#65;&#x42; &#0067; &no", "a & b\xa0c AB C &no"),
+        ("&#" + "9" * 4301 + ";.", "\ufffd."),
+        ("&#" + "0" * 5000 + "65.", "A."),
+        ("&#x" + "f" * 5000 + ";.", "\ufffd."),
+        ("&#;&#x;&#0;", "&#;&#x;\ufffd"),
+    ],
+)  # fmt: skip
+def test_entities_are_read_whatever_their_numbers(written: str, meant: str) -> None:
+    assert unescape_html(written) == meant

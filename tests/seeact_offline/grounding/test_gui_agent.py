@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -37,8 +38,19 @@ def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -
     right = steps["operation_f1"] == 1
     for op in ("CLICK", "TYPE", "SELECT"):
         says = op in agent.speaks and (op == "CLICK" or op in agent.speaks_value)
+        says = says and not (op == "SELECT" and agent.names_selected)
         assert (right[operations == op] == says).all(), op
     assert not run.results["failures"]
+
+
+def test_under_its_own_rules_showui_is_told_what_it_selects_from(tmp_path: Path) -> None:
+    """It said the option, which these rules do not compare."""
+    run = so.evaluate(agent="showui", model="builtin/oracle", split="cross_website", limit=6, out=tmp_path / "run")
+    rights = run.to_pandas("steps").set_index(["annotation_id", "action_uid"])["operation_f1"]
+    truths = [step.truth for step in so.load_steps("sample", "cross_website", limit=6)]
+    selects = [truth for truth in truths if truth.operation.op == "SELECT"]
+    assert selects
+    assert [rights[tuple(truth.key)] for truth in selects] == [1.0] * len(selects)
 
 
 class Recorded:
@@ -108,6 +120,7 @@ def test_the_grounder_is_shown_the_same_block_and_the_description(tmp_path: Path
         ("uitars", "Action: click(start_box='(500,1500)')", "point_outside", "it would fit pixels as sent"),
         ("aguvis", "pyautogui.click(x=512, y=700)", "point_outside", "it would fit 0 to 1000"),
         ("qwen3-vl", '{"arguments": {"action": "terminate", "status": "success"}}', "stopped_early", ""),
+        ("osatlas", "thoughts:\nIt is 5.\nactions:\nANSWER [5]", "answered_early", "5"),
         ("osatlas", "actions:\nSCROLL [DOWN]", "scrolled", ""),
     ],
 )
@@ -248,6 +261,15 @@ def test_earlier_steps_are_told_with_their_pictures_in_the_agents_language(tmp_p
     assert all("computer_use" in message.text for message in last[1::2])
     keys = [request.messages[-1].picture.key for request in model.requests]
     assert [message.picture.key for message in last[::2]] == keys[-3:]
+
+
+def test_earlier_replies_of_uitars_are_told_with_box_tokens(tmp_path: Path) -> None:
+    model, _ = asked(tmp_path, "uitars-1.5", "nothing", history_pictures=9)
+    told = [message.text for message in model.requests[-1].messages if message.role == "assistant"]
+    assert told
+    # as the released code (add_box_token) writes them; the model's own replies have no tokens
+    box = r"click\(start_box='<\|box_start\|>\(\d+,\d+\)<\|box_end\|>'\)"
+    assert all(re.fullmatch(rf"Action: {box}(\n\ntype\(content='.*'\))?", text) for text in told), told
 
 
 def test_typing_without_a_place_goes_where_the_step_before_clicked(tmp_path: Path) -> None:

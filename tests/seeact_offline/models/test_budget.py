@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.budget import Budget, Ledger, Price
+from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Budget, Ledger
 from seeact_offline.models.failures import Failure, malformed, of_status
 from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 
@@ -188,7 +189,7 @@ def test_a_run_that_is_resumed_knows_what_it_has_spent(path: Path) -> None:
 def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(path: Path) -> None:
 
     async def killed(budget: Budget) -> None:
-        attempt = asyncio.create_task(budget.spend(ASKED, lambda: asyncio.sleep(60)))  # type: ignore[arg-type, return-value]
+        attempt = asyncio.create_task(budget.spend(ASKED, lambda: asyncio.sleep(60)))  # type: ignore[type-var]
         await asyncio.sleep(0)
         assert spent(path) == 4
         attempt.cancel()

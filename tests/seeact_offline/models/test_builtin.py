@@ -259,6 +259,12 @@ TREE = "[3] link 'Home'\n\t[7] textbox 'Search games'\n[9] button 'Strategy'"
         (VOYAGER, 'Task: Find strategy\n[0]: "Home";\t[4]: <button> "Strategy"', "Action: Click [4]"),
         (VOYAGER, 'Task: Search for \'Go\'\n[0]: "Home";\t[4]: <input> "Search"', "Action: Type [4]; [Go]"),
         (VOYAGER, 'Task: Buy a kettle\n[0]: "Home"', "Action: Scroll [WINDOW]; [down]"),
+        # the first is dealt with
+        (
+            ARENA,
+            "[1] link 'Tea'\n[2] link 'Tea pot'\nTask: Tea, tea pot\nLast action: click [9] where [9] is link 'Tea'",
+            "```click [2]```",
+        ),
     ],
 )
 def test_of_labelled_lines_it_names_the_one_that_shares_words_with_the_task(rules: str, shown: str, said: str) -> None:

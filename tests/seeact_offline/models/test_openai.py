@@ -211,13 +211,15 @@ COST = ((PROMPT_TOKENS + IMAGE_TOKENS) * 2 + COMPLETION_TOKENS * 8) / 1e6
     [
         (Answer("Hi."), Price(2.0, 8.0), replace(USED, cost_usd=COST)),
         (Answer("Hi."), None, replace(USED, cost_usd=None)),
-        (Answer("Hi.", with_usage=False), Price(1, 1), Usage(calls=1, cost_usd=None, unreported=1)),
+        (Answer("Hi.", with_usage=False), None, Usage(calls=1, cost_usd=None, unreported=1)),
+        # all that it may have cost
+        (Answer("Hi.", with_usage=False), Price(0, 1000), Usage(calls=1, cost_usd=0.2, unreported=1)),
     ],
-    ids=["counted", "without a price", "a server that counts nothing"],
+    ids=["counted", "without a price", "a server that counts nothing", "such a server at a price"],
 )
 def test_usage(answer: Answer, price: Price | None, usage: Usage) -> None:
     with ChatServer(script(answer)) as server:
-        completion = ask(server, (Message("user", "Look", FakePicture("p")),), price=price)
+        completion = ask(server, (Message("user", "Look", FakePicture("p")),), price=price, max_tokens=200)
     assert completion.usage == usage
 
 

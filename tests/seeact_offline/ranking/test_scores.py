@@ -260,7 +260,9 @@ def test_a_model_that_fails_stops_the_run() -> None:
 @pytest.mark.parametrize("name", ["oracle", "/no/such/folder", "a/b/c", "./none"])
 def test_a_name_that_is_no_ranker_is_refused_with_those_that_are(name: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^ranker: expected bundled, bm25, a folder or a hub id OWNER/NAME, got "):
+    with pytest.raises(
+        InputError, match=r"^ranker: expected bundled, bm25, a score file, a folder or a hub id OWNER/NAME, or several "
+    ):
         open_ranker(name)
 
 

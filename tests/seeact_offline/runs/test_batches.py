@@ -535,3 +535,19 @@ def test_without_a_key_for_openai_nothing_is_begun(sample: Sample, monkeypatch: 
     with pytest.raises(ModelSpecError):
         export(config(sample, None, "run"))
     assert not (BATCHES).exists()
+
+
+def test_batches_are_sent_with_the_headers_of_live_calls(
+    server: BatchServer, run: EvalConfig, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By organization and project a server knows whom to bill."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Cost-Centre: 7\nX-Team: seeact")
+    so.evaluate(config(sample, server.base_url, "live", limit=1))
+    submit(run)
+    names = ("authorization", "openai-organization", "openai-project", "x-cost-centre", "x-team")
+    live, *batch = [{name: one.get(name) for name in names} for one in (server.headers[0], *server.other_headers)]
+    assert live["openai-project"] == "proj-1"
+    assert batch
+    assert all(one == live for one in batch)

@@ -195,6 +195,32 @@ def test_as_many_final_rounds_are_expected_as_two_picks_are_likely(sample: Sampl
     assert plan.expected.calls == pytest.approx(plan.least.calls + likely * 2 * plan.n_steps)
 
 
+def test_the_calls_of_a_grounder_are_its_own(sample: Sample, tmp_path: Path) -> None:
+    """They were counted as the planner's, at its price."""
+
+    def reply(body: dict[str, Any]) -> str:
+        return PICK.format("the box") if body["model"] == "gpt-4o" else "(12, 34)"
+
+    with ChatServer(counting(reply)) as server:
+        more = {
+            "agent": "uground-blind",
+            "grounder": "openai/gpt-4o-mini",
+            "grounder_base_url": server.base_url,
+        }
+        run = config(sample, server, tmp_path / "run", **more)
+        plan = dry_run(run, assumed=LENGTHS)
+        assert server.requests == []
+        so.evaluate(run)
+        calls = [body["model"] for body in server.requests]
+        kept = dry_run(run.changed(out=tmp_path / "again"), assumed=LENGTHS)
+    assert plan.second is not None
+    assert kept.second is not None
+    assert plan.second.amount.calls == calls.count("gpt-4o-mini") == 6
+    # an ideal planner looks at more windows
+    assert plan.most.calls > calls.count("gpt-4o")
+    assert (kept.most, kept.second.amount, kept.n_kept, kept.second.n_kept) == (Amount(), Amount(), 6, 6)
+
+
 # --- what is paid for already ------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from seeact_offline.records import (
     Request,
 )
 from seeact_offline.runs.folder import RunFolder
+from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
@@ -94,7 +95,7 @@ class Erring:
         pass
 
 
-def run(sample: Sample, out: Path, **options: Any) -> so.Run:
+def run(sample: Sample, out: Path, /, **options: Any) -> so.Run:
     given = {**SMALL, "dataset": sample.dataset, "scores": sample.scores, "model": first, **options}
     return so.evaluate(out=out, **given)
 
@@ -234,7 +235,7 @@ def test_steps_that_are_at_fault_are_no_errors_of_the_model(tmp_path: Path) -> N
     rows = list(synthetic_rows(2, 2, 8, seed=7))
     broken = [{**row, "cleaned_html": ""} if i < 3 else row for i, row in enumerate(rows)]
     found = run(make_sample(tmp_path, broken, rows), tmp_path / "run", fail_on_error=0.0)
-    assert (found.n_failed, found.results["waterfall"]["data_fault"]["steps"]) == (3, 3)
+    assert (found.n_failed, found.results["waterfall"]["data_fault"]["steps"]) == (0, 3)
 
 
 @pytest.mark.parametrize("given", [5, None, ["openai/x"]])
@@ -312,6 +313,27 @@ def test_only_the_tasks_listed_are_asked(sample: Sample, tmp_path: Path) -> None
 
 def test_limit_counts_the_tasks_listed(sample: Sample, tmp_path: Path) -> None:
     assert ids(run(sample, tmp_path / "run", tasks=["task-7-2", "task-7-1"], limit=1)) == ["task-7-1"]
+
+
+def test_a_sample_is_recorded_scored_again_and_grows(sample: Sample, tmp_path: Path) -> None:
+    few = run(sample, tmp_path / "run", sample=2, seed=3)
+    drawn = ids(few)
+    settings = json.loads((few.path / "manifest.json").read_text())["settings"]
+    assert (settings["sample"], settings["limit"], settings["tasks"]) == (2, None, drawn)
+    said = "2 tasks drawn at random in equal shares by website, seed 3"
+    assert said in (few.path / "report.md").read_text()
+    assert (
+        rescore(few.path, dataset=sample.dataset, out=tmp_path / "again").results["n_steps"] == few.results["n_steps"]
+    )
+    more = run(sample, tmp_path / "run", sample=3, seed=3)
+    assert set(drawn) < set(ids(more))
+    with pytest.raises(InputError, match=r"^sample: expected at least the steps"):
+        run(sample, tmp_path / "run", sample=1, seed=3)
+
+
+def test_a_sample_and_a_limit_are_not_both_taken() -> None:
+    with pytest.raises(InputError, match="sample: expected tasks drawn at random, or limit, the first ones, got both"):
+        so.EvalConfig(sample=2, limit=2)
 
 
 def test_a_run_that_would_lose_what_its_folder_holds_is_refused(sample: Sample, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_steps_of_the_bundled_sample_are_no_other_data_sets(tmp_path: Path, copi
     if copied:
         data = tmp_path / "mind2web"
         shutil.copytree(DATA, data)
-    run = so.evaluate(dataset=data, split="cross_task", limit=1, model="builtin/lexical", out=tmp_path / "run")
+    run = so.evaluate(dataset=data, split="cross_task", limit=1, ranker="bm25", out=tmp_path / "run")
     with pytest.raises(InputError, match=r"dataset_id: expected .* steps of the bundled sample"):
         run.export(tmp_path / "out", HUB_ID)
     assert not (tmp_path / "out").exists()

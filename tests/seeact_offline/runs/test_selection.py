@@ -104,6 +104,7 @@ def test_a_run_may_be_left_unscored_and_scored_later(sample: Sample, tmp_path: P
 
 
 def test_words_of_ones_own_are_in_the_manifest(sample: Sample, tmp_path: Path) -> None:
-    done = run(sample, tmp_path / "run", Listening(), tags=["b", "a"], metadata={"who": "me"})
+    done = run(sample, tmp_path / "run", Listening(), tags=["b", "a"], metadata={"who": "me"}, label="mine")
     assert done.manifest["settings"]["tags"] == ["a", "b"]
+    assert done.manifest["settings"]["label"] == "mine"
     assert done.results["metadata"] == {"who": "me"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -169,3 +171,12 @@ def test_without_elements_all_that_needs_one_is_not_known() -> None:
 def test_recall_without_any_ranking_is_not_known(ran: bool, top_k: int | None, expected: float | None) -> None:
     summary = summary_of([score("a", "1", rank=None)], [said("1", ran=ran)], top_k)
     assert summary.recall_at_k["1"] == expected
+
+
+def test_figures_do_not_depend_on_how_python_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sum` is compensated from Python 3.12 on: stored results had other digests there."""
+    thirds = {f"task {n}": [k / 3 % 1.0 for k in range(n, 3 * n)] for n in range(2, 20)}
+    before = aggregate.metric(thirds), aggregate.micro_interval(thirds)
+    own = builtins.sum
+    monkeypatch.setattr(builtins, "sum", lambda values, start=0: own(values, start) if start else math.fsum(values))
+    assert (aggregate.metric(thirds), aggregate.micro_interval(thirds)) == before

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.scoring import inference
+from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, split_variance
+from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, pooled, split_variance
 from seeact_offline.scoring.step_scores import StepRow, TargetEntry
 from tests.reference import paired
 
@@ -51,11 +51,23 @@ def two(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]], **op
 def test_a_difference_equals_the_slow_one(pairs: list[list[tuple[float, float]]]) -> None:
     ours, theirs = ([[pair[side] for pair in steps] for steps in pairs] for side in (0, 1))
     found = two(ours, theirs).pairs[0]
-    gaps = [paired.mean(a) - paired.mean(b) for a, b in zip(ours, theirs, strict=True)]
-    assert found.gap.macro == pytest.approx(paired.macro(ours) - paired.macro(theirs))
+    gaps = [paired.mean(b) - paired.mean(a) for a, b in zip(ours, theirs, strict=True)]
+    assert found.gap.macro == pytest.approx(paired.macro(theirs) - paired.macro(ours))
     assert (found.gap.ci95 is None) == (len(pairs) < 6)
     assert found.gap.ci95 == pytest.approx(paired.interval(gaps), abs=1e-8)
     assert found.gap.p == pytest.approx(paired.sign_flip_p(gaps))
+
+
+def test_a_difference_is_the_other_run_minus_the_first_in_numbers_and_headings() -> None:
+    found = two([[0.0]] * 6, [[1.0]] * 6, by=["operation"])
+    assert [pair.gap.macro for pair in found.pairs] == [1.0, 1.0, 1.0]
+    assert found.breakdowns["operation"][0].gaps["step_success_rate"]["b"].macro == 1.0
+    report = found.report()
+    assert "## b against a, the baseline" in report
+    assert "## Differences: other run minus a\n" in report
+    assert report.count("| b - a ") == 3 + 1
+    assert "a - b" not in report
+    assert [found.pairs[0].first_better, found.pairs[0].second_better] == [0, 6]
 
 
 def test_turning_the_runs_round_turns_the_difference_round() -> None:
@@ -74,7 +86,7 @@ def test_the_order_of_steps_in_a_file_changes_nothing() -> None:
 def test_fewer_than_six_tasks_have_no_interval_and_say_why() -> None:
     five, six = ([[1.0, 1.0]] * n for n in (5, 6))
     assert two(five, [[0.0, 0.0]] * 5).pairs[0].gap.ci95 is None
-    assert two(six, [[0.0, 0.0]] * 6).pairs[0].gap.ci95 == (1.0, 1.0)
+    assert two(six, [[0.0, 0.0]] * 6).pairs[0].gap.ci95 == (-1.0, -1.0)
     report = two(TASKS, TASKS, by=["operation"]).report()
     assert report.count("-, fewer than 6 tasks") == 3 + 2 + 1
 
@@ -244,6 +256,55 @@ def test_runs_of_one_identity_are_repeats_of_each_other() -> None:
     found = compare_runs([*again, replace(run_of("c", TASKS), identity="other"), run_of("d", TASKS)])
     assert {one.runs for one in found.repeats} == {("a", "b")}
     assert {one.variance.repeats for one in found.repeats} == {0.0}
+
+
+# --- groups ---
+
+SEEDS = ([[1.0, 0.0], [0.0]], [[1.0, 1.0], [0.0]], [[0.0, 0.0], [1.0]])
+"""The credit of two tasks under three seeds."""
+
+
+def group(name: str, *seeds: Sequence[Sequence[float]], identity: str = "same", times: int = 4) -> ScoredRun:
+    runs = [run_of(f"{name}{n}", [*credits] * times) for n, credits in enumerate(seeds, 1)]
+    return pooled(name, [replace(run, identity=identity) for run in runs])
+
+
+def test_a_group_is_compared_as_the_mean_of_its_runs_over_tasks() -> None:
+    found = compare_runs([group("a", *SEEDS), group("b", [[1.0, 1.0], [1.0]])])
+    pair, figure = found.pairs[-1], found.figures["step_success_rate"]["a"]
+    means = [[2 / 3, 1 / 3], [1 / 3]] * 4
+    assert figure == aggregate.metric({f"t{n}": steps for n, steps in enumerate(means)})
+    assert pair.gap.macro == pytest.approx(1 - figure.macro)
+    assert pair.gap.p == pytest.approx(paired.sign_flip_p([1 - paired.mean(steps) for steps in means]))
+    assert (found.n_tasks, found.n_steps) == (8, 12)
+
+
+def test_the_spread_of_a_groups_runs_stands_in_a_column() -> None:
+    found = compare_runs([group("a", *SEEDS), group("b", [[1.0, 1.0], [1.0]])])
+    macros = [paired.macro([*seed] * 4) for seed in SEEDS]
+    assert found.sd["step_success_rate"] == {"a": pytest.approx(np.std(macros, ddof=1)), "b": None}
+    assert found.groups == {"a": ("a1", "a2", "a3"), "b": ("b1",)}
+    report = found.report()
+    header = next(line for line in report.splitlines() if line.startswith("| metric"))
+    assert [cell.strip() for cell in header.split("|")[6:9]] == ["standard error", "sd", "runs"]
+    assert "a: a1, a2, a3." in report
+    assert {one.runs for one in found.repeats} == {("a1", "a2", "a3")}
+
+
+def test_a_group_of_more_than_seeds_says_so() -> None:
+    runs = [replace(run_of(f"a{n}", TASKS), identity=str(n)) for n in (1, 2)]
+    found = compare_runs([pooled("a", runs), group("b", TASKS, times=1)])
+    assert (found.mixed, found.repeats) == (("a",), ())
+    assert "a: a1, a2, which differ in more than their seed." in found.report()
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [(run_of("b", TASKS[:3]), "runs of the same steps"), (replace(run_of("b", TASKS), protocol="mindact"), "one protocol")],
+)  # fmt: skip
+def test_a_group_of_other_steps_or_protocols_is_refused(other: ScoredRun, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        pooled("a", [run_of("a", TASKS), other])
 
 
 # --- for people ---

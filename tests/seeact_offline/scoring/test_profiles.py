@@ -154,6 +154,7 @@ SHOWUI = [
     (said("1", "SELECT", "sort BY"), right("SELECT", "Price", action_text=TEXT), (1, 1, 1)),
     # an element without a name, and a text that names none: 2 against 2 x, and nothing to compare with
     (said("1", "SELECT", "x"), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 2 / 3, 0)),
+    (said("1", "SELECT", ""), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 1, 1)),
     (said("1", "SELECT", "x"), right("SELECT", "x", action_text="SELECT x"), (1, 0, 0)),
     # the text of a TYPE is its value
     (said("1"), right(action_text="[textbox]  City -> TYPE: New York"), (1, 1, 1)),

@@ -148,7 +148,7 @@ SECTIONS = {
     "What if": [
         "the ranker had missed nothing, and every step that it lost had succeeded, 1, 28.6",
         "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered, 1, 16.7",
-        "every answer that was unreadable, none or another element had named the right one, with its operation as it is, 2, 42.9",
+        "every answer without the right element had named it, with its operation as it is, 2, 42.9",
         "every value that is missing or wrong had been right, 2, 42.9",
     ],
     "Ranker budget": [f"{k}, 85.7, 85.7" for k in (5, 10, 20, 30, 50)],
@@ -195,12 +195,13 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
         "success": percent(done["macro"]),
     }
     drawn = {
+        "about": "sample",
         "label": "",
         "losses": [{"cause": c, "share": s, "steps": 1} for c, s in lost.items()],
         "rest": done["macro"],
     }
     (axes,) = draw_waterfall({**drawn, "measure": "Step SR", "average": "macro"}).axes
-    assert [text.get_text() for text in axes.texts] == list(printed.values())[1:]
+    assert [text.get_text() for text in axes.texts][1:] == list(printed.values())[1:]
 
 
 def test_what_eval_prints_has_the_waterfall_too() -> None:
@@ -393,3 +394,19 @@ def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
     values = made["shuffle_spread"]["step_success_rate"]["values"]
     assert values == pytest.approx([1 / 6, 1 / 2] if protocol == "seeact" else [1 / 4, 1 / 4])
     assert f"| Step SR          | {'macro' if protocol == 'seeact' else 'micro'} " in tables.report(made, [])
+
+
+def test_replies_that_were_read_are_not_among_those_that_could_not_be() -> None:
+    failures = ("no_act", "scrolled", "point_outside")
+    truths = [Truth(StepKey(name, "s"), Operation("CLICK"), frozenset({"1"})) for name in failures]
+    said = [
+        Prediction(t.key, (Reply(0, (), ("",), None, "", "", t.key[0]),), None, "", "", failure=t.key[0])
+        for t in truths
+    ]
+    report = report_of(said, truths)
+    assert section(report, "Replies that could not be read") == [["no_act", "1"]]
+    rest = "Replies that were read and lack an act, a place on the picture or a value"
+    assert section(report, rest) == [["point_outside", "1"], ["scrolled", "1"]]
+    assert [row[0] for row in section(report, "Where steps are lost")[1:-1]] == [
+        "unreadable_reply", "did_not_act", "place_outside",
+    ]  # fmt: skip

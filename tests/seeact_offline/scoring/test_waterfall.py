@@ -70,7 +70,15 @@ LOSSES = [
     (asking_which(said("9", ranked=()), "9", "8"), TRUTH, "wrong_element"),
     (asking_which(said(None, ranked=()), "9", "8"), TRUTH, "no_element"),
     (offering(said(None, ranked=(), failure="scrolled"), "9"), TRUTH, "never_scrolled_to"),
-    (offering(said(None, ranked=(), failure="scrolled"), "9", "1"), TRUTH, "unreadable_reply"),
+    (offering(said(None, ranked=(), failure="scrolled"), "9", "1"), TRUTH, "did_not_act"),
+    (offering(said(None, ranked=(), failure="stopped_early"), "9"), TRUTH, "did_not_act"),
+    # a reply that was read and does not act, or points beside the picture, is not unreadable
+    *(
+        (said(None, ranked=(), failure=failure), TRUTH, "did_not_act")
+        for failure in ("scrolled", "waited", "stopped_early", "other_act")
+    ),
+    (said(None, ranked=(), failure="point_outside"), TRUTH, "place_outside"),
+    (said(None, failure="scrolled", ranked=("9",)), TRUTH, "ranker_miss"),
     (offering(said(None, ranked=(), failure="bad_label"), "9"), TRUTH, "unreadable_reply"),
     (offering(said(op="CLICK", ranked=()), "9", "1"), TRUTH, "wrong_op"),
     (said("9", ranked=(), notes=(("not_marked", 1),)), TRUTH, "not_marked"),
@@ -259,7 +267,7 @@ def test_no_steps_have_no_losses() -> None:
 
 
 def test_what_a_perfect_ranker_grounding_and_perfect_values_would_give() -> None:
-    # one task of nine steps; two of the six steps whose target was offered succeed
+    # one task of eleven steps; two of the eight steps whose target was offered succeed
     scores = [
         *(
             scored("a", one)
@@ -267,15 +275,17 @@ def test_what_a_perfect_ranker_grounding_and_perfect_values_would_give() -> None
         ),
         scored("a", "wrong_element", f1=1.0),
         scored("a", "unreadable_reply", f1=0.5),
+        scored("a", "did_not_act", f1=0.5),
+        scored("a", "place_outside", f1=0.5),
         scored("a", "missing_value", f1=0.5),
     ]
     figures = w.what_if(scores, mean_over_tasks(scores))
     assert {name: (one["steps"], one["micro"]) for name, one in figures.items()} == {
-        "ranker_perfect_bound": (1, 3 / 9),
-        "ranker_perfect": (1, pytest.approx((2 + 2 / 6) / 9)),
-        "offering_perfect": (1, pytest.approx((2 + 2 / 6) / 9)),
-        "grounding_perfect": (2, 3 / 9),
-        "values_perfect": (1, 3 / 9),
+        "ranker_perfect_bound": (1, 3 / 11),
+        "ranker_perfect": (1, pytest.approx((2 + 2 / 8) / 11)),
+        "offering_perfect": (1, pytest.approx((2 + 2 / 8) / 11)),
+        "grounding_perfect": (4, 3 / 11),
+        "values_perfect": (1, 3 / 11),
     }
     assert list(figures) == list(w.WHAT_IF)
 
@@ -362,6 +372,17 @@ def group(offered: str, picked: str | None, failure: str | None = None, **more) 
 )
 def test_a_picture_has_one_error(reply: Reply, error: str) -> None:
     assert w.annotation_error(reply, TRUTH) == error
+
+
+@pytest.mark.parametrize(
+    ("x", "picked", "error"),
+    [(1280, None, "no_error"), (1279.5, None, "na_although_marked"), (-40.5, "8", "mislinked"), (-41, "8", "made_up")],
+)
+def test_a_mark_that_is_not_drawn_is_not_there(x: float, picked: str | None, error: str) -> None:
+    """An answer that none is right was held against the model though nobody could see the right element's mark."""
+    boxes = (Box(x, 10, 40, 10), Box(0, 900, 40, 10))
+    truth = replace(TRUTH, boxes=boxes, picture_size=(1280, 800), positives_in_order=("1", "2"))
+    assert w.annotation_error(group("1289", picked), truth) == error
 
 
 def annotated(uid: str, element: str | None, *groups: Reply, **more) -> tuple[Prediction, Truth]:

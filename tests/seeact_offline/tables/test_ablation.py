@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Marking
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.scoring.results import assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.ablation import ablation_table
@@ -27,7 +29,7 @@ from tests.reference import paired
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 SETTINGS = {
     "split": "cross_task", "grounding": "annotation", "model": "openai/x_1", "ranker": "scores/s.parquet", "protocol": "seeact",
-    "top_k": 50, "merge": None, "seed": 0, "limit": None, "dataset": "sample", "dataset_fingerprint": "f00d",
+    "top_k": 50, "merge": None, "seed": 0, "limit": None, "dataset": "osunlp/Multimodal-Mind2Web", "dataset_fingerprint": "f00d",
 }  # fmt: skip
 TRUTHS = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(8)]
 RIGHT = {
@@ -52,10 +54,10 @@ def predictions(marking: Marking) -> list[Prediction]:
     ]  # fmt: skip
 
 
-def write_run(folder: Path, marking: Marking, n_steps: int = 8, model: str = "openai/x_1") -> None:
+def write_run(folder: Path, marking: Marking, n_steps: int = 8, **options: Any) -> None:
     """A finished row over the first steps."""
     marks = {"marks": marking.kind, "mark_position": marking.position, "mark_turn1": marking.in_turn1 or None}
-    settings = SETTINGS | marks | {"model": model}
+    settings = SETTINGS | marks | options
     folder.mkdir()
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, "identity": {}, "settings": settings}))
     said, right = predictions(marking)[:n_steps], TRUTHS[:n_steps]
@@ -95,14 +97,28 @@ def test_the_papers_figures_are_beside_ours(tmp_path: Path) -> None:
     assert rows["number-top-right"] is None
 
 
-def test_differences_are_to_the_best_row_and_paired_by_task(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["markdown", "csv", "latex", "html"])
+def test_no_figure_of_the_paper_is_beside_the_sample(tmp_path: Path, form: Form) -> None:
+    made = ablation(tmp_path, dataset="sample")
+    assert [row["paper"] for row in made["rows"]] == [None] * 4
+    text = (
+        build_table(5, [tmp_path], tmp_path)
+        .text(form)
+        .replace(NOT_THE_PAPERS, "")
+        .replace(html.escape(NOT_THE_PAPERS), "")
+    )
+    assert "paper" not in text.lower()
+    assert "Step SR" in text or form == "csv"
+
+
+def test_differences_are_row_minus_the_first_and_paired_by_task(tmp_path: Path) -> None:
     made = ablation(tmp_path)
-    assert made["best"] == "number-bottom-left"
-    assert [row["difference_to_best"] is None for row in made["rows"]] == [True, False, False, False]
+    assert made["baseline"] == "number-bottom-left"
+    assert [row["difference_to_baseline"] is None for row in made["rows"]] == [True, False, False, False]
     for marking, row in list(zip(RIGHT, made["rows"], strict=True))[1:]:
-        ours, best = ([r[i : i + 2] for i in range(0, 8, 2)] for r in (RIGHT[marking], RIGHT[next(iter(RIGHT))]))
-        gap = row["difference_to_best"]["element_accuracy"]
-        assert gap["macro"] == pytest.approx(paired.macro(ours) - paired.macro(best))
+        ours, first = ([r[i : i + 2] for i in range(0, 8, 2)] for r in (RIGHT[marking], RIGHT[next(iter(RIGHT))]))
+        gap = row["difference_to_baseline"]["element_accuracy"]
+        assert gap["macro"] == pytest.approx(paired.macro(ours) - paired.macro(first))
         # four tasks
         assert gap["ci95"] is None
 
@@ -135,23 +151,24 @@ def marked(folder: Path, kind: str, **results: Any) -> Path:
     return make_run(folder, grounding="annotation", **marks, **results)
 
 
-def test_runs_by_annotation_are_rows_with_their_difference_to_the_best(tmp_path: Path) -> None:
+def test_runs_by_annotation_are_rows_with_their_difference_to_the_first(tmp_path: Path) -> None:
     runs = [marked(tmp_path / "a", "number"), marked(tmp_path / "b", "letter", step_sr=0.75)]
     first, second = csv.DictReader(build_table(5, runs, tmp_path).text("csv").splitlines())
     assert [(row["kind"], row["turn1"], row["failed_steps"], row["folder"]) for row in (first, second)] == [
         ("number", "plain", "1", "a"), ("letter", "plain", "1", "b"),
     ]  # fmt: skip
     assert first["step_success_rate_paper"] == "0.243"
-    assert [row["step_success_rate_difference"] for row in (first, second)] == ["0.0", ""]
+    assert [row["step_success_rate_difference"] for row in (first, second)] == ["", "0.0"]
 
 
-def test_the_best_way_of_marking_is_the_best_by_the_quoted_average(tmp_path: Path) -> None:
-    shares = {"number": figure(0.2, micro=0.4), "letter": figure(0.3, micro=0.1)}
+def test_the_first_row_is_the_baseline_whichever_is_the_best(tmp_path: Path) -> None:
     runs = [
-        marked(tmp_path / kind, kind, protocol="inspect-evals", step_success_rate=share)
-        for kind, share in shares.items()
+        marked(tmp_path / kind, kind, step_success_rate=figure(one)) for kind, one in (("letter", 0.2), ("number", 0.4))
     ]
-    assert "best row: number," in build_table(5, runs, tmp_path).markdown()
+    assert (
+        "## Differences: row minus the first, letter, bottom-left, plain turn 1\n"
+        in build_table(5, runs, tmp_path).markdown()
+    )
 
 
 @pytest.mark.parametrize(

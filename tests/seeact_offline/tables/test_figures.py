@@ -104,6 +104,78 @@ def test_over_time_has_a_line_a_tag_in_order_of_dates(tmp_path: Path) -> None:
     }
 
 
+def weekly(folder: Path, models: str = "aaaa", **more: Any) -> list[Path]:
+    """A run a week with one tag, each with the model of its letter."""
+    return [
+        make_run(
+            folder / str(week),
+            date=f"2026-03-{2 + 7 * week:02}T09:00:00",
+            model=model,
+            settings={"tags": ["weekly"], **more},
+        )
+        for week, model in enumerate(models)
+    ]
+
+
+def test_a_line_breaks_where_anything_but_date_tag_or_metadata_changes(tmp_path: Path) -> None:
+    """Three models were one line."""
+    runs = weekly(tmp_path, "aabc")
+    manifest = json.loads((runs[1] / "manifest.json").read_text())
+    manifest["settings"] |= {"metadata": {"week": "2"}, "label": "second"}
+    (runs[1] / "manifest.json").write_text(json.dumps(manifest))
+    (line,) = over_time(runs)["lines"]
+    assert [point["changed"] for point in line["points"]] == [[], [], ["model b"], ["model c"]]
+    (axes,) = drawn("over-time", runs).axes
+    connected = [len(one.get_xdata()) for one in axes.lines if one.get_linestyle() == "-" and len(one.get_xdata())]
+    assert connected == [2, 1, 1]
+    assert [text.get_text() for text in axes.texts[1:] if "model" in text.get_text()] == ["model b", "model c"]
+    assert "second" in [text.get_text() for text in axes.texts]
+
+
+def test_a_line_breaks_where_only_the_identity_changes(tmp_path: Path) -> None:
+    runs = weekly(tmp_path, "aa")
+    manifest = json.loads((runs[1] / "manifest.json").read_text())
+    (runs[1] / "manifest.json").write_text(json.dumps(manifest | {"identity": {"prompts_digest": "f00d"}}))
+    (line,) = over_time(runs)["lines"]
+    assert line["points"][1]["changed"] == ["prompts_digest"]
+
+
+@pytest.mark.parametrize(("tags", "hinted"), [(["one", "two"], True), (["one", "one"], False), (["one"], False)])
+def test_runs_of_a_tag_each_have_a_hint(tmp_path: Path, tags: list[str], hinted: bool) -> None:
+    runs = [
+        make_run(tmp_path / str(n), date=f"2026-03-0{n + 1}T09:00:00", settings={"tags": [tag]})
+        for n, tag in enumerate(tags)
+    ]
+    assert bool(over_time(runs)["hint"]) == hinted
+
+
+def test_a_label_names_a_run_in_a_legend(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, settings={"label": name}) for name in ("step 1000", "step 2000")]
+    assert [run["label"] for run in cost(runs)["runs"]] == ["step 1000", "step 2000"]
+    assert [line["label"] for line in over_time(runs)["lines"]] == ["step 1000", "step 2000"]
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize(
+    ("dataset", "said"),
+    [
+        ("osunlp/Multimodal-Mind2Web", "osunlp/Multimodal-Mind2Web, cross_task: 4 steps of 2 tasks"),
+        ("sample", "bundled sample (fictional websites), cross_task: 4 steps of 2 tasks"),
+        ("/home/me/pages", "pages, cross_task: 4 steps of 2 tasks"),
+    ],
+)
+def test_a_picture_says_what_it_is_of(tmp_path: Path, kind: str, dataset: str, said: str) -> None:
+    (axes,) = drawn(kind, [make_run(tmp_path / "a", dataset=dataset)]).axes
+    assert said in [text.get_text() for text in axes.texts]
+
+
+def test_a_picture_of_several_splits_names_each(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / split, split=split, steps=n) for split, n in (("cross_task", 4), ("cross_website", 6))]
+    assert cost(runs)["about"] == (
+        "osunlp/Multimodal-Mind2Web, cross_task: 4 steps of 2 tasks; cross_website: 6 steps of 2 tasks"
+    )
+
+
 def test_over_time_needs_dates(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="when they began"):
         over_time([make_run(tmp_path / "a", date="")])

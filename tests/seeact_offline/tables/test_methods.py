@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -13,11 +15,13 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.records import InputError
+from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.paper_tables import paper_table
+from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.tables import build_table
-from seeact_offline.tables.document import ENDINGS
+from seeact_offline.tables.document import ENDINGS, Form
 from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
 from seeact_offline.tables.table_input import TableInput, find_runs
 from tests.conftest import SHARED_DATA
@@ -91,7 +95,58 @@ def test_runs_that_differ_in_their_seed_alone_are_one_row(tmp_path: Path) -> Non
     assert found is not None
     assert (row.method, [run.name for run in cell.runs]) == ("choice, openai/gpt-4-vision-preview", ["0", "1", "7"])
     assert (found.value, found.sd, found.n_runs) == pytest.approx((0.45, stdev(shares.values()), 3))
-    assert (found.ci95, cell.n_steps, cell.not_run) == (None, 4, 3)
+    assert (cell.n_steps, cell.not_run, cell.n_seeds) == (4, 3, 3)
+
+
+def with_success(run: Path, successes: Sequence[float]) -> Path:
+    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    changed = [line | {"success": success} for line, success in zip(lines, successes, strict=True)]
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed))
+    return run
+
+
+SEEDS = {0: (1, 0, 0, 0), 1: (1, 1, 0, 1), 7: (0, 1, 0, 0)}
+"""Success of four steps by turns of two tasks, by seed."""
+
+
+def three_seeds(folder: Path, **more: Any) -> list[Path]:
+    return [
+        with_success(make_run(folder / str(seed), step_sr=sum(steps) / 4, settings={"seed": seed}, **more), steps)
+        for seed, steps in SEEDS.items()
+    ]
+
+
+@pytest.mark.parametrize("by", [None, "domain"])
+def test_a_pooled_row_has_an_interval_over_tasks_with_its_seeds_within_them(tmp_path: Path, by: str | None) -> None:
+    """It had "sd 6.5, n 3" in the interval's place."""
+    found = first_cell(2, three_seeds(tmp_path), by=by).figures["step_success_rate"]
+    # the tasks' steps, each a mean over seeds
+    expected = aggregate.metric({"t0": [2 / 3, 0.0], "t1": [2 / 3, 1 / 3]})
+    assert found is not None
+    assert (found.value, found.se) == (pytest.approx(expected.macro), pytest.approx(expected.se))
+    assert found.ci95 == pytest.approx(expected.ci95)
+    assert (found.sd, found.n_runs) == (pytest.approx(stdev([0.25, 0.75, 0.25])), 3)
+
+
+@pytest.mark.parametrize("form", ENDINGS)
+def test_sd_has_a_column_of_its_own(tmp_path: Path, form: Form) -> None:
+    made = build_table(3, three_seeds(tmp_path), tmp_path)
+    text = made.text(form)
+    assert "sd 2" not in text
+    if form == "csv":
+        (row,) = csv.DictReader(text.splitlines())
+        assert (row["n_runs"], round(float(row["sd"]), 3), row["interval"]) == ("3", 0.289, "logit-t")
+        return
+    ours, header = made.figures if form == "latex" else made.tables[0], ["sd"]
+    assert ours is not None
+    column = list(ours.header).index(*header)
+    assert ours.rows[0][column] == "28.9"
+    assert "41.7" in ours.rows[0][column - 2 if form == "latex" else column - 1]
+    assert "sd: sample standard deviation of the seeds' own figures" in " ".join(ours.notes)
+
+
+def test_no_column_of_sd_stands_where_every_row_is_one_run(tmp_path: Path) -> None:
+    assert "sd" not in build_table(2, [make_run(tmp_path / "a")], tmp_path).tables[0].header
 
 
 @pytest.mark.parametrize(("other", "rows"), [({}, 1), ({"merge": "single"}, 2), ({"model": "b"}, 2)])
@@ -120,8 +175,62 @@ def test_whole_tasks_are_pooled_for_each_seed(tmp_path: Path) -> None:
     found = cell.figures["offline0"]
     assert found is not None
     assert (cell.n_tasks, found.value, found.n_runs) == (6, 0.75, 2)
+    # each split has two tasks, of which every seed fails both
+    assert found.ci95 == aggregate.metric({str(task): [0.0, 0.0] for task in range(6)}).ci95
     with pytest.raises(InputError, match=r"^runs: expected runs of the same seeds on every split of a row"):
         table(4, runs[:-1])
+
+
+WEEKS = {"first": "2026-03-02", "last": "2026-03-16", "middle": "2026-03-09"}
+
+
+def weekly(folder: Path, **more: Any) -> list[Path]:
+    """Three runs with one tag that differ in their date alone."""
+    return [
+        make_run(folder / name, date=f"{day}T09:00:00+00:00", settings={"tags": ["weekly"]}, **more)
+        for name, day in WEEKS.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "left"),
+    [
+        ("newest", "last", "the newest stands here. Left out: first, middle."),
+        ("oldest", "first", "the oldest stands here. Left out: last, middle."),
+        ("2026-03-09", "middle", "the newest until 2026-03-09 stands here. Left out: first, last."),
+    ],
+)
+def test_of_one_tag_over_weeks_one_run_stands_in_the_table(tmp_path: Path, which: str, name: str, left: str) -> None:
+    """Table 2 ended with "expected one run a cell"."""
+    made = build_table(2, weekly(tmp_path), tmp_path, which=which)
+    assert made.provenance is not None
+    assert [run["run"] for run in made.provenance.runs] == [name]
+    assert left in "\n".join(made.tables[0].notes)
+
+
+@pytest.mark.parametrize("which", ["latest", "2026-02-01"])
+def test_a_choice_that_no_run_meets_is_refused(tmp_path: Path, which: str) -> None:
+    with pytest.raises(InputError, match=r"^which: "):
+        build_table(2, weekly(tmp_path), tmp_path, which=which)
+
+
+def test_a_label_names_a_row(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, settings={"label": name}) for name in ("step 1000", "step 2000")]
+    assert [row.method for row in table(2, runs).rows] == ["step 1000", "step 2000"]
+
+
+def test_one_label_of_two_methods_does_not_hide_them(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, model=name, settings={"label": "mine"}) for name in ("a", "b")]
+    assert [row.method for row in table(2, runs).rows] == ["mine, choice, a", "mine, choice, b"]
+
+
+def test_metadata_names_a_row_by_its_entries_that_differ(tmp_path: Path) -> None:
+    """It read "metadata {'checkpoint': '1000'}"."""
+    texts = ({"checkpoint": "1000", "who": "me"}, {"checkpoint": "2000", "who": "me"}, None)
+    runs = [make_run(tmp_path / str(n), settings={"metadata": one}) for n, one in enumerate(texts)]
+    method = "choice, openai/gpt-4-vision-preview"
+    assert [row.method for row in table(2, runs[:2]).rows] == [f"{method}, checkpoint {n}" for n in (1000, 2000)]
+    assert table(2, runs[1:]).rows[1].method == method
 
 
 def test_two_runs_for_one_cell_are_refused(tmp_path: Path) -> None:
@@ -226,6 +335,15 @@ def test_the_papers_row_of_the_same_grounding_and_model_is_beside_ours(
 )
 def test_nothing_of_the_paper_is_beside_a_run_that_is_not_the_same(tmp_path: Path, other: dict[str, Any]) -> None:
     assert table(2, [make_run(tmp_path / "a", **other)]).rows[0].paper is None
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("form", ENDINGS)
+def test_no_row_of_the_paper_is_beside_the_sample(tmp_path: Path, number: int, form: Form) -> None:
+    """The paper's own rows stood below those of the sample, in LaTeX in the same table."""
+    text = build_table(number, three_splits(tmp_path, dataset="sample"), tmp_path).text(form)
+    assert "paper" not in text.replace(NOT_THE_PAPERS, "").replace(html.escape(NOT_THE_PAPERS), "").lower()
+    assert ("not the paper" in text) == (form != "csv")
 
 
 def test_the_papers_pool_is_beside_ours_only_over_all_three_splits(tmp_path: Path) -> None:

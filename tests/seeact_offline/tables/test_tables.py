@@ -136,15 +136,6 @@ def test_nothing_is_bold_among_runs_that_do_not_compare(tmp_path: Path, other: d
     assert "bfseries" not in build_table(3, runs, tmp_path).latex()
 
 
-@pytest.mark.parametrize("form", ["markdown", "latex", "html", "csv"])
-def test_a_row_of_several_seeds_says_mean_sd_and_n(tmp_path: Path, form: Form) -> None:
-    runs = [
-        make_run(tmp_path / str(seed), step_sr=share, settings={"seed": seed}) for seed, share in enumerate((0.2, 0.4))
-    ]
-    made = build_table(3, runs, tmp_path).text(form)
-    assert any(mean in made for mean in ("30.0 (sd 14.1, n 2)", "30.0 & sd 14.1, n 2", ",macro,0.3"))
-
-
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_standard_errors_have_a_column_where_they_are_asked_for(tmp_path: Path, form: Form) -> None:
     run = make_run(tmp_path / "a", step_success_rate=figure(0.131, micro=0.143))

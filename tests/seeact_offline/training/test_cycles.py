@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
+from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.attempts import Attempt, _tasks_of_hard_websites
@@ -138,6 +139,10 @@ def test_the_test_splits_follow_each_cycle_with_the_control_and_the_differences(
         assert [found["control"]["step_success_rate"]["value"] for found in tests[1:]] == [0.5, 0.5]
         gaps = [{name: gap["step_success_rate"]["value"] for name, gap in found["minus"].items()} for found in tests]
         assert gaps == [{}, {"previous": 0.5, "control": 0.5}, {"previous": 0.0, "control": 0.5}]
+    report = (done.path / "report.md").read_text()
+    assert "## Differences, paired by step: the model after the cycle minus its baseline\n" in report
+    for row in ("cycle 1 - cycle 0", "cycle 1 - control", "cycle 2 - cycle 1", "cycle 2 - control"):
+        assert report.count(f"| {row} ") == 3
 
 
 def test_the_control_has_as_many_items_as_the_cycle_and_gold_alone(done: Improvement) -> None:
@@ -295,6 +300,45 @@ def test_a_cycle_whose_calls_failed_resumes_with_the_attempts_that_it_has_made(
     assert accepted == ([0, 0, 4] if judged else [0, 1, 2])
     # and once more, with nothing left to ask
     assert improved(tmp_path, dataset, right, **options).results == found.results
+
+
+async def strict(messages: Sequence[Message]) -> str:
+    return "word " * 200 + "\nNOT SUCCESS"
+
+
+def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
+    dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"judge": strict, "cycles": 2, "evaluate": (), "price": "0,1000", "attempts": 2}
+    problem = (
+        r"max_cost: expected enough for the judge, got 1.0, of which \d\.\d+ are spent; with more the same command"
+    )
+    with pytest.raises(InputError, match=problem):
+        improved(tmp_path / "a", dataset, right, **options, max_cost=1.0)
+    found = improved(tmp_path / "a", dataset, right, **options, max_cost=100)
+    cost = found.results["judge_cost_usd"]
+    assert cost > 1.0
+    assert cost == sum(Ledger(file).spent for file in found.path.glob("cycle-*/judged/*/spending.jsonl"))
+    assert f"Spent on the judge: {cost:.4f} USD." in found.report()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"max_cost": 1.0}, "max_cost: expected a judge, whose calls cost money, got none"),
+        ({"price": "1,1"}, "price: expected a judge, whose calls cost money, got none"),
+        ({"judge": strict, "max_cost": 1.0}, "max_cost: expected a price, or a model that reports what its calls cost, got neither"),
+        ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number of at least 0, got -1.0"),
+        ({"judge": strict, "price": "one"}, "price: expected "),
+    ],
+)  # fmt: skip
+def test_a_limit_that_cannot_be_kept_is_refused_before_anything_is_asked(
+    options: dict[str, Any], problem: str, dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as error:
+        improved(tmp_path / "out", dataset, right, **options)
+    assert str(error.value).startswith(problem)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_judge_that_never_answers_stops_the_cycle(

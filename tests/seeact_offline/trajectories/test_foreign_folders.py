@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError, RowError
-from seeact_offline.trajectories import Trajectory, open_trajectories
+from seeact_offline.trajectories import Trajectory, Verdict, open_trajectories
+from seeact_offline.trajectories.judgements import read_judgements
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -101,6 +102,11 @@ def test_webvoyager_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_replies_of_a_webvoyager_folder_keep_their_spacing(tmp_path: Path) -> None:
+    (read,) = open_trajectories(voyager(tmp_path))
+    assert [step.reply for step in read.steps] == ["Thought: Search.\n\nAction: Click [5]", "Click [6]", "", ""]
+
+
 def test_pictures_of_a_webvoyager_folder_may_count_from_0(tmp_path: Path) -> None:
     write(voyager(tmp_path) / "taskGitHub--3/screenshot0.png", PNG + b"first")
     (read,) = open_trajectories(tmp_path)
@@ -134,6 +140,91 @@ def test_online_mind2web_folder(tmp_path: Path, version: int) -> None:
     pictures = [b"0_full.png", b"2_x.png", b"10_x.png"] if version == 1 else [b"0000.png", b"0001.png", b"0002.png"]
     assert [shot.read()[8:] for shot in read.screenshots] == pictures
     assert read.steps[0].address == (None if version == 1 else "http://a.test/")
+
+
+@pytest.mark.parametrize(
+    ("names", "steps"),
+    [
+        # a picture that was not taken, where the run counts from 1 or from 0
+        (["1_a.png", "3_a.png", "4_a.png"], ["1_a.png", None, "3_a.png", "4_a.png"]),
+        (["0_a.png", "2_a.png"], ["0_a.png", None, "2_a.png"]),
+        (["1_a.png"], ["1_a.png", None, None]),
+        # numbers that are not those of steps
+        (["1700000009.png", "1700000010.png"], ["1700000009.png", "1700000010.png", None]),
+        (["0_a.png", "0_b.png", "1_a.png"], ["0_a.png", "0_b.png", "1_a.png"]),
+        ([], [None, None, None]),
+    ],
+)
+def test_pictures_belong_to_the_step_of_their_number(tmp_path: Path, names: list[str], steps: list[str | None]) -> None:
+    write(tmp_path / "a1/result.json", {"task": "Buy", "action_history": ["CLICK"] * 3})
+    (tmp_path / "a1/trajectory").mkdir()
+    for name in names:
+        write(tmp_path / "a1/trajectory" / name, PNG + name.encode())
+    (read,) = open_trajectories(tmp_path)
+    assert [shot and shot.decode() for _, _, _, shot in told(read)] == steps
+
+
+@pytest.mark.parametrize(("score", "success"), [(100, True), (0, False), (60, None)])
+def test_online_mind2web_folder_without_pictures_keeps_the_verdict_of_its_judge(
+    tmp_path: Path, score: int, success: bool | None
+) -> None:
+    judge = {"score": score, "reasoning": "Seen in step 3."}
+    write(
+        tmp_path / "a1/result.json", {"task_id": "a1", "task": "Buy", "final_result_response": "Done.", "judge": judge}
+    )
+    (read,) = open_trajectories(tmp_path)
+    assert (read.task, read.answer, read.steps, read.faults) == ("Buy", "Done.", (), ())
+    assert read.verdicts == (Verdict("judge", success, "model", "Seen in step 3."),)
+    (verdict,) = read_judgements(tmp_path, "verdicts")
+    assert (verdict.trajectory, verdict.task, verdict.judge, verdict.verdict) == ("a1", "a1", "judge", success)
+
+
+SEEACT: dict[str, tuple[dict[str, Any], list[str]]] = {
+    # two questions in the second step, and none in the third, in which a person took over
+    "script": (
+        {"confirmed_task": "Buy", "task_id": "t7", "success_or_not": "1", "num_step": 3, "exit_by": "No elements"},
+        ["image_inputs/1_0_crop.jpg", "image_inputs/2_0_crop.jpg", "image_inputs/2_1_crop.jpg"],
+    ),
+    "package": (
+        {"task": ["Sell", "Buy"], "num_step": 3},
+        ["screenshots/screen_1.png", "screenshots/screen_2.png", "screenshots/screen_4.png"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "shots", "verdicts"),
+    [
+        (
+            "script",
+            [b"image_inputs/1_0_crop.jpg", b"image_inputs/2_1_crop.jpg", None],
+            [("annotator-1", True, "person")],
+        ),
+        ("package", [b"screenshots/screen_1.png", b"screenshots/screen_2.png", None, b"screenshots/screen_4.png"], []),
+    ],
+)
+def test_online_run_of_seeact(
+    tmp_path: Path, form: str, shots: list[bytes | None], verdicts: list[tuple[str, bool, str]]
+) -> None:
+    result, names = SEEACT[form]
+    actions = ["[a] Shop -> CLICK", "[input] Search -> TYPE: x", "Human intervention"]
+    write(tmp_path / "t7/result.json", {**result, "website": "https://s.test/", "action_history": actions})
+    for name in names:
+        write(tmp_path / "t7" / name, PNG + name.encode())
+    (read,) = open_trajectories(tmp_path)
+    assert (read.task_id, read.task, read.website, read.answer) == ("t7", "Buy", "https://s.test/", None)
+    assert read.actions == tuple(actions)
+    assert [shot for _, _, _, shot in told(read)] == shots
+    assert [(one.by, one.success, one.origin) for one in read.verdicts] == verdicts
+
+
+@pytest.mark.parametrize(("said", "verdicts"), [("", []), ("0", [False]), (1, [True]), (None, []), ("perhaps", [])])
+def test_a_person_may_have_left_the_verdict_on_a_run_of_seeact_open(
+    tmp_path: Path, said: Any, verdicts: list[bool]
+) -> None:
+    write(tmp_path / "t7/result.json", {"confirmed_task": "Buy", "success_or_not": said})
+    (read,) = open_trajectories(tmp_path)
+    assert [one.success for one in read.verdicts] == verdicts
 
 
 def test_agent_reward_bench_folder_with_the_verdicts_of_people(tmp_path: Path) -> None:

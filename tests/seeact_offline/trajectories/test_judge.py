@@ -18,7 +18,7 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
-from seeact_offline.trajectories.judge_runs import JudgedFolder, judge
+from seeact_offline.trajectories.judge_runs import JudgedFolder, find_trajectories, judge
 from seeact_offline.trajectories.judges import JUDGES, Case
 from seeact_offline.trajectories.run_trajectories import run_trajectories
 from tests.chat_server import Answer, ChatServer, Script
@@ -154,6 +154,35 @@ def test_the_answer_is_read_as_the_released_code_does(tmp_path: Path, marks: str
     assert "Final response: soup\nAction: ANSWER; tea" in parts(bodies[0])[0]
 
 
+@pytest.mark.parametrize("name", ["webvoyager", "openwebvoyager"])
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("Thought: Found.\nAction: ANSWER; [tea]", "verdict"),
+        ("Thought: Found.\n\nAction: ANSWER; [tea]", "verdict"),
+        ("Action: ANSWER; [tea]", "verdict"),
+        ("Thought: Found. Action: ANSWER; [tea]\nAction: Wait", "verdict"),
+        ("Thought: Found.\nAction:ANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction:  ANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction:\nANSWER; [tea]", "no_answer"),
+        ("Thought: Found.\nAction: answer; [tea]", "no_answer"),
+        ("ANSWER; [tea]", "no_answer"),
+    ],
+)
+def test_an_answer_is_one_behind_action_and_one_blank(tmp_path: Path, name: str, reply: str, outcome: str) -> None:
+    task = tmp_path / "run/taskShop--0"
+    task.mkdir(parents=True)
+    (task / "screenshot1.png").write_bytes(screenshot(1).read())
+    first = "Now given a task: Buy tea. Please interact with http://a.test/ and get the answer."
+    messages = [("system", ""), ("user", first), ("assistant", reply)]
+    (task / "interact_messages.json").write_text(
+        json.dumps([{"role": role, "content": content} for role, content in messages])
+    )
+    found, asked = judged(tmp_path, lambda body: "SUCCESS", *open_trajectories(tmp_path / "run"), judge=name)
+    assert [(one.outcome, one.verdict) for one in found.judgements] == [(outcome, outcome == "verdict")]
+    assert len(asked) == (outcome == "verdict")
+
+
 def test_repeats_are_each_asked_and_a_finished_folder_asks_nothing(tmp_path: Path) -> None:
     replies = iter(["SUCCESS", "NOT SUCCESS", "SUCCESS", "SUCCESS", "NOT SUCCESS", "NOT SUCCESS"])
     write_trajectories(tmp_path / "in", [DONE])
@@ -229,11 +258,11 @@ def test_the_cost_limit_is_kept(tmp_path: Path) -> None:
         tmp_path,
         lambda body: "SUCCESS",
         *many,
-        config={"price": "1000,1000", "max_cost": 1.0, "max_tokens": 100, "concurrency": 1},
+        config={"price": "1,10000", "max_cost": 1.1, "max_tokens": 10, "concurrency": 1},
     )
     assert found.n_left == 12 - len(found.judgements) > 0
     assert len(bodies) == len(found.judgements) > 0
-    assert sum(one.cost_usd or 0.0 for one in found.judgements) <= 1.0
+    assert sum(one.cost_usd or 0.0 for one in found.judgements) <= 1.1
 
 
 @pytest.mark.parametrize("spelling", ["**Score: {}**", "**Score:** **{}**.", "Score (1-5): {}/5", "Score of {}.0"])
@@ -297,6 +326,34 @@ def test_labels_without_a_verdict_end_no_run(tmp_path: Path, capsys: pytest.Capt
     assert "verdicts.jsonl" in said.out
 
 
+def test_trajectories_without_an_answer_have_no_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their labels agreed with verdicts for which nothing was asked: 93.8 % of a run of the sample."""
+    labelled = replace(SILENT, verdicts=(Verdict("ann", False, "person"),))
+    write_trajectories(tmp_path / "in", [labelled])
+    with ChatServer(lambda body: "SUCCESS") as server:
+        words = ["--model", "openai/judge", "--base-url", server.base_url, "--out", str(tmp_path / "out")]
+        assert main(["judge", str(tmp_path / "in"), "--judge", "webvoyager", *words]) == 0
+    assert server.requests == []
+    said = capsys.readouterr()
+    assert "no call was made: no_answer 1; --judge strict needs no answer" in said.err
+    assert "| agreement" not in said.out
+    assert main(["agreement", str(tmp_path / "out"), str(tmp_path / "in")]) == 2
+    assert "verdicts: expected a verdict on an answer" in capsys.readouterr().err
+
+
+def test_a_sample_of_trajectories_has_whole_tasks_in_equal_shares_by_website(tmp_path: Path) -> None:
+    known = [
+        replace(SILENT, id=f"{task}-{n}", task_id=task, website=task[0])
+        for task in ("a1", "a2", "a3", "b1", "b2")
+        for n in range(2)
+    ]
+    write_trajectories(tmp_path / "in", known)
+    found = find_trajectories(tmp_path / "in", EvalConfig(sample=2, seed=42))
+    assert sorted(one.website for one in found) == ["a", "a", "b", "b"]
+    assert len({one.task_id for one in found}) == 2
+    assert len(find_trajectories("sample", EvalConfig(split="cross_website", sample=2, seed=42))) == 2
+
+
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
     run = so.evaluate(model="builtin/lexical", limit=2, ranker="bm25", out=tmp_path / "run")
     wrong: dict[str, int] = {}
@@ -337,7 +394,7 @@ def _of_scores(run: Path, rows: list[dict[str, Any]]) -> list[Trajectory]:
         ({"k": ["0"]}, "k: expected numbers from 1"),
         ({"k": ["three"]}, "k: expected numbers from 1"),
         (
-            {"config": EvalConfig(model="openai/x", base_url="http://127.0.0.1:1/v1", max_cost=1.0)},
+            {"config": EvalConfig(model="openai/x", base_url="https://api.openai.com/v1", max_cost=1.0)},
             "max_cost: expected a price",
         ),
     ],

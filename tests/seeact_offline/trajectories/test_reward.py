@@ -101,7 +101,7 @@ def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str],
         (["--base-url", "http://x.test"], "--base-url"),
         # nothing is sent before
         (
-            ["--model", "openai/x", "--base-url", "http://127.0.0.1:1", "--max-cost", "1"],
+            ["--model", "openai/x", "--base-url", "https://api.openai.com/v1", "--max-cost", "1"],
             "--max-cost: expected a price",
         ),
         (["--answers", "missing.jsonl"], "--answers"),

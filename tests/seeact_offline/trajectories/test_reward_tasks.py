@@ -44,7 +44,14 @@ STRINGS = [
     ({"fuzzy_match": ["x", "y"]}, "x", "correct", [1, 1, 1]),
     ({"fuzzy_match": ["x"]}, "x", "Partially correct", [0, 0, 0]),
     ({"fuzzy_match": ["x"]}, "x", "perhaps", ["no_verdict"] * 3),
-    ({"fuzzy_match": ["x"]}, "", "correct", [1, 0, 1]),
+    ({"fuzzy_match": ["x"]}, "", "correct", [1, 1, 1]),
+    ({"fuzzy_match": [""]}, "", "incorrect", [0, 0, 0]),
+    ({"fuzzy_match": "x"}, "x", "correct", ["bad_task"] * 3),
+    ({"must_include": "x"}, "x", None, ["bad_task"] * 3),
+    ({"must_exclude": "y"}, "x", None, ["bad_task", "unsupported_evaluator", "bad_task"]),
+    ({"must_exclude": ["x |OR| y"]}, "x", None, [1, "unsupported_evaluator", 1]),
+    ({"one_of": "x"}, "x", None, ["bad_task", "unsupported_evaluator", "bad_task"]),
+    ({"required_values": "> 1"}, "5", None, ["bad_task", "unsupported_evaluator", "bad_task"]),
     ({"fuzzy_match": "N/A"}, "n/a", None, [1, 1, 1]),
     ({"fuzzy_match": "N/A"}, "it is sold out", "same", [1, 1, 1]),
     ({"fuzzy_match": "N/A"}, "it is sold out", "different", [0, 0, 0]),
@@ -69,6 +76,11 @@ PAGES = [
     ("", {"must_include": ["hello &amp; "]}, [1, 0, 1]),
     ("", {"must_include": ["Hello & <b>welcome"]}, [0, 1, 0]),
     ("", {"must_exclude": ["goodbye"]}, [1, "bad_task", 1]),
+    ("", {"must_exclude": ["goodbye", "so long |OR| farewell"]}, ["bad_task"] * 3),
+    ("", {"must_exclude": "goodbye"}, ["bad_task"] * 3),
+    ("", {"must_include": "hello"}, ["bad_task"] * 3),
+    ("document.querySelector('.quoted').textContent", {"required_values": "== 12"}, ["bad_task"] * 3),
+    ("document.title", {"fuzzy_match": ["shop"]}, ["bad_task"] * 3),
     ("document.querySelector('#top').outerText", {"exact_match": "hello & welcome"}, [1, 1, 1]),
     ("document.querySelector(\"[name='q']\").value", {"must_include": ["shoes |OR| boots"]}, [1, 1, 1]),
     ("document.getElementById('size').value", {"exact_match": "l"}, [1, 1, 1]),
@@ -277,3 +289,13 @@ def test_state_that_cannot_be_used_is_refused(tmp_path: Path, content: str) -> N
     with pytest.raises(InputError, match="states"):
         read_state(tmp_path / "1")
     assert read_state(tmp_path / "2") is None
+
+
+def test_an_entity_with_a_number_of_thousands_of_digits_is_no_error() -> None:
+    state = TaskState("", f"<p>&amp;#{'9' * 4301}; a</p>")
+    target = {
+        "url": "last",
+        "locator": "document.querySelector('p').innerText",
+        "required_contents": {"must_include": ["a"]},
+    }
+    assert scores(task(eval_types=["program_html"], program_html=[target]), state=state) == [1, 1, 1]

@@ -39,6 +39,9 @@ QUIRKS = [
     ("must_include", "anything", [""], (1, 1, 1)),
     ("must_include", "", [], (1, 1, 1)),
     ("must_include", "don't", "n't", (1, 1, 1)),
+    ("must_include", "The answer is 'Kayak'.", "Kayak", (0, 1, 0)),
+    ("must_include", "rooms 8–9", "8", (0, 0, 0)),
+    ("must_include", "'8' rooms", "8", (1, 1, 1)),
     ("must_exclude", "it is 10", "0", (1, 1, 1)),
     ("must_exclude", "it is 0", "0", (0, 0, 0)),
     ("must_exclude", "red |or| blue", ["red |OR| blue"], (0, 0, 0)),
@@ -64,6 +67,11 @@ QUIRKS = [
     ("url_match", "http://a.test/x", "http://b.test |OR| http://a.test/x", (1, 1, 1)),
     ("url_match", "http://a.test/x?a=1", "http://a.test/x?a=2 |OR| http://b.test/?a=1", (0, 1, 0)),
     ("url_match", "http://a.test/x#part", "http://a.test/x", (0, 1, 0)),
+    ("url_match", "http://a.test/x?a=1", "http://a.test/x/?a=1", (0, 0, 0)),
+    ("url_match", "http://a.test/x/?a=1", "http://a.test/x?a=1", (0, 1, 0)),
+    ("url_match", "http://a.test/x?a=1/", "http://a.test/x?a=1", (1, 1, 1)),
+    ("url_match", "http://a.test/x/#part", "http://a.test/x/", (0, 1, 0)),
+    ("url_match", "http://a.test/x", "http://a.test/x/#part", (0, 0, 0)),
 ]  # fmt: skip
 
 
@@ -142,9 +150,12 @@ def test_required_values_are_the_slow_ones(answer: str, entries: list[tuple[str,
 
 
 ADDRESSES = st.builds(
-    lambda host, path, query, end: f"http://{host}/{'/'.join(path)}{'?' if query else ''}{'&'.join(query)}{end}",
+    lambda host, path, slash, query, end: (
+        f"http://{host}/{'/'.join(path)}{slash}{'?' if query else ''}{'&'.join(query)}{end}"
+    ),
     st.sampled_from(["localhost", "127.0.0.1", "a.test"]),
     st.lists(st.sampled_from(["x", "y"]), max_size=2),
+    st.sampled_from(["", "/"]),
     st.lists(st.sampled_from(["a=1", "a=2", "b=1", "b=%20"]), max_size=2),
     st.sampled_from(["", "/", "//"]),
 )
@@ -186,8 +197,6 @@ def test_a_judge_is_told_task_reference_and_answer_as_they_are() -> None:
         rule("{intent} an answer", "a {reference}", "the task", ask)
         text = asked[-1][-1].text
         assert text.index("the task") < text.index("a {reference}") < text.index("{intent} an answer")
-    assert WA.fuzzy_match("", "", "task", ask) == 1.0
-    assert WA.fuzzy_match("", "x", "task", ask) == 0.0
     assert len(asked) == 2
 
 

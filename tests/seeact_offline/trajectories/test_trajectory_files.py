@@ -19,6 +19,7 @@ FULL = Trajectory(
         TrajectoryStep("Click [3]", "Thought.", "http://a.test/", StoredScreenshot(PNG)),
         TrajectoryStep("", screenshot=StoredScreenshot(PNG)),
         TrajectoryStep("", screenshot=None),
+        TrajectoryStep("Wait", reply="Action:  Wait"),
     ),
     answer="",
     verdicts=(Verdict("annotator-1", True, "person", "seen"), Verdict("webvoyager", None, "model")),

@@ -179,3 +179,9 @@ def test_a_list_that_is_not_ours_removes_nothing(sample_site: Site, tmp_path: Pa
     (folder / LIST).write_text(json.dumps({"schema": 1, "files": ["../precious.bin", "/etc/passwd", 7]}))
     write_bundle(sample_site, folder)
     assert (tmp_path / "precious.bin").exists()
+
+
+def test_a_check_is_told_without_values_and_paths(foreign_run: Path, tmp_path: Path) -> None:
+    write_bundle(Site([foreign_run]), tmp_path)
+    (check,) = json.loads((tmp_path / "checks.json").read_text())["runs"]
+    assert (check["status"], check["differences"], check["not_proved"]) == ("verified in part", [], [])

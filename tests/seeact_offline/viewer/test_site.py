@@ -210,3 +210,25 @@ def test_causes_of_no_run_and_other_names_are_refused(judged_site: Site, name: s
 def test_without_a_file_nothing_is_kept(sample_site: Site) -> None:
     key = read_json(sample_site, "index.json")["keys"][0]
     assert sample_site.post(f"cause/{key}", {"run": 0, "cause": "wrong_op"})[0] == 404
+
+
+def test_a_run_is_checked_when_that_is_asked_for_and_again_once_it_changes(
+    sample_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    monkeypatch.setattr("seeact_offline.viewer.site.RELOAD_AFTER", -1)
+    site = Site([run])
+    (whole,) = read_json(site, "checks.json")["runs"]
+    assert (whole["status"], whole["differences"]) == ("verified in part", [])
+    results = json.loads((run / "results.json").read_text())
+    results["step_success_rate"]["macro"] = 0.695
+    (run / "results.json").write_text(json.dumps(results, indent=2))
+    (edited,) = read_json(site, "checks.json")["runs"]
+    assert edited["status"] == "not verified"
+    assert edited["differences"][0].startswith("results.json: step_success_rate.macro is 0.695")
+
+
+def test_an_unfinished_run_is_not_checked(sample_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    (run / "results.json").unlink()
+    assert read_json(Site([run]), "checks.json") == {"runs": [None]}

@@ -11,17 +11,20 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.models.budget import Budget, Price, SharedBudget, Terms
-from seeact_offline.records import Completion, InputError, Message, OutOfBudget, Usage
+from seeact_offline.models.bills import Price, Terms
+from seeact_offline.models.budget import Budget, SharedBudget
+from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.estimate import dry_run
+from seeact_offline.runs.plan import Amount, table_of_variants
 from seeact_offline.runs.run import Run
 from seeact_offline.viewer.site import Site
 from seeact_offline.web_agents.captions import PROMPT
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
+from tests.seeact_offline.runs.test_estimate import counting
 
 IMAGES = (("9001", "fox", 0, 120), ("9002", "", 300, 90), ("9003", "", 600, 2))
 """Id, alternative text, left edge and width of each picture; the last is too small for a caption."""
@@ -95,6 +98,16 @@ def test_an_ablation_captions_the_rows_that_show_captions(pages: Path, tmp_path:
         assert len(server.requests) == n_asked
 
 
+def test_captions_that_nobody_can_read_are_calls_and_have_their_cost(pages: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    table = [{"model": name, "prompt": 0, "completion": 1000, "date": "2024-01-01"} for name in ("main", "small")]
+    prices.write_text(json.dumps({"prices": table}))
+    with ChatServer(answering(Answer(body=b"not JSON"))) as server:
+        options = {"price": str(prices), "max_tokens": 200, "max_retries": 0, "fail_on_error": None, "limit": 1}
+        usage = captioned(pages, server, tmp_path / "run", **options).results["usage"]
+        assert (usage["calls"], usage["cost_usd"]) == (len(server.requests), pytest.approx(0.2 * len(server.requests)))
+
+
 def test_each_picture_is_paid_for_once_and_counted(pages: Path, tmp_path: Path) -> None:
     prices = tmp_path / "prices.json"
     costs = (("main", 1), ("small", 10))
@@ -141,17 +154,61 @@ def test_a_picture_that_is_not_described_keeps_its_alternative_text(pages: Path,
         assert "image 'fox'" in json.dumps(server.requests[-1])
 
 
-def test_an_estimate_says_what_it_leaves_out(pages: Path, tmp_path: Path) -> None:
-    with ChatServer(answering()) as server:
+CAPTION = "A fox at dusk on a wide field with a few trees and stones"
+"""Of as many words as the estimate takes a caption to have."""
+
+
+def test_an_estimate_counts_the_captions_and_finds_the_replies_that_are_kept(pages: Path, tmp_path: Path) -> None:
+    """A stand-in took the place of every caption, so that no kept prompt was found, and captions were free."""
+    prices = tmp_path / "prices.json"
+    costs = (("main", 1), ("other", 1), ("small", 10))
+    table = [{"model": name, "prompt": cost, "completion": cost, "date": "2024-01-01"} for name, cost in costs]
+    prices.write_text(json.dumps({"prices": table}))
+    with ChatServer(counting(lambda body: CAPTION if is_caption(body) else "I click. ```click [1]```")) as server:
         options = {
-            "observation": "som+captions",
-            "captions": "openai/small",
-            "model": "openai/main",
-            "base_url": server.base_url,
-        }
-        found = dry_run(dataset=pages, split="cross_domain", agent="visualwebarena", out=tmp_path / "run", **options)
-        assert (server.requests, found.expected.calls) == ([], 6)
-    assert any("openai/small describes 4 pictures" in remark for remark in found.remarks)
+            "dataset": pages, "split": "cross_domain", "agent": "visualwebarena", "observation": "tree+captions", "model": "openai/main",
+            "base_url": server.base_url, "captions": "openai/small", "captions_base_url": server.base_url, "price": str(prices),
+            "cache": tmp_path / "kept", "ask_equal": True,
+        }  # fmt: skip
+        plan = dry_run(out=tmp_path / "run", **options)
+        assert (server.requests, plan.expected.calls) == ([], 6)
+        assert plan.second is not None
+        run = so.evaluate(out=tmp_path / "run", **options)
+        records = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
+        used = [one["usage"] for one in records if one["group"] == CAPTION_GROUP and not one["reused"]]
+        said = plan.second.amount
+        assert (
+            (plan.second.model, said.calls, plan.second.n_kept)
+            == ("openai/small", len(used), 0)
+            == ("openai/small", 4, 0)
+        )
+        assert said.image_tokens == sum(one["image_tokens"] for one in used)
+        assert said.completion_tokens == sum(one["completion_tokens"] for one in used)
+        assert plan.second.cost == pytest.approx(sum(one["cost_usd"] for one in used), rel=0.05)
+        assert "| calls of openai/small   | 4" in plan.report()
+        # of the same run everything is kept, of another model the captions
+        kept = dry_run(out=tmp_path / "again", **options)
+        assert kept.second is not None
+        assert (kept.most, kept.second.amount, kept.n_kept, kept.second.n_kept) == (Amount(), Amount(), 6, 4)
+        assert "| USD in all              | 0.0000" in kept.report()
+        other = dry_run(out=tmp_path / "other", **options | {"model": "openai/other"})
+        assert other.second is not None
+        assert (other.most.calls, other.n_kept, other.second.amount.calls, other.second.n_kept) == (6, 0, 0, 4)
+        # lengths of replies are those of the first model alone
+        measured = dry_run(out=tmp_path / "run", **options)
+        assert (measured.assumed.measured_in, measured.assumed.thought) == (6, 0.0)
+
+
+def test_an_estimate_of_an_ablation_counts_the_captions_of_its_rows_once(pages: Path, tmp_path: Path) -> None:
+    with ChatServer(answering()) as server:
+        config = EvalConfig(
+            dataset=pages, split="cross_domain", model="openai/main", base_url=server.base_url, out=tmp_path / "run",
+            captions="openai/small", captions_base_url=server.base_url,
+        )  # fmt: skip
+        rows = observation_variants(config, ["html", "tree+captions", "som+captions"])
+        table = table_of_variants(estimate_ablation(config, AXES["observation"], rows))
+    calls = {row[0]: row[1] for row in table.rows}
+    assert calls == {"html": "6", "tree+captions": "6", "som+captions": "6", "openai/small": "4", "all": "22"}
 
 
 @pytest.mark.parametrize(

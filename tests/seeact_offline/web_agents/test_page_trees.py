@@ -87,6 +87,11 @@ def test_nodes_of_a_page(body: str, expected: list[str]) -> None:
     assert outline(tree_of_page(page_of(body), {})) == expected
 
 
+def test_an_id_of_thousands_of_digits_is_an_id() -> None:
+    tree = tree_of_page(page_of(f"<a backend_node_id='{'9' * 4301}'><text>in</text></a>"), {})
+    assert outline(tree) == ["link 'in'"]
+
+
 def test_captions_name_images_and_what_holds_them() -> None:
     page = page_of("<a><img backend_node_id='2' alt='Rex'/></a>")
     text = print_arena(tree_of_page(page, {}, alts={"2": "Rex, description: a dog"})).text

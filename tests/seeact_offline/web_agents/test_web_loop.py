@@ -148,8 +148,8 @@ def test_a_correction_stands_alone_or_above_the_next_observation(
         ("webvoyager", "Google", "left_page", "left_page", 1),
         ("openwebvoyager", "Restart", "left_page", "left_page", 1),
         ("webvoyager", "ANSWER; [Rome]", "answered_early", "answered_early", 1),
-        ("webvoyager", "Wait", "waited", "unreadable_reply", 3),
-        ("webvoyager", "Scroll [0]; [down]", "scrolled", "unreadable_reply", 3),
+        ("webvoyager", "Wait", "waited", "did_not_act", 3),
+        ("webvoyager", "Scroll [0]; [down]", "scrolled", "did_not_act", 3),
         ("webvoyager", "Click [9999]", "bad_label", "unreadable_reply", 3),
         ("webvoyager", "nothing", "no_act", "unreadable_reply", 3),
         ("visualwebarena", "goto [a.b]", "left_page", "left_page", 1),
@@ -157,7 +157,7 @@ def test_a_correction_stands_alone_or_above_the_next_observation(
         ("visualwebarena", "stop [Rome]", "answered_early", "answered_early", 1),
         ("visualwebarena", "click [9999]", "bad_label", "unreadable_reply", 3),
         ("visualwebarena", "jump", "no_act", "unreadable_reply", 3),
-        ("visualwebarena", "press [Enter]", "other_act", "unreadable_reply", 1),
+        ("visualwebarena", "press [Enter]", "other_act", "did_not_act", 1),
     ],
 )
 def test_each_way_out_has_its_name(

@@ -114,6 +114,19 @@ def test_labels_are_placed_as_by_the_slow_rules(page: list[ScreenElement]) -> No
     assert [label.corner for label in place_labels(marks, (100, 80))] == reference.label_corners(boxes, 100, 80)
 
 
+@pytest.mark.parametrize(
+    ("label", "right", "corner"),
+    # the first label is out of the picture on the left, and the second from the picture's right edge on
+    [(1, 88.25, 88.25), (1, 88.5, 68.5), (12, 78.75, 78.75), (12, 79, 59)],
+)
+def test_a_digit_is_as_wide_as_in_the_released_font(label: int, right: float, corner: float) -> None:
+    """Each was 10 pixels wide, so that 146 of 555 labels of the sample stood elsewhere than the released ones."""
+    box = Box(0, 40, right, 20)
+    mark = Mark(label, "a", (box,), box.center, "", True)
+    before = Mark(3, "b", (Box(4, 42, 10, 20),), (9, 52), "", True)
+    assert place_labels([before, mark], (100, 80))[1].corner == (corner, 24)
+
+
 def page_of(*elements: ScreenElement) -> list[ScreenElement]:
     """A body around elements without a parent of their own, each 40 pixels wide and 20 high."""
     around = ScreenElement(id="body", tag="body", rects=(Box(0, 0, 1280, 5000),))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline import __version__
-from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding import Grounding, Order, PreparedStep
 from seeact_offline.grounding.conversation import PastQuestion, Question
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy
 from seeact_offline.records import InputError, Prediction, Reply, SeeActError
@@ -53,7 +53,9 @@ def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():
         chosen = {"agent": grounding}
-    opened = open_strategy(EvalConfig().changed(**chosen, **given))
+    number = settings.get("shuffled")
+    order = Order(int(settings.get("seed") or 0), int(number)) if number else None
+    opened = open_strategy(EvalConfig().changed(**chosen, **given), order)
     ours = json.loads(json.dumps(dict(opened.identity)))
     other = sorted(name for name, value in ours.items() if name != "captions" and identity.get(name) != value)
     if other:

@@ -1,0 +1,16 @@
+"""Reciprocal rank fusion: several rankings of the same texts as one (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+CONSTANT = 60
+"""As in the paper; not tuned."""
+
+
+def fuse(rankings: Sequence[Sequence[int]]) -> np.ndarray:
+    """Each text's score: the sum of 1 / (CONSTANT + rank) over the rankings, float32. `rankings`: every text's rank in each, from 0."""
+    scores: np.ndarray = (1 / (CONSTANT + 1 + np.array(rankings, dtype=np.float64))).sum(axis=0)
+    return scores.astype(np.float32)
