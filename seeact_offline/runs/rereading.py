@@ -120,11 +120,11 @@ async def reread(
         return prepared if scores is not None else replace(prepared, ranked=ranked)
 
     again = read_prediction(prediction_line(await predict(step, ready, grounding, StoredReplies(prediction))))
-    names = PREDICTION_FIELDS
+    names: tuple[str, ...] = PREDICTION_FIELDS
     if prediction.has_failed:
         # which call failed and why, replies do not tell
         names = tuple(name for name in names if name not in ("failure", "detail", "notes", "stage", "reachable"))
-    found = []
+    found: list[Mismatch] = []
     for name in names:
         was, now = getattr(prediction, name), getattr(again, name)
         if name == "notes":
