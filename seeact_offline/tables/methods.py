@@ -352,14 +352,14 @@ def _tasks_done(runs: Sequence[TableRun], allowed: int) -> Metric | None:
 
     None for a protocol whose rules of averaging are not at hand.
     """
-    done: dict[tuple[str, str], list[float]] = defaultdict(list)
+    done: dict[str, list[float]] = defaultdict(list)
     for run in runs:
         if run.results.protocol not in PROTOCOLS:
             return None
         missing = run.protocol.averaging([step.truth for step in run.counted]).missing
         for task, steps in aggregate.by_task([step.key for step in run.counted], run.counted).items():
             failures = missing[task] + sum(1 - (step.success or 0.0) for step in steps)
-            done[run.results.split, task].append(float(failures <= allowed))
+            done[f"{run.results.split} {task}"].append(float(failures <= allowed))
     return aggregate.metric(done, runs[0].settings.get("seed", 0))
 
 

@@ -37,7 +37,7 @@ NO_SUCCESS_RATES = (
     "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
     " come from live or hosted sites."
 )
-AVERAGED: Mapping[str, str] = STEP_FIELDS | {"ceiling": "reachable"}
+AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
 """Figure -> the field of a step that it averages. The readings of the element have none."""
 T = TypeVar("T", bound=msgspec.Struct)
 _EXPECTED = "a run folder with a results.json, or a folder of such"
