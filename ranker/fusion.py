@@ -12,5 +12,5 @@ CONSTANT = 60
 
 def fuse(rankings: Sequence[Sequence[int]]) -> np.ndarray:
     """Each text's score: the sum of 1 / (CONSTANT + rank) over the rankings, float32. `rankings`: every text's rank in each, from 0."""
-    scores: np.ndarray = (1 / (CONSTANT + 1 + np.array(rankings, dtype=np.float64))).sum(axis=0)
-    return scores.astype(np.float32)
+    scores = (1 / (CONSTANT + 1 + np.array(rankings, dtype=np.float64))).sum(axis=0)
+    return np.asarray(scores, dtype=np.float32)

@@ -122,9 +122,7 @@ def estimate(
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
-        second=None
-        if second is None
-        else SecondModel(second.model.name, second.amount, len(second.kept_keys), second.model.quote),
+        second=None if second is None else second.counted,
     )
 
 
@@ -235,6 +233,10 @@ class _SecondModel:
     kept_keys: set[str] = field(default_factory=set)
     _asked: set[str] = field(default_factory=set)
     """Keys of requests that were counted: a picture is described once in a run."""
+
+    @property
+    def counted(self) -> SecondModel:
+        return SecondModel(self.model.name, self.amount, len(self.kept_keys), self.model.quote)
 
     def complete(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""

@@ -35,7 +35,6 @@ def compare(
     `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the
     number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
     """
-    are_groups = not all(isinstance(run, str | os.PathLike) for run in runs)
     groups = [[run] if isinstance(run, str | os.PathLike) else [*run] for run in runs]
     flat = [run for group in groups for run in group]
     paths = [Path(run).resolve() for run in flat]
@@ -49,7 +48,7 @@ def compare(
         names = [os.fspath(run) for run in flat]
     scored = iter([read_scored(Path(run), name) for run, name in zip(flat, names, strict=True)])
     read = [[next(scored) for _ in group] for group in groups]
-    if are_groups:
+    if not all(isinstance(run, str | os.PathLike) for run in runs):
         compared = [pooled(name, group, intersect) for name, group in zip(_group_names(groups), read, strict=True)]
     else:
         compared = [run for group in read for run in group]

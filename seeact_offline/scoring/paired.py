@@ -132,7 +132,7 @@ def compare_runs(
     for run in runs:
         if run.identity:
             alike.setdefault(run.identity, []).append(run.name)
-    repeated: list[tuple[_Table, Sequence[str]]] = [(table, names) for names in alike.values() if len(names) > 1]
+    repeated = [(table, tuple(names)) for names in alike.values() if len(names) > 1]
     mixed = [run.name for run in runs if len({seed.identity for seed in run.seeds}) > 1]
     for run in runs:
         if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:

@@ -189,10 +189,8 @@ def figure_cells(figure: Figure | None, stderr: bool, interval: str = "", sd: bo
     if figure is not None and figure.ci95 is not None:
         spread = (interval or "[{}, {}]").format(*map(percent, figure.ci95))
     cells = [f"{value} {spread}".strip()] if interval else [value, spread]
-    errors: list[float | None] = [
-        *([figure.se if figure else None] if stderr else []),
-        *([figure.sd if figure else None] if sd else []),
-    ]
+    se, deviation = (figure.se, figure.sd) if figure else (None, None)
+    errors = [*([se] if stderr else []), *([deviation] if sd else [])]
     return [*cells, *map(percent, errors)]
 
 

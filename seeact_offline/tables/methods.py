@@ -352,7 +352,6 @@ def _tasks_done(runs: Sequence[TableRun], allowed: int) -> Metric | None:
 
     None for a protocol whose rules of averaging are not at hand.
     """
-    # tasks of several splits may share an id
     done: dict[str, list[float]] = defaultdict(list)
     for run in runs:
         if run.results.protocol not in PROTOCOLS:

@@ -429,7 +429,8 @@ def holo15(text: str) -> Acts | None:
 def _click_absolute() -> Any:
     from pydantic import create_model
 
-    return create_model("ClickAbsoluteAction", action=(Literal["click_absolute"], "click_absolute"), x=int, y=int)
+    fields: dict[str, Any] = {"action": (Literal["click_absolute"], "click_absolute"), "x": int, "y": int}
+    return create_model("ClickAbsoluteAction", **fields)
 
 
 READERS = {
