@@ -244,7 +244,7 @@ async def _check_pages(
     if manifest.identity.get("data_digest") not in (None, split.content_digest):
         findings.add("manifest.json", ["identity.data_digest is that of other pages or pictures"])
     known = {truth.key: (truth, one) for truth, one in zip(finished.truths, finished.predictions, strict=True)}
-    for step in with_earlier(split.steps(), grounding.earlier):
+    for step in with_earlier(split.steps(), 0 if grounding is None else grounding.earlier):
         if step.key not in known:
             continue
         truth, prediction = known[step.key]
