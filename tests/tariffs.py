@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
@@ -170,16 +170,21 @@ def _contents(body: Mapping[str, Any]) -> tuple[list[str], list[Size]]:
 
 def write_pages(folder: Path, heights: Iterable[int] = (5, 110, 30)) -> Path:
     """A data set in which a small page comes first, and a tall one next; each shows a picture for captions. Gives the folder back."""
-    rows = []
-    for seed, n_elements in enumerate(heights, 1):
-        rows += list(synthetic_rows(1, 2, n_elements, seed))
+    for first, split in ((1, "test_task"), (101, "train")):
+        rows = []
+        for seed, n_elements in enumerate(heights, first):
+            rows += list(synthetic_rows(1, 2, n_elements, seed))
+        _write_split(rows, folder / "data" / f"{split}-00000-of-00001.parquet")
+    return folder
+
+
+def _write_split(rows: list[dict[str, Any]], path: Path) -> None:
     for number, row in enumerate(rows):
         box = {"backend_node_id": "90001", "bounding_box_rect": f"0,0,{100 + 10 * number},{40 + 9 * number}"}
         image = {"tag": "img", "attributes": json.dumps(box), "backend_node_id": "90001"}
         row["neg_candidates"] = [*row["neg_candidates"], json.dumps(image)]
         row["cleaned_html"] = row["cleaned_html"].replace("</body>", '<img backend_node_id="90001" alt="fox"/></body>')
-    write_parquet(rows, folder / "data" / "test_task-00000-of-00001.parquet")
-    return folder
+    write_parquet(rows, path)
 
 
 def _evaluate(pages: Path, out: Path, **options: Any) -> None:
@@ -248,10 +253,44 @@ def _batch(pages: Path, out: Path, **options: Any) -> None:
     _choose(pages, out, grounding="choice", **options)
 
 
+async def _act(messages: Sequence[Any]) -> str:
+    return "Thought: the first one.\nAction: Click [1]"
+
+
+def _same(model: Any, files: Sequence[Path], out: Path) -> Any:
+    """Trains nothing."""
+    return model
+
+
+def _improve(
+    pages: Path, out: Path, model: str, base_url: str, max_cost: float, price: Any = None, **others: Any
+) -> None:
+    """An agent that costs nothing, whose attempts a judge accepts or not."""
+    import seeact_offline as so
+
+    priced = {} if price is None else {"price": price}
+    so.improve(
+        model=_act,
+        train=_same,
+        dataset=pages,
+        judge=model,
+        judge_base_url=base_url,
+        max_cost=max_cost,
+        cycles=2,
+        attempts=2,
+        together=2,
+        max_turns=2,
+        evaluate=(),
+        out=out,
+        **priced,
+    )
+
+
 VERBS: Mapping[str, Callable[..., None]] = {
     "eval": _choose,
     "eval of an agent": lambda pages, out, **options: _evaluate(pages, out, agent="qwen2.5-vl", **options),
     "judge": _judge,
+    "improve": _improve,
     "ablate": _ablate,
     "captions": _caption,
     "planner with grounder": _plan_and_ground,
