@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline import cli, sample
-from seeact_offline.agents import ENDINGS, Unreadable
+from seeact_offline.agents import AGENTS, ENDINGS, Unreadable
 from seeact_offline.dataset import lint
 from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
 from seeact_offline.grounding.strategies import STRATEGIES
-from seeact_offline.grounding.strategies import notes as notes_of_strategies
+from seeact_offline.grounding.strategies import notes as notes_of_strategy
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
@@ -264,10 +264,11 @@ def sources() -> str:
 
 
 def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
+    notes = {note for name in (*STRATEGIES, *AGENTS) for note in notes_of_strategy(name)}
     names = {
         *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *ROW_FAILURES,
         *lint.FAULTS, *PARSE_FAILURES, *POINT_FAILURES, *ANSWER_FAILURES, *CallError.ANSWERED,
-        *ENDINGS.values(), Unreadable.name, *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
+        *ENDINGS.values(), Unreadable.name, *notes, *notes_of_imports(), *NAMED.findall(sources()),
     }  # fmt: skip
     text = read(DOCS / "glossary.md")
     # some are explained in a sentence
