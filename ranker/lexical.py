@@ -9,7 +9,12 @@ import numpy as np
 
 
 class LexicalRanker:
-    """The baseline without a model. Each call has its own corpus: the given texts."""
+    """The baseline without a model. Each call has its own corpus: the given texts.
+
+    >>> scores = LexicalRanker().score("search for a flight", ["a Sign in", "button Search flights", "input text From"])
+    >>> int(scores.argmax()), float(scores[0])
+    (1, 0.0)
+    """
 
     name = "bm25"
 

@@ -31,6 +31,11 @@ def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
     It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1). Any other
     size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
+
+    >>> [len(group) for group in split_groups([str(n) for n in range(50)], 17)]
+    [16, 17, 17]
+    >>> split_groups(["a", "b", "c"], 2)
+    [('a', 'b')]
     """
     is_released = size == RELEASED_SIZE
     cuts = [0, *range(size - is_released, len(ids), size), len(ids)]
@@ -44,6 +49,11 @@ def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> D
     `first` takes the first group with a pick, `best-rank` the pick that the ranker puts highest, `final-round` the answer
     of the last question where there was one, `single` the only group. When nothing is picked the operation is that of the
     first group that names one, and the step's failure is the first reply that could not be read, if any.
+
+    >>> none = Reply(0, ("a", "b"), ("ELEMENT: C",), None, "CLICK", "")
+    >>> pick = Reply(1, ("c", "d"), ("ELEMENT: B",), "d", "CLICK", "")
+    >>> merge([none, pick], "first", ranked=["a", "b", "c", "d"]).element_id
+    'd'
     """
     final = [r for r in replies if r.is_final_round]
     if rule == "final-round" and final:

@@ -171,7 +171,11 @@ def load_template(name_or_dir: str | Path, file: str, placeholders: Placeholders
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fills a template in one pass: inserted text is never searched again. `values`: a text for each of its placeholders."""
+    """Fills a template in one pass: inserted text is never searched again. `values`: a text for each of its placeholders.
+
+    >>> fill("Task: {{task}}. Choose {{none_label}} for none.", {"task": "buy {{none_label}}", "none_label": "C"})
+    'Task: buy {{none_label}}. Choose C for none.'
+    """
     return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
 

@@ -191,7 +191,14 @@ ROW_FAILURES = frozenset({
 
 
 class Box(NamedTuple):
-    """A rectangle in page pixels: left edge, top edge, width, height."""
+    """A rectangle in page pixels: left edge, top edge, width, height.
+
+    >>> box = Box(10, 20, 100, 40)
+    >>> box.right, box.bottom, box.center, box.contains(110, 60)
+    (110, 60, (60.0, 40.0), True)
+    >>> Box.around([box, Box(0, 30, 5, 5)])
+    Box(x=0, y=20, w=110, h=40)
+    """
 
     x: float
     y: float

@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline import cli, sample
-from seeact_offline.agents import ENDINGS, Unreadable
+from seeact_offline.agents import AGENTS, ENDINGS, Unreadable
 from seeact_offline.dataset import lint
 from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
 from seeact_offline.grounding.strategies import STRATEGIES
-from seeact_offline.grounding.strategies import notes as notes_of_strategies
+from seeact_offline.grounding.strategies import notes as notes_of_strategy
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
@@ -48,6 +48,16 @@ NAMED = re.compile(
 )
 """Names of failures in the code."""
 SITE_BUILDER = Path(sys.executable).with_name("zensical")
+
+BESIDE = (*PAGES, REPO / "CONTRIBUTING.md", REPO / "CHANGELOG.md")
+"""Pages with links and paths, whether the site has them or not."""
+ROOMS = "|".join(sorted(path.name for path in (REPO / "seeact_offline").iterdir() if path.is_dir()))
+OURS = re.compile(
+    rf"(?<![\w/.-])(?:seeact_offline|ranker|tests|scripts|prompts|docs|{ROOMS})(?:/\w+)*/[a-z_0-9]\w*\.py\b"
+)
+"""A file of code, from the root or from the package or its tests."""
+ELSEWHERE = frozenset({"agents/mind2web.py"})
+"""Synapse's."""
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=documents.name)
 
@@ -199,7 +209,7 @@ def test_worked_examples_come_out_as_written(page: Path) -> None:
 # --- links, and the site ---
 
 
-@each_page
+@pytest.mark.parametrize("page", BESIDE, ids=documents.name)
 def test_each_link_inside_the_project_leads_somewhere(page: Path) -> None:
     for target in documents.links(page):
         if "://" in target:
@@ -254,10 +264,11 @@ def sources() -> str:
 
 
 def test_the_glossary_explains_each_outcome_failure_and_note() -> None:
+    notes = {note for name in (*STRATEGIES, *AGENTS) for note in notes_of_strategy(name)}
     names = {
         *waterfall.CAUSES, waterfall.SUCCESS, waterfall.LEFT_OUT, *waterfall.KINDS, *ROW_FAILURES,
         *lint.FAULTS, *PARSE_FAILURES, *POINT_FAILURES, *ANSWER_FAILURES, *CallError.ANSWERED,
-        *ENDINGS.values(), Unreadable.name, *notes_of_strategies(), *notes_of_imports(), *NAMED.findall(sources()),
+        *ENDINGS.values(), Unreadable.name, *notes, *notes_of_imports(), *NAMED.findall(sources()),
     }  # fmt: skip
     text = read(DOCS / "glossary.md")
     # some are explained in a sentence
@@ -281,6 +292,13 @@ def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_p
     assert sorted((fields | files) - names_in_tables("formats.md")) == []
 
 
+@pytest.mark.parametrize("page", BESIDE, ids=documents.name)
+def test_each_file_of_code_that_is_named_exists(page: Path) -> None:
+    named = {path for code in re.findall(r"`([^`\n]+)`", read(page)) for path in OURS.findall(code)} - ELSEWHERE
+    roots = (REPO, REPO / "seeact_offline", REPO / "tests" / "seeact_offline")
+    assert [path for path in sorted(named) if not any((root / path).exists() for root in roots)] == []
+
+
 def test_the_architecture_names_what_exists() -> None:
     text = read(DOCS / "architecture.md")
     for name in re.findall(r"`([a-z_]+(?:\.\w+)+)`", text):
@@ -289,8 +307,8 @@ def test_the_architecture_names_what_exists() -> None:
 
 
 def test_the_architecture_names_each_room() -> None:
-    rooms = {name for row in re.findall(r"^\| [0-6] \|([^|]*)\|", read(DOCS / "architecture.md"), re.MULTILINE)
-             for name in re.findall(r"`([^`]+)`", row)}  # fmt: skip
+    rows = re.findall(r"^\|(?: [0-6] \|)?((?: `[a-z_]+/?`,?)+) \|", read(DOCS / "architecture.md"), re.MULTILINE)
+    rooms = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     package = REPO / "seeact_offline"
     folders = {f"{path.name}/" for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert rooms == folders | {path.stem for path in package.glob("[!_]*.py")}

@@ -74,7 +74,15 @@ class Agent:
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
         """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises
-        Unreadable."""
+        Unreadable.
+
+        >>> from seeact_offline.agents import AGENTS
+        >>> AGENTS["showui"].read("{'action': 'TYPE', 'value': 'Vienna', 'position': [0.5, 0.25]}")
+        (Act(kind='type', place=(0.5, 0.25), text='Vienna'),)
+        >>> AGENTS["showui"].read("Let me think.")
+        Traceback (most recent call last):
+        seeact_offline.agents.acts.Unreadable: expected {'action': ..., 'value': ..., 'position': [x, y]}
+        """
         text = text[-MOST_CHARACTERS:]
         found = tuple(self.strict_reader(text) if strict else self.reader(_THINKING.sub("", text)))
         if not found:
@@ -82,7 +90,15 @@ class Agent:
         return found
 
     def answer(self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None) -> Answer:
-        """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page."""
+        """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page.
+
+        >>> from seeact_offline.agents import AGENTS
+        >>> answer = AGENTS["showui"].answer([Act("type", (0.5, 0.25), "Vienna")], Shown.whole((1280, 800)))
+        >>> answer.op, answer.value, answer.place
+        ('TYPE', 'Vienna', (640.0, 200.0))
+        >>> AGENTS["showui"].answer([Act("scroll")], Shown.whole((1280, 800))).failure
+        'scrolled'
+        """
         return answer_of(acts, shown, self.frame, self.fold, last_click)
 
     def picture(self, shown: Shown) -> ShownPicture | None:
@@ -92,7 +108,14 @@ class Agent:
         return None
 
     def write(self, op: str, value: str, place: Point | str | None, shown: Shown) -> str:
-        """A reply with this answer, in the agent's language. `place`: in pixels of the page, or a label."""
+        """A reply with this answer, in the agent's language. `place`: in pixels of the page, or a label.
+
+        OpenCUA counts pixels of the picture as it scales it, here to 1288 x 812:
+
+        >>> from seeact_offline.agents import AGENTS
+        >>> AGENTS["opencua"].write("CLICK", "", (640, 200), Shown.whole((1280, 800)))
+        '## Code:\\n```python\\npyautogui.click(x=644, y=203)\\n```'
+        """
         if place is not None and not isinstance(place, str):
             place = shown.from_page(place, self.frame)
         return self.writer(op if op in self.speaks else "CLICK", value, place)

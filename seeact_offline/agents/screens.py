@@ -107,7 +107,16 @@ PIXELS = Frame()
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A part of the page as it was sent."""
+    """A part of the page as it was sent.
+
+    The second thousand pixels of a page, sent at half their size:
+
+    >>> shown = Shown(page=(1280, 5000), sent=(640, 500), part=(0, 1000, 1280, 2000))
+    >>> shown.to_page((320, 250)), shown.from_page((640, 1500))
+    ((640.0, 1500.0), (320, 250))
+    >>> shown.from_page((640, 1500), Frame(scale=1000))
+    (500, 500)
+    """
 
     page: Size
     """Pixels of the whole page."""

@@ -1,1 +1,1 @@
-"""Engines that run the work: this machine, or Ray."""
+"""Ray's workers rank and ask, in place of this process."""

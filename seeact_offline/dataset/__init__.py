@@ -39,5 +39,11 @@ def load_steps(
 
     The arguments are those of `open_split`. Raises DatasetError at the call when there is no such data, split or column, and
     while iterating when a file turns out to be unreadable. What is wrong with a single row is in `Step.faults`.
+
+    >>> step = next(load_steps("sample", "train"))
+    >>> step.task
+    'Find me a one-way business class flight from Lisbon to Vienna leaving on May 14.'
+    >>> step.operation.text, len(step.candidates), [one.tag for one in step.candidates if one.is_positive]
+    ('CLICK', 565, ['input'])
     """
     return open_split(dataset, split, limit=limit, tasks=tasks, raw_html=raw_html).steps()

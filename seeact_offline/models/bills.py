@@ -33,7 +33,11 @@ CHEAP_TIERS = frozenset(
 
 
 class Price(NamedTuple):
-    """The charge of a model, in USD per million tokens."""
+    """The charge of a model, in USD per million tokens.
+
+    >>> Price(prompt=2.5, completion=10).of(prompt_tokens=1000, completion_tokens=200)
+    0.0045
+    """
 
     prompt: float
     completion: float

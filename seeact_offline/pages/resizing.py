@@ -12,6 +12,11 @@ def smart_resize(width: int, height: int, factor: int, min_pixels: int, max_pixe
     """The size to which Qwen2-VL's processor scales a picture: both sides multiples of `factor`, at most `max_pixels` in all.
 
     Raises ValueError for a picture over 200 times as long as wide. Source: QwenLM/Qwen3-VL 9658872, qwen-vl-utils.
+
+    >>> smart_resize(1280, 800, factor=28, min_pixels=3_136, max_pixels=12_845_056)
+    (1288, 812)
+    >>> smart_resize(1280, 5000, factor=28, min_pixels=3_136, max_pixels=1_003_520)
+    (504, 1960)
     """
     if max(width, height) > MOST_STRETCHED * min(width, height):
         raise ValueError(f"expected a picture at most {MOST_STRETCHED} times as long as wide, got {width} x {height}")

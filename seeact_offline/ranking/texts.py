@@ -25,7 +25,15 @@ class RankerInput:
 
 
 def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
-    """backend_node_id -> `ancestors: ...\\ntarget: ...`, the cross-encoder's text for each candidate of the step."""
+    """backend_node_id -> `ancestors: ...\\ntarget: ...`, the cross-encoder's text for each candidate of the step.
+
+    >>> from seeact_offline import load_steps
+    >>> step = next(load_steps("sample", "train"))
+    >>> (right,) = (one.backend_node_id for one in step.candidates if one.is_positive)
+    >>> print(candidate_texts(step)[right])
+    ancestors: /html/div tabpanel/div radiogroup/label One way
+    target: (input id=0 radio trip oneway )
+    """
     page = page or Page(step.cleaned_html)
     return {c.backend_node_id: page.ranker_text(c.backend_node_id) for c in step.candidates}
 

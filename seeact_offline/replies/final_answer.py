@@ -69,6 +69,14 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
     PARSE_FAILURES or None; fields that could be read are given all the same. "None of them" needs no action or value.
     For `annotation` the options carry `labels` instead (default: 1, 2, ...), and NA means "none of them". For
     `attributes` the element is described, `choice` stays None and `n_choices` is not used.
+
+    >>> reply = parse_grounding_reply("The fare it is.\\n\\nELEMENT: B\\nACTION: TYPE\\nVALUE: Vienna", "choice", 3)
+    >>> reply.choice, reply.op, reply.value, reply.failure
+    (1, 'TYPE', 'Vienna', None)
+    >>> parse_grounding_reply("ELEMENT: D\\nACTION: CLICK", "choice", 3).picked_none
+    True
+    >>> parse_grounding_reply("I would rather not say.", "choice", 3).failure
+    'no_final_answer'
     """
     if grounding not in GROUNDINGS:
         raise ValueError(f"grounding must be one of {', '.join(GROUNDINGS)}, got {grounding!r}")

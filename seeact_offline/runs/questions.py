@@ -17,6 +17,11 @@ def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> l
     """The first questions of a step, one a group: texts of their turns, pictures, and what is offered.
 
     `options` are fields of `EvalConfig`, which win over `config`. Raises InputError, and RowError for a step at fault.
+
+    >>> from seeact_offline import load_steps
+    >>> (question,) = questions(next(load_steps("sample", "train")), grounding="pixel")
+    >>> len(question.turns), "one-way business class flight" in question.turns[0]
+    (2, True)
     """
     config = (config or EvalConfig()).changed(**options)
     grounding = open_strategy(config).grounding

@@ -26,6 +26,11 @@ def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     """Computes Cohen's kappa of two judges' labels of the same items, in the same order.
 
     None for no items, and where chance alone makes all labels the same. Raises ValueError for lists of different lengths.
+
+    >>> cohen_kappa([True, True, False, False], [True, True, False, True])
+    0.5
+    >>> cohen_kappa([True, True], [True, True]) is None
+    True
     """
     if len(a) != len(b):
         raise ValueError(f"b: expected as many labels as a has, {len(a)}, got {len(b)}")
@@ -39,6 +44,9 @@ def fleiss_kappa(table: Sequence[Sequence[int]] | np.ndarray) -> float | None:
 
     None for no items, and where chance alone makes all labels the same. Raises ValueError for an item with fewer than two judges, or
     with another number of them than the first.
+
+    >>> fleiss_kappa([[3, 0], [0, 3], [3, 0]])
+    1.0
     """
     try:
         counts = np.asarray(table, dtype=float)

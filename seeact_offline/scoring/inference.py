@@ -177,7 +177,12 @@ def logit_t(mean: float, se: float, n_tasks: int) -> tuple[float, float]:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """Wilson's score interval of a share of n independent trials; [0, 1] for fewer than two."""
+    """Wilson's score interval of a share of n independent trials; [0, 1] for fewer than two.
+
+    >>> low, high = wilson(0.5, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.237, 0.763)
+    """
     if n < 2:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)

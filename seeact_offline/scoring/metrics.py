@@ -24,7 +24,13 @@ STEP_FIELDS: Mapping[str, str] = {
 
 
 def operation_f1(predicted: Operation | str, target: Operation | str) -> float:
-    """F1 over the sets of white-space tokens of `OP value`, 0 to 1. Two empty texts give 1, one empty text gives 0."""
+    """F1 over the sets of white-space tokens of `OP value`, 0 to 1. Two empty texts give 1, one empty text gives 0.
+
+    >>> operation_f1("TYPE Vienna", "TYPE Vienna"), operation_f1("TYPE Vienna", "CLICK")
+    (1.0, 0.0)
+    >>> operation_f1("TYPE New York City", "TYPE New York")
+    0.8571428571428571
+    """
     said, wanted = _tokens(predicted), _tokens(target)
     if not said and not wanted:
         return 1.0
@@ -33,17 +39,29 @@ def operation_f1(predicted: Operation | str, target: Operation | str) -> float:
 
 
 def element_correct(element_id: str | None, positives: Collection[str]) -> bool:
-    """True if the predicted element is one of the positives. No element is never right."""
+    """True if the predicted element is one of the positives. No element is never right.
+
+    >>> element_correct("7", {"7", "12"}), element_correct(None, {"7", "12"})
+    (True, False)
+    """
     return element_id is not None and element_id in positives
 
 
 def point_correct(point: tuple[float, float], boxes: Iterable[Box]) -> bool:
-    """True if the point (page pixels) lies in any of the boxes, edges included; a box without area contains no point."""
+    """True if the point (page pixels) lies in any of the boxes, edges included; a box without area contains no point.
+
+    >>> point_correct((110, 20), [Box(10, 10, 100, 20)]), point_correct((111, 20), [Box(10, 10, 100, 20)])
+    (True, False)
+    """
     return any(box.w > 0 and box.h > 0 and box.contains(*point) for box in boxes)
 
 
 def step_success(element_is_correct: bool, f1: float) -> bool:
-    """True if the step succeeds: the right element and exactly the right tokens."""
+    """True if the step succeeds: the right element and exactly the right tokens.
+
+    >>> step_success(True, operation_f1("TYPE Vienna", "TYPE Vienna")), step_success(True, 0.86)
+    (True, False)
+    """
     return element_is_correct and f1 == 1.0
 
 

@@ -1,4 +1,4 @@
-"""The declaration of a baseline (one `Baseline` a module, listed in `finetune.BASELINES`), and the options of a fine-tuning."""
+"""The declaration of a baseline (one `Baseline` a module, listed in `training.BASELINES`), and the options of a fine-tuning."""
 
 from __future__ import annotations
 

@@ -16,6 +16,11 @@ def url_match(address: str, reference: str, note: str | None = None) -> float:
     """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`); ` |OR| ` separates references.
 
     `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts. Raises Unscored for another note, and for no text.
+
+    >>> url_match("http://localhost:7770/cart/", "http://127.0.0.1:7770/cart")
+    1.0
+    >>> url_match("http://shop/cart?page=2", "http://shop/cart"), url_match("http://shop/cart?page=2", "/cart", "GOLD in PRED")
+    (0.0, 1.0)
     """
     page, wanted = _cleaned(address), [_cleaned(one) for one in checked_text(reference).split(OR)]
     note = EXACT if note is None else note

@@ -82,6 +82,11 @@ class RuleSet:
     """The functions of one evaluator, by the names that task files give them; also as `rules["exact_match"]`.
 
     Functions take the answer (or address) first and the reference second, and return 1.0 for a pass, else 0.0.
+
+    >>> [RULES[name].exact_match(" Vienna ", "vienna") for name in ("visualwebarena", "webarena")]
+    [0.0, 1.0]
+    >>> RULES["visualwebarena"].must_include("It costs 25 euros", ["25"])
+    1.0
     """
 
     name: str

@@ -36,6 +36,11 @@ def read_verdict(text: str | None, judge: str) -> bool | None:
     """Reads the verdict of a reply by a judge's rules: True for success, None where the reply holds no verdict.
 
     `text`: None for a reply without a text, which counts as an empty one. Raises InputError for an unknown judge.
+
+    >>> read_verdict("The cart is empty. Verdict: NOT SUCCESS", "strict"), read_verdict("Was it a SUCCESS?", "strict")
+    (False, None)
+    >>> read_verdict("UNSUCCESSFUL", "webvoyager")  # as released: it holds SUCCESS
+    True
     """
     if judge not in READERS:
         raise InputError("judge", f"one of {', '.join(READERS)}", repr(judge))

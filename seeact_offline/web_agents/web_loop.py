@@ -1,7 +1,7 @@
 """Grounding by the web agents WebVoyager, VisualWebArena and OpenWebVoyager over recorded steps.
 
-The agent sees the page through a window, which it can scroll, and names a label of what it sees (`agents.observations`) in its own
-language (`agents.web_actions`). Earlier steps are told as if it had done them: the window that holds the right element, and the action
+The agent sees the page through a window, which it can scroll, and names a label of what it sees (`web_agents.observations`) in its own
+language (`web_agents.web_actions`). Earlier steps are told as if it had done them: the window that holds the right element, and the action
 that was recorded, without a thought or with the one that the model gave at that step in another run. Both are ours: nobody scrolled to
 that window, and nobody wrote that reply.
 
