@@ -13,6 +13,7 @@ from seeact_offline.dataset import Split, canonical_split
 from seeact_offline.dataset.lint import read_findings
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
+from seeact_offline.models.function import is_function
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
@@ -271,8 +272,9 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
     workers = None
     if config.engine != LOCAL:
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
-    is_function = callable(config.model) and not hasattr(config.model, "complete")
-    anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
+    anew = (
+        is_function(config.model) and not model.source.provider.is_known and named is None and not config.retry_failed
+    )
     return AskOptions(
         config.top_k,
         model.options.concurrency,
