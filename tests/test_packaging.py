@@ -265,6 +265,14 @@ def test_scoring_loads_no_page_model_or_grounding() -> None:
     assert not rooms & {"pages", "models", "grounding", "agents", "dataset", "runs", *ANNEXES}
 
 
+@pytest.mark.slow
+def test_a_default_run_loads_what_it_needs(tmp_path: Path) -> None:
+    words = ["eval", "--limit", "1", "--out", str(tmp_path / "run")]
+    loaded = modules_after(f"from seeact_offline.cli import main\nassert main({words!r}) == 0")
+    assert len(loaded) <= 110, loaded
+    assert not {name.split(".")[1] for name in loaded if "." in name} & ANNEXES.keys()
+
+
 def test_ranker_imports_nothing_of_the_toolkit() -> None:
     ours = [found for found in all_imports() if found.path.is_relative_to(REPO / "ranker")]
     assert [found.where for found in ours if found.module.split(".")[0] == "seeact_offline"] == []

@@ -16,7 +16,6 @@ from typing import Any
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.models.bills import Price
-from seeact_offline.models.client import ModelClient
 from seeact_offline.models.function import OwnModel, name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.prices import bundled_prices
@@ -81,6 +80,8 @@ class ModelSource:
         model = opened if isinstance(opened, Model) else OwnModel(opened)
         if self.provider.is_free:
             return model
+        from seeact_offline.models.client import ModelClient
+
         # replies of an earlier run are not used where nobody knows whether the model has changed
         anew = {} if self.provider.is_known else {"opened": uuid.uuid4().hex}
 

@@ -16,7 +16,7 @@ from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
 from seeact_offline.models.retrying import Retrier
-from seeact_offline.records import CallError, CallRecord, Completion, Model, Request
+from seeact_offline.records import CallRecord, Completion, Model, Request
 
 _CHARS_PER_TOKEN = 4
 _PICTURE_TOKENS = 1000
@@ -39,7 +39,7 @@ class ServerModel(Model):
         """Makes one attempt. Raises CallError where that fails: what `open_model` opens tries again."""
         outcome = await (await self.prepare(request))()
         if isinstance(outcome, Failure):
-            raise CallError(outcome.name, outcome.detail, outcome.usage)
+            raise outcome.error
         return outcome
 
 

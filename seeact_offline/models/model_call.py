@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from seeact_offline.models.failures import scrubbed
 from seeact_offline.records import CallError, Completion, Model, Request, SeeActError
 
 WAITING = "waiting_for_batch"
@@ -21,6 +20,8 @@ async def call_model(model: Model, request: Request, ideal: str) -> Completion:
         raise
     # a user's model may raise anything: it is a failure of this step
     except Exception as error:
+        from seeact_offline.models.failures import scrubbed
+
         raise CallError("model_error", scrubbed(f"{type(error).__name__}: {error}")) from error
     if not isinstance(completion, Completion):
         raise CallError("api_error", f"expected a Completion from the model, got a {type(completion).__name__}")

@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 
 from seeact_offline.dataset import Split, canonical_split
-from seeact_offline.dataset.lint import read_findings
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
 from seeact_offline.models.function import is_function
@@ -160,7 +159,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         folder=folder,
         manifest=manifest,
         asking=_ask_options(config, split, model),
-        flagged=None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & {*split.keys},
+        flagged=_flagged(config, split),
         predict_only=config.predict_only,
         estimate_remark=config.strategy.estimate_remark,
     )
@@ -256,6 +255,15 @@ def _manifest(
         ask_equal=model.asks_each,
     )
     return Manifest(identity=identity, settings=settings, made=made)
+
+
+def _flagged(config: EvalConfig, split: Split) -> frozenset[StepKey] | None:
+    """Steps of the split that a file of findings names; None: there is none. Raises InputError."""
+    if config.exclude_flagged is None:
+        return None
+    from seeact_offline.dataset.lint import read_findings
+
+    return read_findings(config.exclude_flagged) & {*split.keys}
 
 
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
