@@ -19,6 +19,7 @@ Errors::
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
@@ -613,17 +614,51 @@ class Completion:
     """None where nothing was sent: a built-in model, a recording."""
 
 
-class Model(Protocol):
-    """The one seam to language models.
+class Model(ABC):
+    """The one seam to language models. Only `complete` must be written: the rest is what most models have of it.
 
-    An upper bound that may know the truth has `complete_with_ideal(request, ideal)` as well, which is called instead: `ideal` is the
-    right answer, in the words that the prompt asks for.
+    An object or a function of Python that is no `Model` is made one where it is opened (`models.function`).
     """
 
+    server: str = "the model"
+    """Its name in errors."""
+    takes_ideal: bool = False
+    """An upper bound, whose reply may depend on the right answer."""
+
+    @abstractmethod
     async def complete(self, request: Request) -> Completion:
         """Raises CallError; never returns an empty text in place of a failure."""
 
-    async def aclose(self) -> None:
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
+        """Completes as `complete` does. `ideal` is the right answer, in the words that the prompt asks for: for upper bounds alone."""
+        return await self.complete(request)
+
+    @property
+    def identity(self) -> Mapping[str, object] | None:
+        """Everything that replies depend on except the messages, without secrets; None where its provider knows as much."""
+        return None
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Parameters that the server would not take."""
+        return ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks for the user on how the model is asked."""
+        return ()
+
+    @property
+    def counted(self) -> set[str]:
+        """`CallRecord.asked` of the kept replies whose usage is counted already."""
+        return set()
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The models that this one is made of; itself where it is one."""
+        return (self,)
+
+    async def aclose(self) -> None:  # noqa: B027
         """Lets go of connections and files. Safe to call twice, and on a model that was never asked."""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seeact_offline.records import Completion, Request, Usage
+from seeact_offline.records import Completion, Model, Request, Usage
 
 
-class Scripted:
+class Scripted(Model):
     """Gives its answers one by one, raises those that are errors, and remembers what it was asked."""
 
     def __init__(self, *answers: str | Exception) -> None:
@@ -22,9 +22,6 @@ class Scripted:
             raise answer
         return Completion(answer, Usage(calls=1))
 
-    async def aclose(self) -> None:
-        pass
-
 
 class InTurn2(Scripted):
     """Answers turn 2 of each group with the next of its texts, or raises what stands there."""
@@ -36,6 +33,8 @@ class InTurn2(Scripted):
 
 class Ideal(Scripted):
     """Answers with the text that the request's question calls ideal."""
+
+    takes_ideal = True
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         self.requests.append(request)

@@ -12,27 +12,31 @@ import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from tests.annexes import ANNEXES
+
 REPO = Path(__file__).resolve().parents[1]
 PACKAGES = ("seeact_offline", "ranker")
 HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "supervision", "matplotlib"}
-# Lowest layer first: a module imports lower layers; its own layer only above layer 1.
-LAYERS = (
+# Lowest floor first: a module imports its own floor and those below it; on the ground, nothing.
+FLOORS = (
     {"records", "sample"},
-    {"files", "pages", "prompting", "prompt_import", "replies", "tokens"},
-    {"agents", "dataset", "models"},
-    {"ranking", "grounding", "scoring", "trajectories", "rewards", "judging"},
-    {"runs", "engines", "finetune", "recorder"},
-    {"tables", "viewer", "improving"},
+    {"files", "pages", "prompting", "prompt_import", "replies", "merging", "tokens"},
+    {"dataset", "models"},
+    {"ranking", "grounding", "agents", "scoring"},
+    {"runs"},
+    {"tables"},
     {"cli"},
     {"__main__"},
 )
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 """Imported name -> name of the distribution, if they differ."""
 DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "skimage": "scikit-image", "yaml": "pyyaml"}
 
@@ -95,12 +99,13 @@ def imports(path: Path) -> list[Import]:
     ]
 
 
+@cache
 def all_imports() -> list[Import]:
     return [found for path in sources() for found in imports(path)]
 
 
 def module_of(path: Path) -> str:
-    """The module's name in the table of layers: `models/openai.py` belongs to `models`; empty for `__init__`."""
+    """The module's room: `models/openai.py` belongs to `models`; empty for `__init__`."""
     first = path.relative_to(REPO).parts[1].removesuffix(".py")
     return "" if first == "__init__" else first
 
@@ -210,26 +215,62 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = seeact_offline.no_such_name
 
 
-def test_every_module_has_a_layer() -> None:
-    modules = {module_of(path) for path in sources() if path.is_relative_to(REPO / "seeact_offline")} - {""}
-    assert modules <= LEVEL.keys(), "give the new module a layer in LAYERS"
+def test_every_room_is_on_a_floor_or_an_annex() -> None:
+    rooms = {module_of(path) for path in sources() if path.is_relative_to(REPO / "seeact_offline")} - {""}
+    assert rooms <= FLOOR.keys() | ANNEXES.keys(), "give the new room a floor in FLOORS, or make it an annex"
 
 
-def may_import(mine: str, theirs: str) -> bool:
-    if mine == theirs or theirs not in LEVEL or mine not in LEVEL:
-        return True
-    return LEVEL[theirs] < LEVEL[mine] or (LEVEL[theirs] == LEVEL[mine] > 0)
+def may_import(path: Path, theirs: str) -> bool:
+    mine = module_of(path)
+    if theirs in ANNEXES:
+        own = mine == "cli" and path.stem in ANNEXES[theirs].verbs
+        return own or mine == theirs or (mine in ANNEXES and theirs in ANNEXES[mine].may_import)
+    if mine in ANNEXES:
+        return theirs not in ("cli", "__main__")
+    return (
+        mine in ("", theirs) or theirs not in FLOOR or FLOOR[theirs] < FLOOR[mine] or FLOOR[theirs] == FLOOR[mine] > 0
+    )
 
 
-def test_modules_import_only_lower_layers() -> None:
-    wrong = [
-        f"{found.where} {found.module}"
-        for found in all_imports()
-        if found.path.is_relative_to(REPO / "seeact_offline")
-        and found.module.startswith("seeact_offline.")
-        and not may_import(module_of(found.path), found.module.split(".")[1])
-    ]
+def imports_of_rooms() -> Iterator[tuple[Import, str]]:
+    """Each import of a room of the toolkit by another module of it, and the room."""
+    for imported in all_imports():
+        if imported.path.is_relative_to(REPO / "seeact_offline") and imported.module.startswith("seeact_offline."):
+            yield imported, imported.module.split(".")[1]
+
+
+def test_an_import_points_down_or_sideways_and_to_an_annex_from_its_own_verbs_only() -> None:
+    wrong = [f"{one.where} {one.module}" for one, room in imports_of_rooms() if not may_import(one.path, room)]
     assert wrong == []
+
+
+def test_rooms_import_each_other_in_no_circle() -> None:
+    needs: dict[str, set[str]] = {}
+    for one, room in imports_of_rooms():
+        if module_of(one.path) not in ("", room):
+            needs.setdefault(module_of(one.path), set()).add(room)
+    assert list(TopologicalSorter(needs).static_order())
+
+
+def modules_after(code: str) -> list[str]:
+    """Modules of ours that are loaded once this code has run."""
+    ours = "[name for name in sys.modules if name.partition('.')[0] in ('seeact_offline', 'ranker')]"
+    done = run(sys.executable, "-c", f"import sys\n{code}\nprint(*{ours})", cwd=REPO)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
+
+
+def test_scoring_loads_no_page_model_or_grounding() -> None:
+    rooms = {name.split(".")[1] for name in modules_after("import seeact_offline.scoring.results") if "." in name}
+    assert not rooms & {"pages", "models", "grounding", "agents", "dataset", "runs", *ANNEXES}
+
+
+@pytest.mark.slow
+def test_a_default_run_loads_what_it_needs(tmp_path: Path) -> None:
+    words = ["eval", "--limit", "1", "--out", str(tmp_path / "run")]
+    loaded = modules_after(f"from seeact_offline.cli import main\nassert main({words!r}) == 0")
+    assert len(loaded) <= 110, loaded
+    assert not {name.split(".")[1] for name in loaded if "." in name} & ANNEXES.keys()
 
 
 def test_ranker_imports_nothing_of_the_toolkit() -> None:

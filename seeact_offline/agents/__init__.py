@@ -1,13 +1,19 @@
 """Agents: how today's GUI models are shown a page, and how their replies are read. One module a family.
 
-An agent is a record (`Agent`); a new one is one file, inside the package or outside it.
+An agent is a record (`Agent`); a new one is one file, inside the package or outside it. The names below that agents are made of load on
+first use, so that a run without an agent loads none of it.
 """
 
 from __future__ import annotations
 
-from seeact_offline.agents.acts import ENDINGS, Act, Answer, Fold, Unreadable
-from seeact_offline.agents.agent_record import Agent, View
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from seeact_offline.files.extensions import Doors
+
+if TYPE_CHECKING:
+    from seeact_offline.agents.acts import ENDINGS, Act, Answer, Fold, Unreadable
+    from seeact_offline.agents.agent_record import Agent, View
 
 _GUI_MODELS = {
     "qwen2.5-vl": "qwen:QWEN_2_5_VL",
@@ -41,3 +47,14 @@ AGENTS = Doors(
 """Every agent by its name; the web agents, which name labels of what they are shown, come last."""
 
 __all__ = ["AGENTS", "ENDINGS", "GUI_MODELS", "Act", "Agent", "Answer", "Fold", "Unreadable", "View"]
+
+_MODULES = dict.fromkeys(("ENDINGS", "Act", "Answer", "Fold", "Unreadable"), "acts") | dict.fromkeys(
+    ("Agent", "View"), "agent_record"
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Fetches a public name from its module. Raises AttributeError for any other."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -15,7 +15,6 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models import usage
-from seeact_offline.models.parameters import read_model_args
 from seeact_offline.records import IMAGE_DETAILS, JPEG_95, InputError, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.trackers import REPORTERS, open_reporters
@@ -353,7 +352,9 @@ def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
     own = [action.dest for action in args.verb_parser._actions if getattr(action, "is_own", False)]
     known = [*(field.name for field in fields(EvalConfig)), *own]
     given = {name: getattr(args, name) for name in known if hasattr(args, name)}
-    if hasattr(args, "named_values"):
+    if getattr(args, "named_values", None):
+        from seeact_offline.models.parameters import read_model_args
+
         given["model_args"] = read_model_args(args.named_values)
     if hasattr(args, "named_texts"):
         given["metadata"] = dict(args.named_texts)

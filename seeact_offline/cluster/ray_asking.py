@@ -245,7 +245,7 @@ class _AskWorker:
             return error
 
     async def remarks(self) -> tuple[str, ...]:
-        return tuple(getattr(self._model, "remarks", ())) if "_model" in vars(self) else ()
+        return self._model.remarks if "_model" in vars(self) else ()
 
     async def aclose(self) -> None:
         if "_model" in vars(self):

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import Any
 
 from ..records import DatasetError, RowError, Step, StepKey
-from .drawing import draw_tasks
 from .order import plan_rows
 from .readers import Source
 from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot, row_key
@@ -109,6 +108,8 @@ class Split:
 
     def drawn(self, n: int, seed: int) -> Split:
         """The same split with `n` of its tasks, drawn at random in equal shares by website (`draw_tasks`)."""
+        from .drawing import draw_tasks
+
         websites: dict[str, str] = {}
         for source in self.sources:
             for row in source.light(("annotation_id", "action_uid", "website")):

@@ -10,14 +10,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from seeact_offline.agents import AGENTS, Agent
+from seeact_offline.agents import AGENTS
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named, load_place
 from seeact_offline.grounding.conversation import NOTES
 from seeact_offline.grounding.strategy import Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
 from seeact_offline.records import InputError
+
+if TYPE_CHECKING:
+    from seeact_offline.agents import Agent
 
 UNGROUNDED = "ungrounded"
 """Names the strategy that asks for no element; users ask for it by an option of its own."""
@@ -49,6 +52,8 @@ def find_strategy(spec: str) -> Strategy:
             f"one of {', '.join([*groundings(), *entry_point_names(ENTRY_POINTS)])}, or FILE.py:NAME",
             repr(spec),
         )
+    from seeact_offline.agents import Agent
+
     found = strategy_of(extension.value) if isinstance(extension.value, Agent) else extension.value
     if not isinstance(found, Strategy):
         raise InputError("grounding", f"a Strategy or an Agent in {spec}", f"a {type(found).__name__}")

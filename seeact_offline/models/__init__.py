@@ -12,12 +12,11 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.models.bills import Price
-from seeact_offline.models.client import ModelClient
-from seeact_offline.models.function import name_of_object, provider_of_object
+from seeact_offline.models.function import OwnModel, name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.prices import bundled_prices
 from seeact_offline.models.provider import ModelOptions, Provider, version_of
@@ -76,15 +75,19 @@ class ModelSource:
 
     def open(self, options: ModelOptions) -> Model:
         """Raises ModelSpecError, and InputError for a file of kept replies that cannot be used."""
-        model: Any = self.provider.open(self.name, options)
+        opened = self.provider.open(self.name, options)
+        # a provider outside the package may open any object with `complete`
+        model = opened if isinstance(opened, Model) else OwnModel(opened)
         if self.provider.is_free:
-            return cast("Model", model)
+            return model
+        from seeact_offline.models.client import ModelClient
+
         # replies of an earlier run are not used where nobody knows whether the model has changed
         anew = {} if self.provider.is_known else {"opened": uuid.uuid4().hex}
 
         def identity() -> Mapping[str, Any]:
             # the model itself may know more of what its replies depend on than the manifest says
-            own = getattr(model, "identity", None) or self.provider.identity(self.name, options)
+            own = model.identity or self.provider.identity(self.name, options)
             return {**own, **self.code, **version_of(options), **anew}
 
         return ModelClient(model, identity, options)

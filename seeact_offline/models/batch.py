@@ -18,7 +18,7 @@ from seeact_offline.models.model_call import WAITING
 from seeact_offline.models.parameters import DETAIL, SYSTEM
 from seeact_offline.models.provider import ModelOptions, version_of
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
-from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey
+from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, StepKey
 
 if TYPE_CHECKING:
     from seeact_offline.models.openai import OpenAIModel
@@ -103,7 +103,7 @@ class PendingRequest:
     request: Request
 
 
-class BatchModel:
+class BatchModel(Model):
     """A model that is never called: it answers from kept replies alone."""
 
     def __init__(

@@ -6,8 +6,12 @@ answered until then stays, and the same command resumes from there.
 
 from __future__ import annotations
 
-from seeact_offline.models.failures import Failure
+from typing import TYPE_CHECKING
+
 from seeact_offline.records import ModelStopped
+
+if TYPE_CHECKING:
+    from seeact_offline.models.failures import Failure
 
 FIRST_IN_A_ROW = 10
 """Failed calls, before any has got through, that stop a run."""

@@ -14,16 +14,18 @@ from contextlib import ExitStack
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.models.bills import Bills, Load, Price, Terms, load_of, text_tokens
-from seeact_offline.models.failures import Failure
 from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.tokens import Size, visual_tokens
+
+if TYPE_CHECKING:
+    from seeact_offline.models.failures import Failure
 
 CALLS_A_STEP = 8
 """Calls for which there has to be money before a further step is begun."""
@@ -241,7 +243,7 @@ class Budget:
         """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
         never too low; one whose server says that it used nothing, as it was reserved."""
         usage, price = outcome.usage, reserved.terms.price
-        if isinstance(outcome, Failure) and outcome.unbilled:
+        if not isinstance(outcome, Completion | CallError) and outcome.unbilled:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
         if isinstance(outcome, CallError) and not usage.calls:
             return replace(usage, cost_usd=None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.records import Completion, Message, ModelSpecError, Operation, Request, Usage, letter
+from seeact_offline.records import Completion, Message, Model, ModelSpecError, Operation, Request, Usage, letter
 
 _FREE = Usage(calls=1)
 
@@ -28,8 +28,10 @@ def open_builtin(name: str, options: ModelOptions | None = None) -> LexicalModel
     return model()
 
 
-class OracleModel:
+class OracleModel(Model):
     """Gives the ideal answer: what is lost with it is lost before the model."""
+
+    takes_ideal = True
 
     async def complete(self, request: Request) -> Completion:
         """The answer to a question for which there is no ideal one."""
@@ -38,11 +40,8 @@ class OracleModel:
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         return Completion(ideal, _FREE) if ideal else await self.complete(request)
 
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
-
-class LexicalModel:
+class LexicalModel(Model):
     """Answers by the words that task and element share. Reads the messages only, any prompt pack's; deterministic.
 
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
@@ -76,9 +75,6 @@ class LexicalModel:
             return Completion(_final(_middle(asked), Operation("CLICK")), _FREE)
         left = ", ".join(sorted(prompt.wanted)) or "nothing in particular"
         return Completion(f"The next target should have to do with: {left}.", _FREE)
-
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
 
 MODELS: dict[str, Callable[[], LexicalModel | OracleModel]] = {"lexical": LexicalModel, "oracle": OracleModel}

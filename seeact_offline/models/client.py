@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
 
 from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.budget import Budget
@@ -16,45 +16,52 @@ from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
 from seeact_offline.models.retrying import Retrier
-from seeact_offline.records import CallRecord, Completion, Request
+from seeact_offline.records import CallRecord, Completion, Model, Request
 
 _CHARS_PER_TOKEN = 4
 _PICTURE_TOKENS = 1000
 """Rough, for the limit of tokens a minute, and corrected by what the server then says."""
 
 
-class ServerModel(Protocol):
-    """A model on a server whose attempts can fail for other reasons than the request, and are then made again.
+class ServerModel(Model):
+    """A model on a server whose attempts can fail for other reasons than the request, and are then made again."""
 
-    One that may send another limit of new tokens than that of its options says so by `reply_limit`, infinite for none.
-    """
+    @property
+    def reply_limit(self) -> float | None:
+        """Most new tokens of a reply, where that may be another limit than that of its options; infinite for none, None for theirs."""
+        return None
 
-    server: str
-    """Its name in errors."""
-
+    @abstractmethod
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the request; the result makes one attempt. Raises RowError for a picture that cannot be encoded."""
 
+    async def complete(self, request: Request) -> Completion:
+        """Makes one attempt. Raises CallError where that fails: what `open_model` opens tries again."""
+        outcome = await (await self.prepare(request))()
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        return outcome
 
-class ModelClient:
+
+class ModelClient(Model):
     """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same loop."""
 
-    def __init__(self, model: Any, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
-        """`model`: a `Model`, or `ServerModel`. `identity`: everything that replies depend on except the messages. Raises InputError for a
+    def __init__(self, model: Model, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
+        """`identity`: everything that replies depend on except the messages. Raises InputError for a
         file of kept replies that cannot be used."""
         self._model, self._identity = model, identity
+        self.takes_ideal = model.takes_ideal
         self._budget = options.budget or Budget(None, options.price, options.max_tokens)
         self._calls = Retrier(
             Limiter(options.concurrency, options.rpm, options.tpm),
-            Breaker(getattr(model, "server", "the model"), options.fail_on_error),
+            Breaker(model.server, options.fail_on_error),
             options.max_wait_s,
             options.max_retries,
         )
         self._store = self._kept = None
         if options.cache is not None:
             self._store = ReplyStore(options.cache, str(self.identity.get("model", "")), options.run)
-            with_ideal = hasattr(model, "complete_with_ideal")
-            self._kept = ReplyCache(self._store, self.identity, options.asks_each, with_ideal)
+            self._kept = ReplyCache(self._store, self.identity, options.asks_each, model.takes_ideal)
 
     @cached_property
     def identity(self) -> Mapping[str, object]:
@@ -78,12 +85,12 @@ class ModelClient:
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters that the server would not take."""
-        return tuple(getattr(self._model, "dropped", ()))
+        return self._model.dropped
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on how the model is asked, and on its kept replies."""
-        return (*getattr(self._model, "remarks", ()), *(() if self._store is None else self._store.remarks))
+        return (*self._model.remarks, *(() if self._store is None else self._store.remarks))
 
     async def aclose(self) -> None:
         """Gives up calls in flight, closes the model and the file of its replies. Safe to call twice."""
@@ -99,14 +106,15 @@ class ModelClient:
             completion = await call_model(self._model, request, ideal)
             return replace(completion, call=completion.call or CallRecord(seconds=time.monotonic() - began))
 
-        if not hasattr(self._model, "prepare"):
+        model = self._model
+        if not isinstance(model, ServerModel):
             return await self._budget.spend(messages, timed)
-        attempt = await self._model.prepare(request)
+        attempt = await model.prepare(request)
         n_pictures = sum(message.picture is not None for message in messages)
         tokens = sum(len(message.text) for message in messages) // _CHARS_PER_TOKEN + _PICTURE_TOKENS * n_pictures
         seed = f"{request.key} {request.group} {request.turn}"
 
         def paid() -> Awaitable[Completion | Failure]:
-            return self._budget.spend(messages, attempt, getattr(self._model, "reply_limit", None))
+            return self._budget.spend(messages, attempt, model.reply_limit)
 
         return await self._calls.call(seed, tokens, paid)

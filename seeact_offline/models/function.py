@@ -24,7 +24,7 @@ UNKNOWN_CODE = "not known"
 """The code of an object or a function of Python that may have changed unnoticed."""
 
 
-class FunctionModel:
+class FunctionModel(Model):
     """Asks a function, which is given the request's messages and returns the reply's text, or an awaitable of it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -52,30 +52,36 @@ class FunctionModel:
             raise CallError("empty_reply", "the model gave no text", Usage(calls=1))
         return Completion(text, Usage(calls=1))
 
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
+class BorrowedModel(Model):
+    """A caller's own object with `complete`: used again by the next run, so closing it is the caller's business. It is given requests, and
+    never the truth."""
 
-class _BorrowedModel:
-    """A caller's own model: used again by the next run, so closing it is the caller's business."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, given: Any) -> None:
+        self._given = given
 
     async def complete(self, request: Request) -> Completion:
-        return await self._model.complete(request)
+        return await self._given.complete(request)  # type: ignore[no-any-return]
+
+
+class OwnModel(BorrowedModel):
+    """An object with `complete` that was made for the run, and is closed with it."""
+
+    @property
+    def identity(self) -> Mapping[str, object] | None:
+        return getattr(self._given, "identity", None)
 
     async def aclose(self) -> None:
-        """Left open."""
+        await self._given.aclose()
 
 
 def as_model(given: Any) -> Model:
-    """A model from a model, a class of one, or a function. Raises ModelSpecError for anything else."""
+    """A model from an object with `complete`, a class of one, or a function. Raises ModelSpecError for anything else."""
     if isinstance(given, type):
         given = given()
-        return given if hasattr(given, "complete") else as_model(given)
+        return OwnModel(given) if hasattr(given, "complete") else as_model(given)
     if hasattr(given, "complete"):
-        return _BorrowedModel(given)
+        return BorrowedModel(given)
     if callable(given):
         return FunctionModel(given)
     raise ModelSpecError(
@@ -97,11 +103,16 @@ def provider_of_object(given: Any, name: str | None = None, digest: str | None =
         usage=(),
         open=lambda _, options: as_model(given),
         identity=lambda _, options: identity | dict(own if isinstance(own, Mapping) else {}),
-        is_known=code is not None or own is not None,
+        is_known=code is not None or own not in (None, Model.identity),
         # it may do so, until its first call shows
         reports_cost=hasattr(given, "complete"),
         is_text_to_text=lambda _: bool(getattr(given, "is_text_to_text", False)),
     )
+
+
+def is_function(given: Any) -> bool:
+    """Tells a function, or a class of one, from models and names of them."""
+    return callable(given) and not hasattr(given, "complete")
 
 
 def name_of_object(given: Any) -> str:

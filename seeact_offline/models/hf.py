@@ -23,13 +23,13 @@ from seeact_offline.models.hf_pictures import picture_rule
 from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.records import CallError, CallRecord, Completion, ModelSpecError, Picture, Request
+from seeact_offline.records import CallError, CallRecord, Completion, Model, ModelSpecError, Picture, Request
 
 if TYPE_CHECKING:
     from PIL import Image
 
 
-class HFModel:
+class HFModel(Model):
     """One model, loaded when it is first asked. Belongs to the event loop that asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:

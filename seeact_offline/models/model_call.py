@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from seeact_offline.models.failures import scrubbed
 from seeact_offline.records import CallError, Completion, Model, Request, SeeActError
 
 WAITING = "waiting_for_batch"
@@ -10,18 +9,19 @@ WAITING = "waiting_for_batch"
 
 
 async def call_model(model: Model, request: Request, ideal: str) -> Completion:
-    """Returns the model's reply. A model that has `complete_with_ideal` is given `ideal`, the right answer in its prompt's words.
+    """Returns the model's reply. A model that takes it is given `ideal`, the right answer in its prompt's words.
 
     Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a return
     value that is no `Completion` with a text CallError `api_error`: models are other people's code.
     """
-    with_ideal = getattr(model, "complete_with_ideal", None)
     try:
-        completion: object = await (model.complete(request) if with_ideal is None else with_ideal(request, ideal))
+        completion: object = await model.complete_with_ideal(request, ideal)
     except SeeActError:
         raise
     # a user's model may raise anything: it is a failure of this step
     except Exception as error:
+        from seeact_offline.models.failures import scrubbed
+
         raise CallError("model_error", scrubbed(f"{type(error).__name__}: {error}")) from error
     if not isinstance(completion, Completion):
         raise CallError("api_error", f"expected a Completion from the model, got a {type(completion).__name__}")

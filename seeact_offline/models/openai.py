@@ -22,6 +22,7 @@ from seeact_offline.models import failures
 from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
 from seeact_offline.models.apis import ApiReply, Tokens, find_api, read_events
 from seeact_offline.models.bills import Price
+from seeact_offline.models.client import ServerModel
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
@@ -65,7 +66,7 @@ _URL_CHARS = 2_000_000
 """Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
 
-class OpenAIModel:
+class OpenAIModel(ServerModel):
     """One model on one server. Belongs to the event loop that first asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:

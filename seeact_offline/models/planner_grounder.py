@@ -8,11 +8,12 @@ from seeact_offline.models.model_call import call_model
 from seeact_offline.records import Completion, Model, Request
 
 
-class PlannerAndGrounder:
+class PlannerAndGrounder(Model):
     """Passes each request to the model that it is for."""
 
     def __init__(self, planner: Model, grounder: Model) -> None:
         self._planner, self._grounder = planner, grounder
+        self.takes_ideal = planner.takes_ideal or grounder.takes_ideal
 
     async def complete(self, request: Request) -> Completion:
         """Raises as the model does that is asked."""
@@ -25,18 +26,18 @@ class PlannerAndGrounder:
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters that a server would not take."""
-        return tuple(name for model in self.both for name in getattr(model, "dropped", ()))
+        return tuple(name for model in self.parts for name in model.dropped)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on how the models are asked."""
-        return tuple(dict.fromkeys(text for model in self.both for text in getattr(model, "remarks", ())))
+        return tuple(dict.fromkeys(text for model in self.parts for text in model.remarks))
 
     async def aclose(self) -> None:
         """Closes both. Safe to call twice."""
-        await asyncio.gather(*(model.aclose() for model in self.both))
+        await asyncio.gather(*(model.aclose() for model in self.parts))
 
     @property
-    def both(self) -> tuple[Model, Model]:
+    def parts(self) -> tuple[Model, ...]:
         """The planner, then the grounder."""
         return self._planner, self._grounder

@@ -79,7 +79,7 @@ class Provider:
     usage: tuple[str, ...]
     """The parts that may stand behind `PROVIDER/`, for people: `NAME`, `FILE`, or all names."""
     open: Callable[[str, ModelOptions], Any]
-    """The part behind `PROVIDER/` -> a `Model`, or a `ServerModel`. Raises ModelSpecError, InputError."""
+    """The part behind `PROVIDER/` -> a `Model`, or an object with `complete`. Raises ModelSpecError, InputError."""
     identity: Callable[[str, ModelOptions], Mapping[str, Any]]
     """The part behind `PROVIDER/` -> everything that replies depend on, for the manifest. Holds no secret."""
     options: tuple[str, ...] = ()

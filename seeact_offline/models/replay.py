@@ -22,7 +22,7 @@ import msgspec
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import open_regular
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.records import CallError, Completion, ModelSpecError, Request, StepKey, Usage
+from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, StepKey, Usage
 
 LAYOUTS = "a line holds annotation_id, action_uid and either groups or group and replies"
 
@@ -54,7 +54,7 @@ class _GroupLine(Recording, frozen=True, kw_only=True):
     action_uid: str
 
 
-class ReplayModel:
+class ReplayModel(Model):
     """Answers from a recording, by step, group and turn."""
 
     def __init__(self, path: Path) -> None:
@@ -80,9 +80,6 @@ class ReplayModel:
                 f" the first difference is choice {place}: {was} then, {is_now} now",
             )
         return Completion(recording.replies[request.turn - 1], Usage(calls=1))
-
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
 
 def read_recordings(path: Path) -> dict[StepKey, dict[int, Recording]]:

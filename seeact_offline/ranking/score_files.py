@@ -19,7 +19,6 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import described
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.rankers import StepScores
-from seeact_offline.ranking.score_pickles import one_line, read_tables
 from seeact_offline.ranking.top_k import Scores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
 
@@ -223,6 +222,8 @@ def _read_table(path: Path) -> tuple[pa.Table, Origin | None]:
         # refuses texts that are not UTF-8
         table.validate(full=True)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        from seeact_offline.ranking.score_pickles import one_line
+
         columns = ", ".join(COLUMNS)
         raise ScoreFileError("scores", f"parquet with columns {columns}", f"{path}: {one_line(error)}") from None
     empty = next((name for name in COLUMNS[:4] if table[name].null_count), None)
@@ -279,6 +280,8 @@ class PickledScores:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        from seeact_offline.ranking.score_pickles import read_tables
+
         self._scores, self._ranks = read_tables(path)
 
     @cached_property

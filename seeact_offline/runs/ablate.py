@@ -231,7 +231,7 @@ def _ablate(
     asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
     for run, state in zip(runs, states, strict=True):
         model = model if run is runs[0] else run.model.open(budget, pays)
-        met: list[set[str]] = [getattr(one, "counted", set()) for one in getattr(model, "both", (model,))]
+        met: list[set[str]] = [one.counted for one in model.parts]
         for known in met:
             known.update(asked)
         if not complete:

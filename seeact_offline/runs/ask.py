@@ -153,7 +153,7 @@ async def ask_step(step: Step, scores: Scores | None, model: Model, *, grounding
     ready = cache(partial(prepare, step, scores, top_k, grounding.form.image))
     prediction = await predict(step, ready, grounding, model)
     truth = await in_thread(target_of, step, lambda: ready().page)
-    return StepAnswer(prediction, truth, tuple(getattr(model, "dropped", ())))
+    return StepAnswer(prediction, truth, model.dropped)
 
 
 async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grounding, model: Model) -> Prediction:

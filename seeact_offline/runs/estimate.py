@@ -203,7 +203,7 @@ def _kept_replies(model: ModelSettings) -> Iterator[tuple[ReplyCache | None, lis
     assert path is not None
     try:
         if path.is_file():
-            identity = getattr(model.source.open(replace(model.options, cache=None)), "identity", None)
+            identity = model.source.open(replace(model.options, cache=None)).identity
     except ModelSpecError as error:
         # everything else that a run needs is said as it is
         if error.argument != "model" or not model.name.partition("/")[2]:
@@ -252,7 +252,7 @@ class _SecondModel:
 
 
 @dataclass
-class _CountingModel:
+class _CountingModel(Model):
     """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
 
     model: ModelSettings
@@ -290,9 +290,6 @@ class _CountingModel:
             self._calls.append((request.group, _amount(request, self.model, self.count, self.assumed, tokens)))
         self._asked.add(key)
         return Completion(f"{STAND_IN}\n{ideal}")
-
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
     def _note_kept(self) -> None:
         self.n_kept += 1

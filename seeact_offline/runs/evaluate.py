@@ -53,7 +53,7 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     run = run.with_dropped(())
     # not before the model is known to be usable: a mistyped one must not claim the folder
     run.folder.claim(run.manifest)
-    remarks = list(getattr(model, "remarks", ()))
+    remarks = list(model.remarks)
     settings = run.manifest.settings
     watch.begun(settings["dataset"])
     if remark := run.folder.version_remark():
@@ -89,10 +89,10 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
             break
     if remark := corner_remark(state):
         watch.note(remark)
-    for remark in dict.fromkeys([*getattr(model, "remarks", ()), *state.remarks]):
+    for remark in dict.fromkeys([*model.remarks, *state.remarks]):
         if remark not in remarks:
             watch.note(remark)
-    dropped = sorted(state.dropped.union(getattr(model, "dropped", ())))
+    dropped = sorted(state.dropped.union(model.dropped))
     if dropped:
         watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
     run = run.with_dropped(dropped)

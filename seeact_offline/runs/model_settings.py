@@ -16,7 +16,6 @@ from seeact_offline.models import ModelOptions, ModelSource, find_model, model_n
 from seeact_offline.models.bills import Terms
 from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
-from seeact_offline.models.planner_grounder import PlannerAndGrounder
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
@@ -94,6 +93,8 @@ class ModelSettings:
         second, shared = self.grounder, None
         if budget is not None:
             shared = SharedBudget(budget, replace(second.terms, name="second"))
+        from seeact_offline.models.planner_grounder import PlannerAndGrounder
+
         return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 
     @contextmanager

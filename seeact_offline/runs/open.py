@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 
 from seeact_offline.dataset import Split, canonical_split
-from seeact_offline.dataset.lint import read_findings
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
+from seeact_offline.models.function import is_function
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
@@ -159,7 +159,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         folder=folder,
         manifest=manifest,
         asking=_ask_options(config, split, model),
-        flagged=None if config.exclude_flagged is None else read_findings(config.exclude_flagged) & {*split.keys},
+        flagged=_flagged(config, split),
         predict_only=config.predict_only,
         estimate_remark=config.strategy.estimate_remark,
     )
@@ -257,6 +257,15 @@ def _manifest(
     return Manifest(identity=identity, settings=settings, made=made)
 
 
+def _flagged(config: EvalConfig, split: Split) -> frozenset[StepKey] | None:
+    """Steps of the split that a file of findings names; None: there is none. Raises InputError."""
+    if config.exclude_flagged is None:
+        return None
+    from seeact_offline.dataset.lint import read_findings
+
+    return read_findings(config.exclude_flagged) & {*split.keys}
+
+
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
     """Raises InputError for a step that is not in the split."""
     named = None
@@ -271,8 +280,9 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
     workers = None
     if config.engine != LOCAL:
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
-    is_function = callable(config.model) and not hasattr(config.model, "complete")
-    anew = is_function and not model.source.provider.is_known and named is None and not config.retry_failed
+    anew = (
+        is_function(config.model) and not model.source.provider.is_known and named is None and not config.retry_failed
+    )
     return AskOptions(
         config.top_k,
         model.options.concurrency,

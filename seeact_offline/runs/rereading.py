@@ -16,6 +16,7 @@ from seeact_offline.records import (
     CallError,
     Completion,
     GroundingReply,
+    Model,
     Prediction,
     RankedCandidate,
     Reply,
@@ -89,7 +90,7 @@ def _question(group: Reply) -> Question:
     return Question(group.group, group.offered, "", (), (), is_final_round=group.is_final_round)
 
 
-class StoredReplies:
+class StoredReplies(Model):
     """A model that answers a step with the replies that its prediction holds."""
 
     def __init__(self, prediction: Prediction) -> None:
@@ -103,9 +104,6 @@ class StoredReplies:
         if group is not None and group.failure in CallError.ANSWERED:
             raise CallError(group.failure, group.detail)
         raise CallError("no_recorded_reply", f"the run holds no reply of group {request.group}, turn {request.turn}")
-
-    async def aclose(self) -> None:
-        """Nothing is held open."""
 
 
 async def reread(

@@ -241,9 +241,9 @@ def _judge_all(
             await model.aclose()
 
     complete = run_coroutine(ask())
-    for remark in getattr(model, "remarks", ()):
+    for remark in model.remarks:
         watch.note(remark)
-    if dropped := getattr(model, "dropped", ()):
+    if dropped := model.dropped:
         watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
     judged = [done[key] for key in wanted if key in done]
     if not judged and not complete:

@@ -58,9 +58,11 @@ PICTURES_FOR = "private, max-age=3600"
 
 
 class FileSource(Protocol):
-    """Files by name. One that people can write to also has `post(name, body) -> (status, answer)`."""
+    """Files by name, of which some can be written to."""
 
     def get(self, name: str) -> File | None: ...
+
+    def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ async def _answer(request: Request, site: FileSource, address: Address, in_threa
         if file is None:
             raise RequestRefusal(404, "there is nothing under this name")
         return HttpAnswer(200, file.content, file.mime, PICTURES_FOR if name.startswith("img/") else "no-store")
-    if request.method == "POST" and hasattr(site, "post"):
+    if request.method == "POST":
         body = await _read_body(request, hosts[0], address)
         status, value = await in_thread(site.post, name, body)
         return _json_answer(status, value)

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -47,6 +48,10 @@ SMALLEST_SIDE = 8
 class Captioner(Protocol):
     """The one seam to captions."""
 
+    @property
+    def known(self) -> Mapping[StepKey, Captions]:
+        """Captions that need no call, by step."""
+
     async def captions(self, prepared: PreparedStep, session: Session) -> Captions:
         """The captions of a step's pictures, by `backend_node_id`. Raises CallError and RowError."""
 
@@ -63,6 +68,8 @@ class FileCaptioner:
 
 class ModelCaptioner:
     """Captions by the run's second model. A picture that it declines to describe keeps its alternative text."""
+
+    known: Mapping[StepKey, Captions] = MappingProxyType({})
 
     async def captions(self, prepared: PreparedStep, session: Session) -> Captions:
         pictures = await in_thread(pictures_of, prepared)

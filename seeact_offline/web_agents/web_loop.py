@@ -138,7 +138,7 @@ class WebAgentGrounding(Grounding):
         self._web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
         self._captioner, self._max_turns, self._strict = captioner, max_turns, strict
-        self._captions: dict[StepKey, Captions] = dict(getattr(captioner, "known", {}))
+        self._captions: dict[StepKey, Captions] = {} if captioner is None else dict(captioner.known)
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
         self._kept: dict[StepKey, _Told | None] = {}

@@ -46,6 +46,7 @@ from seeact_offline.records import (
     CallError,
     Completion,
     InputError,
+    Model,
     Operation,
     PromptError,
     RankedCandidate,
@@ -75,7 +76,7 @@ T5_REPLIES = (
 REPLIES: dict[Layout, tuple[str, ...]] = {"chat": CHAT_REPLIES, "seq2seq": T5_REPLIES}
 
 
-class Answering:
+class Answering(Model):
     """A model that answers with what a function says to the text of the last message."""
 
     def __init__(self, answer: Callable[[str], str]) -> None:
@@ -85,9 +86,6 @@ class Answering:
     async def complete(self, request: Request) -> Completion:
         self.requests.append(request)
         return Completion(self._answer(request.messages[-1].text), Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
 
 
 def at_random(seed: object, replies: Sequence[str]) -> Callable[[str], str]:

@@ -15,21 +15,18 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models.batch import WAITING
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import CallError, Completion, RankedCandidate, Request
+from seeact_offline.records import CallError, Completion, Model, RankedCandidate, Request
 from tests.scripted import Scripted
 
 FINAL = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 STILL = CallError(WAITING, "its reply is still to come")
 
 
-class Waiting:
+class Waiting(Model):
     """A model that has no reply yet."""
 
     async def complete(self, request: Request) -> Completion:
         raise CallError(WAITING, "its reply is still to come")
-
-    async def aclose(self) -> None:
-        pass
 
 
 @pytest.fixture

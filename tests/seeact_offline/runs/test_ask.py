@@ -43,7 +43,7 @@ FATES: dict[str, str | Exception] = {
 }
 
 
-class Fated:
+class Fated(Model):
     """Meets one of FATES at each call, drawn at random."""
 
     def __init__(self, fates: Sequence[str], seed: int) -> None:
@@ -54,9 +54,6 @@ class Fated:
         if isinstance(fate, Exception):
             raise fate
         return Completion(fate, Usage(calls=1))
-
-    async def aclose(self) -> None:
-        pass
 
 
 class ByLength:

@@ -167,15 +167,6 @@ def test_no_more_than_64_kb_are_taken(address: Address, site: OneStep) -> None:
     assert site.written == []
 
 
-def test_a_site_that_takes_nothing_refuses_writes() -> None:
-    class Silent:
-        def get(self, name: str) -> File | None:
-            return None
-
-    with serving(Silent()) as address:
-        assert write(address).status == 405
-
-
 # --- connections without a request ---
 
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"

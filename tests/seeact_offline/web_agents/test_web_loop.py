@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline import cli
+from seeact_offline import cli, records
 from seeact_offline.agents import AGENTS, Answer
 from seeact_offline.agents.history import OPEN_NOTE, OPEN_OBSERVATION, PICTURE_NOTE, TREE_NOTE
 from seeact_offline.dataset.recorded import RecordedColumns
@@ -34,21 +34,23 @@ from tests.reference import web_loop
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]
 
 
-class Model:
+class Model(records.Model):
     """Stands for the oracle: answers by a function of the request and its ideal reply, and remembers what it was asked and said."""
+
+    takes_ideal = True
 
     def __init__(self, say: Callable[[Request, str], str]) -> None:
         self.say = say
         self.requests: list[Request] = []
         self.replies: list[str] = []
 
+    async def complete(self, request: Request) -> Completion:
+        return await self.complete_with_ideal(request, "")
+
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         self.requests.append(request)
         self.replies.append(self.say(request, ideal))
         return Completion(self.replies[-1])
-
-    async def aclose(self) -> None:
-        pass
 
 
 def evaluated(

@@ -1,0 +1,24 @@
+"""The annexes: rooms of the toolkit that can be deleted, each with its verb files and its tests."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Annex(NamedTuple):
+    """What belongs to an annex, and what it needs besides the core."""
+
+    verbs: tuple[str, ...] = ()
+    """Its files in `cli/`."""
+    may_import: tuple[str, ...] = ()
+    """Other annexes."""
+
+
+ANNEXES = {
+    "web_agents": Annex(),
+    "trajectories": Annex(verbs=("agreement", "judge", "reward")),
+    "recorder": Annex(verbs=("record",)),
+    "training": Annex(verbs=("finetune", "improve"), may_import=("web_agents", "trajectories")),
+    "viewer": Annex(verbs=("view",), may_import=("trajectories",)),
+    "cluster": Annex(),
+}
