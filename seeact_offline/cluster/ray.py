@@ -35,6 +35,7 @@ from seeact_offline.cluster.ray_stages import (
 )
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
+from seeact_offline.files.extras import install_command
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
@@ -52,7 +53,6 @@ CHECK_S = 20.0
 CONNECT_S = 5.0
 ATTEMPTS = 3
 """Times that work whose workers die is begun; Ray itself would never stop trying."""
-INSTALL = "pip install 'seeact-offline[ray]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,8 @@ def _import_ray() -> Any:
             import ray
             import ray.data
     except ImportError as error:
-        raise InputError("engine", "a ray that can be loaded", f"{error}; try {INSTALL}") from error
+        hint = install_command("ray")
+        raise InputError("engine", sentence=f"Ray cannot be loaded ({error}): run {hint}") from error
     return ray
 
 

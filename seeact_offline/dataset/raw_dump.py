@@ -277,7 +277,7 @@ class _SplitConversion:
         except BrokenJson as error:
             self._report("broken_file", where, f"{error}; {given} entries before it were read")
         except (OSError, InputError) as error:
-            reason = error.got if isinstance(error, InputError) else error.strerror or error
+            reason = error.sentence or error.got if isinstance(error, InputError) else error.strerror or error
             self._report("broken_file", where, f"cannot be read: {reason}")
 
     def _usable(self, entry: Entry, path: Path) -> bool:

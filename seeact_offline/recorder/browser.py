@@ -23,6 +23,7 @@ from msgspec import json, structs
 
 from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, Check, Condition, FinalState, PageState
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
+from seeact_offline.files.extras import install_command
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
@@ -131,9 +132,8 @@ class Recorder:
         try:
             from playwright.sync_api import sync_playwright
         except ImportError:
-            raise InputError(
-                "browser", "Playwright to drive it", "none; install it: pip install 'seeact-offline[record]'"
-            ) from None
+            hint = install_command("record")
+            raise InputError("browser", sentence=f"the recorder needs the package playwright: run {hint}") from None
         self._playwright = sync_playwright().start()
         try:
             self._launch(self._allowed)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from filelock import FileLock
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
@@ -45,7 +46,6 @@ REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow",
 """Services by transformers' names, and the package that each needs."""
 PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
 """Packages that every training needs, each with the extra that installs it."""
-MISSING = "an installation without it"
 LORA_DROPOUT = 0.05
 KEPT_CHECKPOINTS = 2
 
@@ -57,23 +57,28 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
     """Raises InputError for a package, or a GPU, that is needed and not there. `more`: packages of the baseline, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
-            raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
+            raise _missing("baseline", "training", package, extra)
     if recipe.lora is not None and find_spec("peft") is None:
-        raise InputError("lora", "the package peft, from seeact-offline[lora]", MISSING)
+        raise _missing("lora", "`lora`", "peft", "lora")
     if recipe.quantised:
         _check_quantised()
     for name in running.report_to:
         if name not in REPORTERS:
             raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
         if find_spec(REPORTERS[name]) is None:
-            raise InputError("report_to", f"the package {REPORTERS[name]} for {name}", MISSING)
+            needed = f"the package {REPORTERS[name]}; install it"
+            raise InputError("report_to", sentence=f"`report_to` {name} needs {needed}")
+
+
+def _missing(argument: str, user: str, package: str, extra: str) -> InputError:
+    return InputError(argument, sentence=f"{user} needs the package {package}: run {install_command(extra)}")
 
 
 def _check_quantised() -> None:
     import torch
 
     if find_spec("bitsandbytes") is None:
-        raise InputError("quantised", "the package bitsandbytes, from seeact-offline[quantised]", MISSING)
+        raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
     if not torch.cuda.is_available():
         raise InputError("quantised", "a GPU of CUDA, to train beside 4-bit weights", "none that torch sees")
     for name in ("FSDP", "DEEPSPEED"):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from seeact_offline.files.extras import install_command
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Cli, Sample, make_sample
 
@@ -85,4 +86,4 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray")
-    assert "pip install 'seeact-offline[ray]'" in cli("rank", "--dataset", sample.dataset, *words).error
+    assert install_command("ray") in cli("rank", "--dataset", sample.dataset, *words).error

@@ -690,8 +690,7 @@ def test_a_processor_that_needs_torchvision_says_so_before_anything_is_ranked(tm
     folder = save_qwen2_5_vl(tmp_path / "qwen")
     refused = refusal(lambda: evaluate(model=f"hf/{folder}", split="cross_website", limit=1, out=tmp_path / "run"))
     assert str(refused) == (
-        f"model: expected the package torchvision for the processor of hf/{folder}, got an installation without it: "
-        "pip install torchvision, of the build that torch is of"
+        f"the processor of hf/{folder} needs torchvision, of the build that torch is of: run pip install torchvision"
     )
     # a run claims its folder before it ranks
     assert not (tmp_path / "run" / "manifest.json").exists()

@@ -101,7 +101,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
         (
             "--quantised --lora 8",
             ("bitsandbytes",),
-            "--quantised: expected the package bitsandbytes, from seeact-offline[quantised], got ",
+            "--quantised needs the package bitsandbytes: run ",
         ),
         (
             "--quantised --lora 8",

@@ -331,14 +331,14 @@ def test_hard_negatives_and_scores_belong_together(dataset: Path, tmp_path: Path
 
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer, "find_spec", lambda name: None if name in ("peft", "wandb") else name)
-    with pytest.raises(InputError, match=r"lora: expected the package peft, from seeact-offline\[lora\]"):
+    with pytest.raises(InputError, match=r"`lora` needs the package peft: run .*\[lora\]"):
         trainer.check_packages(Recipe(lora=8), Running())
-    with pytest.raises(InputError, match="report_to: expected the package wandb"):
+    with pytest.raises(InputError, match="`report_to` wandb needs the package wandb"):
         trainer.check_packages(Recipe(), Running(report_to=("wandb",)))
     with pytest.raises(InputError, match=r"report_to: expected one of tensorboard, .*got carrier-pigeon"):
         trainer.check_packages(Recipe(), Running(report_to=("carrier-pigeon",)))
     monkeypatch.setattr(trainer, "find_spec", lambda name: None if name == "trl" else name)
-    with pytest.raises(InputError, match=r"baseline: expected the package trl, from seeact-offline\[vlm\]"):
+    with pytest.raises(InputError, match=r"training needs the package trl: run .*\[vlm\]"):
         trainer.check_packages(Recipe(), Running(), vlm.BASELINE.packages)
 
 
