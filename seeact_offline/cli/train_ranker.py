@@ -153,7 +153,9 @@ def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     if n > 1:
         groups = _from_all(groups)
     if not groups:
-        raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
+        raise InputError(
+            "split", sentence=f"{args.split} has no steps with candidates to train on; name another `split`"
+        )
     return groups
 
 

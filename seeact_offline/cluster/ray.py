@@ -247,8 +247,11 @@ def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
             # workers cannot import it
             ray.cloudpickle.register_pickle_by_value(module)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        where = "one on this machine" if address is None else address
-        raise InputError("address", "a Ray that can be used", f"{where}: {first_line(error)}") from error
+        where = "a Ray on this machine" if address is None else f"the Ray at {address}"
+        raise InputError(
+            "address",
+            sentence=f"cannot use {where}: {first_line(error)}",
+        ) from error
 
 
 @contextmanager
@@ -279,7 +282,7 @@ def _check_address(address: str) -> None:
     except subprocess.TimeoutExpired:
         problem = f"silent for {CHECK_S:.0f} s"
     if problem:
-        raise InputError("address", f"a Ray that we may use at {address}", f"none: {problem}")
+        raise InputError("address", sentence=f"cannot use the Ray at {address}: {problem}")
 
 
 def _check_listening(address: str) -> None:
@@ -291,7 +294,7 @@ def _check_listening(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
     except OSError as error:
-        raise InputError("address", f"a Ray at {address}", f"none: {error.strerror or error}") from None
+        raise InputError("address", sentence=f"there is no Ray at {address}: {error.strerror or error}") from None
 
 
 def cluster_size(ray: Any) -> ClusterSize:
@@ -310,7 +313,7 @@ def worded_errors() -> Iterator[None]:
         yield
     except ray.exceptions.RayError as error:
         problem = f"{type(error).__name__}: {first_line(error)}; the same command resumes from here"
-        raise InputError("engine", "Ray to finish the steps", problem) from error
+        raise InputError("engine", sentence=f"Ray failed: {problem}") from error
 
 
 def first_line(error: BaseException) -> str:

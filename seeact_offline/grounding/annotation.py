@@ -113,13 +113,12 @@ class AnnotationGrounding(GroupStrategy):
         self.marks = marks or Marks()
         super().__init__(replace(pack, values=self.marks.words), group_size, merge, form)
         if not self.form.image:
-            raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
-        if self.marks.turn1 and self.form.shared_turn1:
             raise InputError(
-                "mark_turn1",
-                "one turn 1 a group",
-                "batching shared-turn1, whose turn 1 shows the page of all groups while each group has labels of its own",
+                "no_image",
+                sentence="`no_image` cannot be combined with grounding annotation, which marks elements on the picture",
             )
+        if self.marks.turn1 and self.form.shared_turn1:
+            raise InputError("mark_turn1", sentence="`mark_turn1` needs `batching` per-group")
         if merge != "single":
             check_capacity(self.marks.kind, group_size)
 

@@ -239,4 +239,4 @@ def _open_cross_encoder(name: str, model: str | Path, dtype: str, backend: str) 
         argument = error.argument if error.argument in ("dtype", "backend") else "ranker"
         raise InputError(argument, error.expected, error.got) from error
     except (ValueError, OSError) as error:
-        raise InputError("ranker", f"{name} to load", " ".join(str(error).split())[:400]) from error
+        raise InputError("ranker", sentence=f"cannot load {name}: {' '.join(str(error).split())[:400]}") from error

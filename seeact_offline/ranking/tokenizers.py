@@ -105,7 +105,7 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
         names = ", ".join(tiktoken.list_encoding_names())
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", f"tiktoken:{name}, which has to be fetched", _first_line(error)) from None
+        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {_first_line(error)}") from None
     # text that looks like a control token is still page text
     encode = encoding.encode_ordinary
     return Tokenizer(
@@ -122,7 +122,7 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
         hint = install_command("hf")
         raise InputError("tokenizer", sentence=f"hf:{name} needs the package transformers: run {hint}") from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", "a tokenizer", f"none in {name!r}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {_first_line(error)}") from None
 
     def encoded(text: str, **more: Any) -> Any:
         # verbose: a page longer than the model's window is not a mistake here

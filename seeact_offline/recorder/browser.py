@@ -190,9 +190,7 @@ class Recorder:
             self._reachable = reachable
         except Error as error:
             reason = " ".join(error.message.split())[:200]
-            raise InputError(
-                "browser", f"a Chromium that starts at {self._path}", f"one that does not: {reason}"
-            ) from None
+            raise InputError("browser", sentence=f"the browser at {self._path} does not start: {reason}") from None
 
     def _steps(self, task: TaskScript, start: str, deadline: _Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
@@ -396,8 +394,8 @@ def find_chromium(path: str | None = None) -> str:
     """Path of the browser. Raises InputError with the command that installs one."""
     found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
     if found is None:
-        wanted = f"a browser at {path}" if path else f"one of {', '.join(NAMES)} on the PATH"
-        raise InputError("browser", wanted, "none; install one: apt-get install chromium")
+        where = f"at {path}" if path else f"on the PATH ({', '.join(NAMES)})"
+        raise InputError("browser", sentence=f"no browser found {where}; install one: apt-get install chromium")
     return found
 
 

@@ -80,10 +80,12 @@ def _check_quantised() -> None:
     if find_spec("bitsandbytes") is None:
         raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
     if not torch.cuda.is_available():
-        raise InputError("quantised", "a GPU of CUDA, to train beside 4-bit weights", "none that torch sees")
+        raise InputError("quantised", sentence="`quantised` needs a GPU of CUDA, and torch sees none")
     for name in ("FSDP", "DEEPSPEED"):
         if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
-            raise InputError("quantised", "a model that each GPU holds whole", f"a launch with {name}")
+            raise InputError(
+                "quantised", sentence=f"`quantised` needs a model that each GPU holds whole; launch without {name}"
+            )
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
@@ -94,19 +96,25 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
         # the same training, stopped before its first checkpoint, may begin again
         begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
         if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
-            raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
+            raise InputError("out", sentence=f"{out} holds a training; name another folder, or use `resume`")
     elif not file.exists():
-        raise InputError("resume", f"a training in {out}; the same command without resume begins one", "none")
+        raise InputError(
+            "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"
+        )
     else:
         theirs = json.loads(file.read_text("utf-8"))
         differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
         if differing:
             name = differing[0]
             got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
-            raise InputError("resume", f"the configuration that {out} was begun with", got)
+            raise InputError(
+                "resume", sentence=f"{out} was begun with another configuration: {got}; name another folder"
+            )
         if last_checkpoint(out) is None:
-            wanted = f"a checkpoint under {out / CHECKPOINTS}; the same command without resume begins anew"
-            raise InputError("resume", wanted, "none")
+            raise InputError(
+                "resume",
+                sentence=f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew",
+            )
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:

@@ -176,7 +176,9 @@ def _listening(host: str, port: int) -> socket.socket:
         refused = error
     is_taken = isinstance(refused, OverflowError) or getattr(refused, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
     why = getattr(refused, "strerror", None) or refused
-    raise InputError("port" if is_taken else "host", "an address that is free on this machine", f"{where}: {why}")
+    raise InputError(
+        "port" if is_taken else "host", sentence=f"cannot listen at {where}: {why}; name another `port` or `host`"
+    )
 
 
 def _app(site: FileSource, address: Address) -> ASGIApp:
