@@ -60,17 +60,30 @@ class SeeActError(Exception):
 
 
 class InputError(SeeActError):
-    """Something the user named cannot be used: one sentence, `argument: expected ..., got ...`; the exit status is 2.
+    """Something the user named cannot be used: one sentence, and the exit status is 2.
 
-    `argument` is the name that Python gives it; what shows it to people may spell it otherwise.
+    A wrong value is `argument: expected ..., got ...`. A conflict of options, or what is missing or failed, is a whole
+    `sentence` that says what to do, with the names of arguments in backquotes. All names are those of Python; what
+    shows them to people may spell them otherwise.
     """
 
-    def __init__(self, argument: str, expected: str, got: str) -> None:
-        super().__init__(argument, expected, got)
-        self.argument, self.expected, self.got = argument, expected, got
+    def __init__(self, argument: str, expected: str = "", got: str = "", sentence: str = "") -> None:
+        super().__init__(argument, expected, got, sentence)
+        self.argument, self.expected, self.got, self.sentence = argument, expected, got, sentence
 
     def __str__(self) -> str:
-        return f"{self.argument}: expected {self.expected}, got {self.got}{did_you_mean(self.got, self.expected)}"
+        return self.sentence or f"{self.argument}: {self.problem}"
+
+    def renamed(self, argument: str) -> InputError:
+        """Returns the error under the name that a caller has for the argument."""
+        sentence = self.sentence.replace(f"`{self.argument}`", f"`{argument}`")
+        return InputError(argument, self.expected, self.got, sentence)
+
+    @property
+    def problem(self) -> str:
+        """The sentence without the argument's name before it."""
+        hint = did_you_mean(self.got, self.expected)
+        return self.sentence or f"expected {self.expected}, got {self.got}{hint}"
 
 
 def did_you_mean(got: str, expected: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import re
 import shlex
 import signal
 import sys
@@ -17,12 +18,12 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from types import FrameType
 
 from seeact_offline import __version__
 from seeact_offline.cli.output import fail, lasting_output, note, say
 from seeact_offline.cli.parser import Parser
+from seeact_offline.files.extras import CHECKOUT, install_command
 from seeact_offline.records import InputError, SeeActError
 
 PURPOSES = {
@@ -68,6 +69,8 @@ EXTRAS = {
 """Optional packages, and the extra that installs each."""
 TASK_FILES = frozenset({"reward"})
 """Verbs whose `--config` is a file of tasks, as the task files' authors have it, and not of options."""
+_ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")
+"""The name of an argument in a sentence."""
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -151,12 +154,8 @@ def report_missing_package(error: ModuleNotFoundError) -> int:
     if package in ("seeact_offline", "ranker", ""):
         raise error
     if package in EXTRAS:
-        # in a checkout and from a wheel alike, pip adds the extra's packages to the installed project
-        wanted = shlex.join([sys.executable, "-m", "pip", "install", f"seeact-offline[{EXTRAS[package]}]"])
-        return fail(f"this needs the package {package}: run {wanted}")
-    root = Path(__file__).resolve().parents[2]
-    is_checkout = (root / "Makefile").is_file()
-    steps = "`make eval` once, then .venv/bin/python" if is_checkout else "pip install seeact-offline"
+        return fail(f"this needs the package {package}: run {install_command(EXTRAS[package])}")
+    steps = "`make eval` once, then .venv/bin/python" if CHECKOUT else install_command()
     return fail(f"the package {error.name} is not installed for {sys.executable}: run {steps}")
 
 
@@ -169,13 +168,18 @@ def report_error(sentence: str, debug: bool) -> int:
 
 
 def format_error(error: SeeActError, verb: argparse.ArgumentParser) -> str:
-    """Returns the error's sentence; an argument of the library is named as the verb's option of that name, or of its singular."""
+    """Returns the error's sentence; arguments of the library are named as the verb's options of that name, or of its singular."""
     if not isinstance(error, InputError):
         return str(error)
-    option = f"--{error.argument.replace('_', '-')}"
     known = {name for action in verb._actions for name in action.option_strings}
-    named = next((name for name in (option, option.removesuffix("s")) if name in known), error.argument)
-    return str(error).replace(error.argument, named, 1)
+
+    def shown(argument: str) -> str:
+        option = f"--{argument.replace('_', '-')}"
+        return next((name for name in (option, option.removesuffix("s")) if name in known), argument)
+
+    if error.sentence:
+        return _ARGUMENT.sub(lambda match: shown(match[1]), error.sentence)
+    return str(error).replace(error.argument, shown(error.argument), 1)
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -203,7 +207,7 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         try:
             parser.strategies = load_strategies(words)
         except InputError as error:
-            parser.exit(fail(f"--{error}"))
+            parser.exit(fail(error.sentence or f"--{error}"))
         parser.own = option_names(parser.strategies)
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")

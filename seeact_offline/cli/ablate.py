@@ -128,12 +128,12 @@ def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
     for over, names in ROWS.items():
         for name in names:
             if over != args.over and getattr(args, name, None) is not None:
-                raise InputError(name, f"--over {over} with it", f"--over {args.over}")
+                raise InputError(name, sentence=f"`{name}` needs `over` {over}")
     if args.over == "observation":
         return observation_variants(config, args.observations or ())
     if args.over == "ranker":
         if not args.rankers:
-            raise InputError("rankers", "at least one ranker or score file", "none")
+            raise InputError("rankers", sentence="`over` ranker needs `rankers`")
         return ranker_variants(config, args.rankers)
     markings = markings_of(args.kinds or MARK_KINDS, args.positions or POSITIONS, args.turn1 or TURN1[0])
     return markup_variants(config, markings)

@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix not in ENDINGS:
         raise InputError("out", f"a file ending in {' or '.join(ENDINGS)}", str(args.out))
     if args.group and args.runs:
-        raise InputError("group", "groups alone; a run by itself is a --group of one", f"{args.runs[0]} too")
+        raise InputError("group", sentence="use `group` or runs, not both; a run by itself is a `group` of one")
     if len(args.group) == 1:
-        raise InputError("group", "two or more groups", "one")
+        raise InputError("group", sentence="name two `group` or more")
     compared: list[Sequence[Path | list[Path]]] = [args.group] if args.group else [*_by_split(args.runs)]
     if args.out is not None and len(compared) > 1:
-        raise InputError("out", "runs of one split", f"{len(compared)} splits")
+        raise InputError("out", sentence=f"`out` needs runs of one split, and these are of {len(compared)}")
     for runs in compared:
         found = compare(*runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
         if args.out is not None:

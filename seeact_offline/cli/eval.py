@@ -277,7 +277,10 @@ def _run_grid(args: argparse.Namespace, models: list[str]) -> int:
         if getattr(args, name)
     ]
     if refused:
-        raise InputError(refused[0], "one model and one grounding with it", f"{len(models)} and {len(args.grounding)}")
+        raise InputError(
+            refused[0],
+            sentence=f"`{refused[0]}` needs one model and one grounding, not {len(models)} and {len(args.grounding)}",
+        )
     reporters, groundings = open_reporters(args.report_to), args.grounding
     config = config_of(args, model=models[0], grounding=groundings[0])
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=TerminalWatch())

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             say("\n" + "\n\n".join(filter(None, (document.remark, document.body()))))
         except InputError as error:
             # people may be unsure or split evenly; the verdicts are there all the same
-            note(f"no agreement: expected {error.expected}, got {error.got}")
+            note(f"no agreement: {error.problem}")
         say(f"\nLabels: {found.path / LABELS}")
     if not any(one.calls or one.reply or not one.ran for one in found.judgements):
         outcomes = Counter(one.outcome for one in found.judgements)

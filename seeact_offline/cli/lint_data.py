@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             args.out.parent.mkdir(parents=True, exist_ok=True)
             args.out.write_text("".join(map(finding_line, findings)), encoding="utf-8")
         except OSError as error:
-            raise InputError("out", "a file that can be written", f"{args.out}: {error.strerror}") from None
+            raise InputError("out", sentence=f"cannot write {args.out}: {error.strerror}") from None
     rows = {name: len(of_split) for name, of_split in figures.items()}
     say(_table(findings, rows))
     say("\n" + profile_table({name: dataset_profile(of_split) for name, of_split in figures.items()}))

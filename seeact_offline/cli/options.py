@@ -165,7 +165,7 @@ def _grounding(text: str) -> str:
     try:
         find_strategy(text)
     except InputError as error:
-        raise argparse.ArgumentTypeError(f"expected {error.expected}, got {error.got}") from None
+        raise argparse.ArgumentTypeError(error.problem) from None
     return text
 
 

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.beside and not args.curve:
-        raise InputError("beside", "--curve with it", "none")
+        raise InputError("beside", sentence="`beside` needs `curve`")
     for path in args.beside:
         # refused before anything is ranked
         _curve_of(path)

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model is None:
         for name in ("base_url", "max_cost"):
             if getattr(args, name) is not None:
-                raise InputError(name, "a --model as well", "none")
+                raise InputError(name, sentence=f"`{name}` needs `model`")
     elif out is None:
         out = Path("runs") / "-".join(map(safe_name, ("reward", args.config.stem, model_name(args.model))))
     with ExitStack() as stack:

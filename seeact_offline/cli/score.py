@@ -88,17 +88,17 @@ def run(args: argparse.Namespace) -> int:
 
     if args.finished is not None and not args.finished.exists():
         raise InputError(
-            "run", "a run's folder, or predictions of another program", f"{args.finished}, which is not there"
+            "run", sentence=f"{args.finished} does not exist; name a run's folder, or predictions of another program"
         )
     if args.check:
         return _check(args)
     imported = _imported(args) if _is_to_be_imported(args) else None
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
-        raise InputError("run", "a run's folder, or predictions of another program", "none")
+        raise InputError("run", sentence="name a run's folder, or predictions of another program")
     if args.causes is not None and (len(args.protocol) > 1 or imported is not None):
         got = "several" if len(args.protocol) > 1 else "another program's"
-        raise InputError("causes", "a run under one protocol", got)
+        raise InputError("causes", sentence=f"`causes` needs a run under one protocol, not {got}")
     # an imported run keeps the right answers of its data set
     options = {"dataset": args.dataset if imported is None else None, "out": args.out, "watch": TerminalWatch()}
     if len(args.protocol) > 1:
@@ -121,7 +121,9 @@ def _check(args: argparse.Namespace) -> int:
     from seeact_offline.tables.table_input import find_runs
 
     if args.finished is None or args.out is not None or len(args.protocol) > 1 or _is_import(args):
-        raise InputError("check", "a run alone, whose files are left as they are", "others with it")
+        raise InputError(
+            "check", sentence="`check` takes a run alone, whose files are left as they are; remove the other options"
+        )
     runs = find_runs([args.finished])
     protocol = args.protocol[0] if args.protocol else None
     status = 0
@@ -160,7 +162,7 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
     from seeact_offline.runs.importing import ImportFiles, import_run
 
     if args.out is None:
-        raise InputError("out", "a folder for the run that the predictions become", "none")
+        raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
     files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
     return import_run(

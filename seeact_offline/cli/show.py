@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         if args.boxes is not None:
             shown["boxes"] = {"image": str(args.boxes), "unseen": write_boxes(prepared, args.boxes)}
     except StepError as error:
-        raise InputError("step", "one that can be shown", f"{step.key}: {error}") from None
+        raise InputError("step", sentence=f"{step.key} cannot be shown: {error}") from None
     print(json.dumps(shown, indent=2)) if args.json else _print_text(prepared, shown, pictures, config)
     return 0
 
@@ -104,7 +104,7 @@ def _picture_paths(args: argparse.Namespace, config: EvalConfig, step: Step) -> 
     if args.boxes is not None:
         boxes_format(args.boxes)
     if args.picture is not None and config.no_image:
-        raise InputError("picture", "a picture that is sent", "none, by --no-image")
+        raise InputError("picture", sentence="`picture` cannot be combined with `no_image`")
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(step.key))
     default = None if args.picture is not None else Path("runs") / "show" / safe
     return PicturePaths(args.out or default, args.picture, ImageFormat.read(config.image_format))

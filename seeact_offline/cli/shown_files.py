@@ -114,4 +114,6 @@ def _writable(option: str, path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise InputError(option, "a place for pictures", f"{path}: {error.strerror or error}") from None
+        raise InputError(
+            option, sentence=f"cannot write {path}: {error.strerror or error}; name another place for `{option}`"
+        ) from None

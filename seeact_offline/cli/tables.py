@@ -57,11 +57,11 @@ def run(args: argparse.Namespace) -> int:
         return _check(args)
     for option in ("dataset", "by", "stderr"):
         if args.figure and getattr(args, option):
-            raise InputError(option, "--table with it", f"--figure {args.figure}")
+            raise InputError(option, sentence=f"`{option}` cannot be combined with `figure`; use it with `table`")
     if args.figure and args.which != NEWEST:
-        raise InputError("which", "--table with it", f"--figure {args.figure}")
+        raise InputError("which", sentence="`which` cannot be combined with `figure`; use it with `table`")
     if not args.runs and args.dataset is None:
-        raise InputError("runs", "at least one run folder", "none")
+        raise InputError("runs", sentence="name at least one run folder")
     return _draw(args) if args.figure else _tabulate(args)
 
 
@@ -111,7 +111,7 @@ def _check(args: argparse.Namespace) -> int:
     text = read_text("check", args.check, largest=checking.LARGEST)
     tables = checking.written(text, str(args.check))
     if args.dataset is not None and all(one.dataset is None for one in tables):
-        raise InputError("dataset", "a table of the file to have counted a data set", str(args.dataset))
+        raise InputError("dataset", sentence=f"no table of {args.check} counts a data set; remove `dataset`")
     changed = [_has_changed(one, args.check.parent, args.dataset) for one in tables]
     return 1 if any(changed) else 0
 
@@ -123,8 +123,7 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
             "check", f"one of tables {', '.join(TABLES)}", f"{old.table:.80}, whose code --check does not load"
         )
     if old.dataset is not None and dataset is None:
-        wanted = f"the data set that Table {old.table} counts, which --check does not open by itself"
-        raise InputError("dataset", wanted, "none")
+        raise InputError("dataset", sentence=f"name the data set that Table {old.table} counts with `dataset`")
     counted = dataset if old.dataset is not None else None
     inputs = [base / path for path in old.inputs]
     new = build_table(old.table, inputs, base, dataset=counted, by=old.by, stderr=old.stderr)

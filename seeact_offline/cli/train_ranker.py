@@ -15,6 +15,7 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress, duration
 from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.files.extras import install_command
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.selection import extent
 from seeact_offline.scoring.report import counted
@@ -73,8 +74,8 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        wanted = f"the packages {', '.join(NEEDED)}: pip install 'seeact-offline[train]'"
-        raise InputError("train-ranker", wanted, f"none of {', '.join(missing)} installed")
+        hint = install_command("train")
+        raise InputError("train-ranker", sentence=f"training needs the packages {', '.join(missing)}: run {hint}")
     from seeact_offline.ranking.pair_groups import RankerError, SmallModel, train
 
     # only the first of several processes reports
@@ -152,7 +153,9 @@ def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     if n > 1:
         groups = _from_all(groups)
     if not groups:
-        raise InputError("split", "steps with candidates to train on", f"none in {args.split}")
+        raise InputError(
+            "split", sentence=f"{args.split} has no steps with candidates to train on; name another `split`"
+        )
     return groups
 
 

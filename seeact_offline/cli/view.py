@@ -100,17 +100,20 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """Raises InputError for options that do not go together."""
     if bool(args.runs) == (args.annotate is not None):
-        raise InputError("runs", "runs to look at, or --annotate RUN", "none" if args.annotate is None else "both")
+        raise InputError(
+            "runs",
+            sentence="use runs or `annotate`, not both" if args.runs else "name runs to look at, or `annotate` RUN",
+        )
     if args.port > LAST_PORT:
         raise InputError("port", f"0 to {LAST_PORT}", str(args.port))
     for name, needed in NEEDS.items():
         if getattr(args, name) and all(getattr(args, one) is None for one in needed):
-            raise InputError(name, " or ".join(f"--{one}" for one in needed) + " as well", "none")
+            raise InputError(name, sentence=f"`{name}` needs {' or '.join(f'`{one}`' for one in needed)}")
     for name in ("bundle", "causes"):
         if args.annotate is not None and getattr(args, name) is not None:
-            raise InputError(name, "runs to look at", "--annotate")
+            raise InputError(name, sentence=f"`{name}` cannot be combined with `annotate`")
     if args.annotate is not None and args.out is None:
-        raise InputError("out", "a file for the answers", "none")
+        raise InputError("out", sentence="`annotate` needs `out`, a file for the answers")
 
 
 def _write(site: Site, args: argparse.Namespace) -> int:

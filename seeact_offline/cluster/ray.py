@@ -35,6 +35,7 @@ from seeact_offline.cluster.ray_stages import (
 )
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
+from seeact_offline.files.extras import install_command
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
@@ -52,7 +53,6 @@ CHECK_S = 20.0
 CONNECT_S = 5.0
 ATTEMPTS = 3
 """Times that work whose workers die is begun; Ray itself would never stop trying."""
-INSTALL = "pip install 'seeact-offline[ray]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,8 @@ def _import_ray() -> Any:
             import ray
             import ray.data
     except ImportError as error:
-        raise InputError("engine", "a ray that can be loaded", f"{error}; try {INSTALL}") from error
+        hint = install_command("ray")
+        raise InputError("engine", sentence=f"Ray cannot be loaded ({error}): run {hint}") from error
     return ray
 
 
@@ -246,8 +247,11 @@ def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
             # workers cannot import it
             ray.cloudpickle.register_pickle_by_value(module)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        where = "one on this machine" if address is None else address
-        raise InputError("address", "a Ray that can be used", f"{where}: {first_line(error)}") from error
+        where = "a Ray on this machine" if address is None else f"the Ray at {address}"
+        raise InputError(
+            "address",
+            sentence=f"cannot use {where}: {first_line(error)}",
+        ) from error
 
 
 @contextmanager
@@ -278,7 +282,7 @@ def _check_address(address: str) -> None:
     except subprocess.TimeoutExpired:
         problem = f"silent for {CHECK_S:.0f} s"
     if problem:
-        raise InputError("address", f"a Ray that we may use at {address}", f"none: {problem}")
+        raise InputError("address", sentence=f"cannot use the Ray at {address}: {problem}")
 
 
 def _check_listening(address: str) -> None:
@@ -290,7 +294,7 @@ def _check_listening(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
     except OSError as error:
-        raise InputError("address", f"a Ray at {address}", f"none: {error.strerror or error}") from None
+        raise InputError("address", sentence=f"there is no Ray at {address}: {error.strerror or error}") from None
 
 
 def cluster_size(ray: Any) -> ClusterSize:
@@ -309,7 +313,7 @@ def worded_errors() -> Iterator[None]:
         yield
     except ray.exceptions.RayError as error:
         problem = f"{type(error).__name__}: {first_line(error)}; the same command resumes from here"
-        raise InputError("engine", "Ray to finish the steps", problem) from error
+        raise InputError("engine", sentence=f"Ray failed: {problem}") from error
 
 
 def first_line(error: BaseException) -> str:

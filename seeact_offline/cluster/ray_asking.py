@@ -114,7 +114,7 @@ class RayWorkerPool:
         problem = (
             f"{self._attempts} that ended while step {step.key} was with them ({problem}); all that is answered is kept"
         )
-        raise InputError("engine", "workers that finish their steps", problem)
+        raise InputError("engine", sentence=f"the workers did not finish: {problem}")
 
     async def remarks(self) -> list[str]:
         """The remarks of all workers' models; those of a worker that does not answer are lost."""
@@ -147,8 +147,9 @@ class RayWorkerPool:
                 self._workers.remove(worker)
                 worker.end()
             if not self._workers:
-                problem = "none; the same command resumes from here"
-                raise InputError("engine", f"a worker that starts within {START_S:.0f} s", problem)
+                raise InputError(
+                    "engine", sentence=f"no worker started within {START_S:.0f} s; the same command resumes from here"
+                )
         except _WorkerLost:
             worker.renew(actor)
             raise
@@ -215,7 +216,7 @@ def _starting(asking: AskTask, identity: dict[str, Any], threads: int | None, gp
     try:
         known = ray.put(asking)
     except TypeError as error:
-        raise InputError("model", "a model that can be sent to Ray's workers", first_line(error)) from error
+        raise InputError("model", sentence=f"the model cannot be sent to Ray's workers: {first_line(error)}") from error
     # all that is under way, and a call that closes
     actor: Any = ray.remote(num_cpus=1, num_gpus=gpus)(_AskWorker)
     return lambda: actor.options(max_concurrency=places + 2).remote(known, identity, threads, os.getcwd())

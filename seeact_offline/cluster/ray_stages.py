@@ -93,7 +93,10 @@ class ScoreStage:
             set_model_threads(self.threads)
         ranker = self.opener(self.ranker)
         if ranker_digest(ranker) != self.digest:
-            raise InputError("ranker", f"the same {self.ranker} everywhere", f"another one on {socket.gethostname()}")
+            raise InputError(
+                "ranker",
+                sentence=f"{self.ranker} is another one on {socket.gethostname()}; put the same files on every machine",
+            )
         return ranker
 
 
@@ -137,7 +140,7 @@ def _begin(register: Any, stage: str, first: StepKey) -> None:
 
     problem = ray.get(register.begin.remote(stage, first))
     if problem:
-        raise InputError("engine", "workers that finish their steps", problem)
+        raise InputError("engine", sentence=f"the workers did not finish: {problem}")
 
 
 def worker_digest(opener: Opener, ranker: str) -> str | InputError:

@@ -176,7 +176,7 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
     try:
         opened = open_regular(path)
     except OSError as error:
-        raise InputError("tasks", "a readable file", f"{path}: {error.strerror}") from None
+        raise InputError("tasks", sentence=f"cannot read {path}: {error.strerror}") from None
     with opened as file:
         for number, (begin, content, fault) in enumerate(_split_list(file, chunk_bytes)):
             yield _parse_entry(number, begin, content, fault)
@@ -276,9 +276,10 @@ class _SplitConversion:
                 given += 1
         except BrokenJson as error:
             self._report("broken_file", where, f"{error}; {given} entries before it were read")
-        except (OSError, InputError) as error:
-            reason = error.got if isinstance(error, InputError) else error.strerror or error
-            self._report("broken_file", where, f"cannot be read: {reason}")
+        except InputError as error:
+            self._report("broken_file", where, str(error))
+        except OSError as error:
+            self._report("broken_file", where, f"cannot be read: {error.strerror or error}")
 
     def _usable(self, entry: Entry, path: Path) -> bool:
         task, where = entry.value, f"{path}, entry {entry.number}"

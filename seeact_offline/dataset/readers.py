@@ -296,7 +296,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise DatasetError("dataset", f"{path} to be readable", first_line(error)) from error
+        raise DatasetError("dataset", sentence=f"cannot read {path}: {first_line(error)}") from error
 
 
 def check_names(present: Sequence[str], needed: Sequence[str], where: str) -> None:

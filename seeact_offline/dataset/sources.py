@@ -82,15 +82,14 @@ def _open_folder(folder: Path, split: str) -> Source:
         raise _no_split(split, str(folder), found)
     if len({path.suffix for path in paths}) > 1:
         raise DatasetError(
-            "dataset", f"{split} in {folder} as .parquet or as .jsonl", "both; keep one, or name the file"
+            "dataset", sentence=f"{folder} has {split} as .parquet and as .jsonl; keep one, or name the file"
         )
     # half a split scored as a whole one would give a wrong figure that looks right
     totals = {int(match[2]) for match in map(_SHARD.search, (path.name for path in paths)) if match}
     if totals and len(paths) != max(totals):
         raise DatasetError(
             "dataset",
-            f"all {max(totals)} files of {split} in {paths[0].parent}",
-            f"{len(paths)}; fetch the others, or name one file to use it alone",
+            sentence=f"{paths[0].parent} has {len(paths)} of {max(totals)} files of {split}; fetch the others, or name one file to use it alone",
         )
     return _files(paths, f"{split} of {folder}", folder)
 

@@ -100,7 +100,7 @@ def _entry_points(group: str) -> dict[str, EntryPoint]:
 
 def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
     """The module and the digest of its code; the same module while the file does not change."""
-    code = read_named(argument, path, "FILE.py:NAME with a readable file")
+    code = read_named(argument, path)
     digest = hashlib.sha256(code).hexdigest()[:DIGEST_CHARS]
     # the place counts as well: equal files in two folders may read different files beside them
     place = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
@@ -133,4 +133,4 @@ def _load_entry_point(point: EntryPoint, argument: str) -> Extension:
 def _does_not_load(argument: str, what: str, error: Exception) -> InputError:
     # anybody's code fails in any way
     said = next(iter(str(error).splitlines()), "")
-    return InputError(argument, f"code that loads from {what}", f"{type(error).__name__}: {said}"[:300])
+    return InputError(argument, sentence=f"cannot load {what}: {type(error).__name__}: {said}"[:400])

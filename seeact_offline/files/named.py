@@ -28,6 +28,8 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """O_NONBLOCK, because opening a pipe waits for its writer otherwise."""
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+READABLE = "a readable file"
+"""A file of no particular format."""
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -53,20 +55,24 @@ def read_regular(path: Path, largest: int = LARGE) -> bytes:
 
 
 def read_named(
-    argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
+    argument: str, path: Path, wanted: str = READABLE, *, largest: int = SMALL, kind: type[InputError] = InputError
 ) -> bytes:  # fmt: skip
     """Reads a file, without a UTF-8 mark at its beginning. Raises `kind` about `argument`, also for UTF-16."""
     try:
         content = read_regular(path, largest)
     except OSError as error:
-        raise kind(argument, wanted, f"{path}: {error.strerror}") from None
+        raise (
+            kind(argument, sentence=f"cannot read {path}: {error.strerror}")
+            if wanted == READABLE
+            else kind(argument, wanted, f"{path}: {error.strerror}")
+        ) from None
     if content.startswith(UTF_16) or b"\0\0" in (content[:4:2], content[1:4:2]):
         raise kind(argument, "UTF-8 text", f"{path}, which is UTF-16")
     return content.removeprefix(b"\xef\xbb\xbf")
 
 
 def read_text(
-    argument: str, path: Path, wanted: str = "a readable file", *, largest: int = SMALL, kind: type[InputError] = InputError
+    argument: str, path: Path, wanted: str = READABLE, *, largest: int = SMALL, kind: type[InputError] = InputError
 ) -> str:  # fmt: skip
     """Reads the text of a file in UTF-8. Raises `kind` as `read_named` does."""
     try:

@@ -144,7 +144,7 @@ class Store:
 
     def unusable(self, error: Exception) -> InputError:
         """Returns the error for a file that cannot be used."""
-        return InputError(self._name, "a SQLite file of this program that can be written", f"{self._path}: {error}")
+        return InputError(self._name, sentence=f"cannot use {self._path} as a SQLite file of this program: {error}")
 
     def _do(self, statement: str, given: tuple[str, ...]) -> sqlite3.Cursor:
         try:

@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.grounding import PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Reader, final_lines, group_picture, ideal_plan, share_turn1
 from seeact_offline.grounding.groups import NOTES, GroupStrategy, ranked_boxes
@@ -112,13 +113,12 @@ class AnnotationGrounding(GroupStrategy):
         self.marks = marks or Marks()
         super().__init__(replace(pack, values=self.marks.words), group_size, merge, form)
         if not self.form.image:
-            raise InputError("no_image", "a picture for grounding annotation, which marks elements on it", "none")
-        if self.marks.turn1 and self.form.shared_turn1:
             raise InputError(
-                "mark_turn1",
-                "one turn 1 a group",
-                "batching shared-turn1, whose turn 1 shows the page of all groups while each group has labels of its own",
+                "no_image",
+                sentence="`no_image` cannot be combined with grounding annotation, which marks elements on the picture",
             )
+        if self.marks.turn1 and self.form.shared_turn1:
+            raise InputError("mark_turn1", sentence="`mark_turn1` needs `batching` per-group")
         if merge != "single":
             check_capacity(self.marks.kind, group_size)
 
@@ -182,8 +182,8 @@ class AnnotationGrounding(GroupStrategy):
 def _open(inputs: StrategyInputs) -> StrategyInstance:
     # before anything is asked: a package that is missing must not fail step by step
     if find_spec("supervision") is None:
-        got = "an installation without it: pip install 'seeact-offline[marks]'"
-        raise InputError("grounding", "the package supervision for annotation", got)
+        hint = install_command("marks")
+        raise InputError("grounding", sentence=f"grounding annotation needs the package supervision: run {hint}")
     marks = Marks(**{field.name: inputs.own[field.metadata["option"]] for field in fields(Marks)})
     grounding = AnnotationGrounding(inputs.pack, inputs.group_size, inputs.merge, inputs.form, marks)
     return StrategyInstance(grounding, marks.identity | {"mark_style": STYLE})

@@ -355,7 +355,10 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
         agent = _limited(agent, inputs.own["max_pixels"])
     named, pack = inputs.own["grounder_agent"], inputs.pack if inputs.own["type_place"] == "ask-again" else None
     if named and agent.grounder is None:
-        raise InputError("grounder_agent", "an agent that describes elements, such as uground", agent.name)
+        raise InputError(
+            "grounder_agent",
+            sentence=f"`grounder_agent` needs an agent that describes elements, such as uground; {agent.name} points itself",
+        )
     finder = named or agent.grounder
     if finder:
         pack = inputs.pack_of(finder)
@@ -376,7 +379,10 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
 def _limited(agent: Agent, most: int) -> Agent:
     """The agent on a server with another limit. Raises InputError where it scales no pictures, or to a size of its own."""
     if agent.view.resize.rule not in ("smart", "linear"):
-        raise InputError("max_pixels", "an agent whose pictures are scaled to a number of pixels", agent.name)
+        raise InputError(
+            "max_pixels",
+            sentence=f"`max_pixels` needs an agent whose pictures are scaled to a number of pixels, unlike {agent.name}",
+        )
     least = agent.view.resize.min_pixels
     if most < least:
         raise InputError("max_pixels", f"at least {least}, the least of {agent.name}", str(most))

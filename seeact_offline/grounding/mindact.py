@@ -332,7 +332,7 @@ def layout_of(model: object) -> Layout:
 def _open(inputs: StrategyInputs) -> StrategyInstance:
     own = inputs.own
     if inputs.form.shared_turn1:
-        raise InputError("batching", "per-group with grounding mindact, which asks one turn a group", "shared-turn1")
+        raise InputError("batching", sentence="grounding mindact asks one turn a group; it needs `batching` per-group")
     if inputs.group_size < 2:
         raise InputError("group_size", "at least 2 with grounding mindact", str(inputs.group_size))
     # answers are read up to F
@@ -341,9 +341,9 @@ def _open(inputs: StrategyInputs) -> StrategyInstance:
         own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"]
     )
     if options.picture and not inputs.form.image:
-        raise InputError("no_image", "nothing beside group_picture, which shows one", "both")
+        raise InputError("no_image", sentence="use `no_image` or `group_picture`, not both")
     if options.layout == "seq2seq" and own["demonstrations"] is not None:
-        raise InputError("demonstrations", "layout chat", "seq2seq, which shows none")
+        raise InputError("demonstrations", sentence="`demonstrations` needs `layout` chat; seq2seq shows none")
     shown, digest = read_demonstrations(own["demonstrations"]) if options.layout == "chat" else ((), None)
     identity = {
         "group_size": size,

@@ -173,7 +173,7 @@ def turn1_sha256(text: str) -> str:
 def _open(inputs: StrategyInputs) -> StrategyInstance:
     path, run = inputs.own["oracle_file"], inputs.own["replay_turn1"]
     if path is None:
-        raise InputError("oracle_file", "a file of answers with grounding oracle", "none")
+        raise InputError("oracle_file", sentence="grounding oracle needs `oracle_file`, a file of answers")
     answers, identity = read_answers(path), {"oracle_digest": file_digest(path)}
     if run is None:
         return StrategyInstance(OracleGrounding(inputs.pack, inputs.form, answers), identity)
@@ -208,7 +208,7 @@ def read_turn1(run: Path) -> dict[StepKey, Conversation]:
     try:
         recorded = read_recordings(path)
     except InputError as error:
-        raise InputError("replay_turn1", error.expected, error.got) from None
+        raise error.renamed("replay_turn1") from None
     found = {key: _one_turn1(list(groups.values()), f"step {key} of {path}") for key, groups in recorded.items()}
     return {key: talk for key, talk in found.items() if talk is not None}
 
@@ -218,7 +218,7 @@ def _one_turn1(groups: Sequence[Recording], where: str) -> Conversation | None:
     texts = {group.replies[0] for group in groups if group.replies}
     if len(texts) > 1:
         wanted = "a run that asked turn 1 once a step (ungrounded, oracle, attributes, pixel or batching shared-turn1)"
-        raise InputError("replay_turn1", wanted, f"{len(texts)} turn-1 texts of {where}")
+        raise InputError("replay_turn1", sentence=f"{where} has {len(texts)} turn-1 texts; name {wanted}")
     if texts:
         return Conversation((texts.pop(),))
     declined = next((group.failure for group in groups if group.failure in CallError.ANSWERED), None)

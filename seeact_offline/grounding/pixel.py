@@ -65,7 +65,10 @@ class PixelGrounding(Grounding):
     ) -> None:
         self.form = form or QuestionOptions()
         if not self.form.image:
-            raise InputError("no_image", "a picture for grounding pixel, which asks for a place on it", "none")
+            raise InputError(
+                "no_image",
+                sentence="`no_image` cannot be combined with grounding pixel, which asks for a place on the picture",
+            )
         self._pack = pack
         self._coordinates = coordinates
         # with which a place is usually written

@@ -63,7 +63,8 @@ def find_server(base_url: str | None) -> Server:
     has_key = any(variable(name) and not from_file(name) for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE))
     if base_url is None and from_file(VARIABLE) and has_key:
         raise ModelSpecError(
-            VARIABLE, "in the environment, as the API key is, or the key in .env too", "it in .env alone"
+            VARIABLE,
+            sentence=f"{VARIABLE} is in .env alone, and the API key is not; put both into .env, or both into the environment",
         )
     given = base_url if base_url is not None else from_environment or OPENAI_URL
     parts = _split(given, "base_url" if base_url is not None else VARIABLE)

@@ -35,7 +35,7 @@ class BatchCodec:
         self._source, self._options = find_model(spec), options
         if not self._source.provider.takes_batches:
             able = [f"{name}/{rest}" for name, one in PROVIDERS.items() if one.takes_batches for rest in one.usage]
-            raise ModelSpecError("model", f"{' or '.join(able)} with batch", repr(spec))
+            raise ModelSpecError("model", sentence=f"`batch` cannot ask {spec!r}; use {' or '.join(able)}")
         self._model: OpenAIModel = self._source.provider.open(self._source.name, options)
         self.refusals: list[Mapping[str, Any]] = []
         """The server's words on parameters of ours that it does not take: they are left out from the next wave on."""

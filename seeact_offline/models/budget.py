@@ -196,7 +196,9 @@ class Budget:
             self._settle(reserved, usage, bills)
         is_answer = isinstance(outcome, Completion) or outcome.usage.calls
         if terms.price is None and self.is_limited and is_answer and not bills.tell_costs:
-            raise InputError("max_cost", "a price, or a model that reports what its calls cost", "neither")
+            raise InputError(
+                "max_cost", sentence="`max_cost` needs a `price`, or a model that reports what its calls cost"
+            )
         return replace(outcome, usage=_charged(outcome.usage, usage, reserved.most))
 
     @property

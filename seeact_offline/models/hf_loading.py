@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.models import hf_folder
 from seeact_offline.records import ModelSpecError
 
@@ -117,8 +118,7 @@ def check_packages(loading: LoadingOptions) -> None:
     """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
     for package in ("torch", "transformers"):
         if find_spec(package) is None:
-            got = "an installation without it: pip install 'seeact-offline[hf]'"
-            raise ModelSpecError("model", f"the package {package} for hf/", got)
+            raise ModelSpecError("model", sentence=f"hf/ needs the package {package}: run {install_command('hf')}")
     for package in ("bitsandbytes", "accelerate") if loading.load_in_4bit else ():
         if find_spec(package) is None:
             raise _needs(package, "load_in_4bit")
@@ -135,8 +135,8 @@ def check_processor(name: str, folder: Path) -> None:
 
 
 def _needs(package: str, option: str) -> ModelSpecError:
-    wanted = f"the package {package} for {option}, from seeact-offline[quantised]"
-    return ModelSpecError("model_args", wanted, "an installation without it")
+    hint = install_command("quantised")
+    return ModelSpecError("model_args", sentence=f"{option} needs the package {package}: run {hint}")
 
 
 def load_processor(name: str, folder: Path, kind: str) -> Any:
@@ -150,8 +150,8 @@ def load_processor(name: str, folder: Path, kind: str) -> Any:
         except (ImportError, ValueError) as error:
             if "torchvision" not in str(error).lower() or find_spec("torchvision") is not None:
                 raise
-            got = "an installation without it: pip install torchvision, of the build that torch is of"
-            raise ModelSpecError("model", f"the package torchvision for the processor of hf/{name}", got) from None
+            needed = "torchvision, of the build that torch is of: run pip install torchvision"
+            raise ModelSpecError("model", sentence=f"the processor of hf/{name} needs {needed}") from None
     if kind == "image-text" and getattr(processor, "image_processor", None) is None:
         raise ModelSpecError("model", f"a processor of pictures in hf/{name}", type(processor).__name__)
     return processor

@@ -155,8 +155,9 @@ class PromptEncoder:
         return pictures
 
     def _refuse_pictures(self) -> None:
-        got = f"hf/{self._name}, which reads text alone"
-        raise ModelSpecError("model", "one that sees pictures, or no_image so that none is shown", got)
+        raise ModelSpecError(
+            "model", sentence=f"hf/{self._name} reads text alone; use `no_image`, or a model that sees pictures"
+        )
 
     def _defused(self, turn: Turn, text: str) -> str:
         """The turn's text, or a part of it, without control tokens that a page or a reply spells out."""

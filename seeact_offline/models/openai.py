@@ -310,8 +310,7 @@ def _api_key(server: Server) -> str:
     if not key and server.is_default:
         raise ModelSpecError(
             "model",
-            "an API key for openai/NAME in the environment variable OPENAI_API_KEY, or base_url of a server that needs none",
-            "neither",
+            sentence="`model` openai/NAME needs an API key in the environment variable OPENAI_API_KEY, or the `base_url` of a server that needs none",
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelSpecError(KEY_VARIABLE, "printable ASCII", "other characters")
@@ -324,10 +323,15 @@ def check_bounded(parameters: Parameters, price: Price | None, answered_in: str 
     """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier reply."""
     if parameters.reply_limit == inf:
         got = "none is sent (-M), or the server takes none"
-        raise InputError("max_cost", "a limit of new tokens, without which a call may cost anything", got)
+        raise InputError(
+            "max_cost",
+            sentence=f"`max_cost` needs a limit of new tokens, without which a call may cost anything; {got}",
+        )
     if price is not None and (answered_in or price.in_tier(parameters.tier) is None):
         wanted = f"a price of the service tier {(answered_in or parameters.tier)!r}, in a file for --price"
-        raise InputError("max_cost", wanted, "none, and the server answers in it" if answered_in else "none")
+        raise InputError(
+            "max_cost", sentence=f"`max_cost` needs {wanted}{', as the server answers in it' if answered_in else ''}"
+        )
 
 
 def _check_spending(options: ModelOptions) -> None:

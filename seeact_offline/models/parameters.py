@@ -73,7 +73,7 @@ class Parameters:
                 raise ModelSpecError("model_args", f"parameters other than {', '.join(sorted(_OURS))}", name)
             same = [option for option, known in api.names.items() if known == name or _TWINS.get(known) == name]
             if same and same[0] in options.typed:
-                raise ModelSpecError("model_args", f"either {same[0]} or {name}", "both")
+                raise ModelSpecError("model_args", sentence=f"`model_args`: use {same[0]} or {name}, not both")
         ours = {name: getattr(options, option) for option, name in api.names.items()} | dict(api.own)
         has_limit = bool(_TWINS.keys() & chosen.keys())
         kept = {name: value for name, value in ours.items() if not (has_limit and name in _TWINS)}

@@ -62,7 +62,9 @@ class ReplayModel(Model):
         self._path = path
         self._steps = read_recordings(path)
         if not self._steps:
-            raise ModelSpecError("model", "replay/FILE with recorded replies", f"{path}, which holds none")
+            raise ModelSpecError(
+                "model", sentence=f"{path} holds no recorded replies; name another file for `model` replay/FILE"
+            )
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError `no_recorded_reply` or `recording_mismatch`."""
@@ -112,7 +114,7 @@ def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
                         got = f"{error.got} in line {number} of {path}"
                         raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", got) from None
     except OSError as error:
-        raise ModelSpecError("model", "a readable file", f"{path}: {error.strerror or error}") from error
+        raise ModelSpecError("model", sentence=f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, str]:

@@ -83,7 +83,7 @@ class ScoreJournal:
                 self._offsets = {_key(line, path): line.offset for line in lines}
             self._journal.__enter__()
         except OSError as error:
-            raise InputError("out", "a file that can be written", f"{path}: {error.strerror}") from None
+            raise InputError("out", sentence=f"cannot write {path}: {error.strerror}") from None
         if header is None:
             self._journal.append(json.dumps(asdict(self._origin)))
         return self
@@ -219,8 +219,9 @@ def _key(line: Line, path: Path) -> StepKey:
     try:
         (annotation_id, action_uid), _, _ = json.loads(line.text)
     except (ValueError, TypeError):
-        got = f"line {line.number} of {path}, which is not one; delete the file to start over"
-        raise InputError("out", "lines of ours", got) from None
+        raise InputError(
+            "out", sentence=f"line {line.number} of {path} is damaged; delete the file to start over"
+        ) from None
     return StepKey(annotation_id, action_uid)
 
 
@@ -228,7 +229,7 @@ def _check_header(line: str, ours: Origin, path: Path) -> None:
     try:
         theirs = Origin(**json.loads(line))
     except (ValueError, TypeError):
-        raise InputError("out", "a journal of scores", f"{path}, which is not one; name another file") from None
+        raise InputError("out", sentence=f"{path} is no journal of scores; name another file") from None
     differing = [
         field.name
         for field in fields(Origin)
@@ -238,7 +239,5 @@ def _check_header(line: str, ours: Origin, path: Path) -> None:
         name = differing[0]
         raise InputError(
             "out",
-            "scores of this configuration",
-            f"{path} with those of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80}"
-            f" and is now {getattr(ours, name)!r:.80}); name another file",
+            sentence=f"{path} holds scores of another configuration ({', '.join(differing)} differ: {name} was {getattr(theirs, name)!r:.80} and is now {getattr(ours, name)!r:.80}); name another file",
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ranker.errors import RankerError
+from seeact_offline.files.extras import install_command
 from seeact_offline.ranking.texts import TEXT_VERSION, RankerInput
 from seeact_offline.records import InputError, RowError
 
@@ -81,7 +82,7 @@ def lacks_published() -> str:
     """Fetches the published ranker, unless this machine has it; returns the reason where it cannot be had, else nothing."""
     lacking = [package for package in ("torch", "transformers") if find_spec(package) is None]
     if lacking:
-        return f"no {' and no '.join(lacking)} to run {PUBLISHED} (pip install 'seeact-offline[hf]')"
+        return f"no {' and no '.join(lacking)} to run {PUBLISHED} (run {install_command('hf')})"
     from ranker.checkpoint import find_folder
 
     try:
@@ -232,11 +233,10 @@ def _open_cross_encoder(name: str, model: str | Path, dtype: str, backend: str) 
 
         return CrossEncoderRanker(model, dtype=dtype, backend=backend)
     except ImportError as error:
-        raise InputError(
-            "ranker", f"torch and transformers, to load {name}: pip install 'seeact-offline[hf]'", str(error)
-        ) from error
+        hint = install_command("hf")
+        raise InputError("ranker", sentence=f"{name} needs torch and transformers ({error}): run {hint}") from error
     except RankerError as error:
         argument = error.argument if error.argument in ("dtype", "backend") else "ranker"
         raise InputError(argument, error.expected, error.got) from error
     except (ValueError, OSError) as error:
-        raise InputError("ranker", f"{name} to load", " ".join(str(error).split())[:400]) from error
+        raise InputError("ranker", sentence=f"cannot load {name}: {' '.join(str(error).split())[:400]}") from error

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.models import model_name
 from seeact_offline.records import InputError
 from seeact_offline.tokens import count_words, cut_words
@@ -95,7 +96,8 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
     try:
         import tiktoken
     except ImportError:
-        raise InputError("tokenizer", f"the package of tiktoken:{name}", "none: pip install tiktoken") from None
+        hint = install_command("stats")
+        raise InputError("tokenizer", sentence=f"tiktoken:{name} needs the package tiktoken: run {hint}") from None
     try:
         known = name in tiktoken.list_encoding_names()
         encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
@@ -103,7 +105,7 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
         names = ", ".join(tiktoken.list_encoding_names())
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", f"tiktoken:{name}, which has to be fetched", _first_line(error)) from None
+        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {_first_line(error)}") from None
     # text that looks like a control token is still page text
     encode = encoding.encode_ordinary
     return Tokenizer(
@@ -117,9 +119,10 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
     try:
         tokenizer = open_checked(name)
     except ImportError:
-        raise InputError("tokenizer", f"the package of hf:{name}", "none: pip install transformers") from None
+        hint = install_command("hf")
+        raise InputError("tokenizer", sentence=f"hf:{name} needs the package transformers: run {hint}") from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", "a tokenizer", f"none in {name!r}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {_first_line(error)}") from None
 
     def encoded(text: str, **more: Any) -> Any:
         # verbose: a page longer than the model's window is not a mistake here

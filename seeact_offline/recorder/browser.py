@@ -23,6 +23,7 @@ from msgspec import json, structs
 
 from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, Check, Condition, FinalState, PageState
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
+from seeact_offline.files.extras import install_command
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
@@ -131,9 +132,8 @@ class Recorder:
         try:
             from playwright.sync_api import sync_playwright
         except ImportError:
-            raise InputError(
-                "browser", "Playwright to drive it", "none; install it: pip install 'seeact-offline[record]'"
-            ) from None
+            hint = install_command("record")
+            raise InputError("browser", sentence=f"the recorder needs the package playwright: run {hint}") from None
         self._playwright = sync_playwright().start()
         try:
             self._launch(self._allowed)
@@ -190,9 +190,7 @@ class Recorder:
             self._reachable = reachable
         except Error as error:
             reason = " ".join(error.message.split())[:200]
-            raise InputError(
-                "browser", f"a Chromium that starts at {self._path}", f"one that does not: {reason}"
-            ) from None
+            raise InputError("browser", sentence=f"the browser at {self._path} does not start: {reason}") from None
 
     def _steps(self, task: TaskScript, start: str, deadline: _Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
@@ -396,8 +394,8 @@ def find_chromium(path: str | None = None) -> str:
     """Path of the browser. Raises InputError with the command that installs one."""
     found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
     if found is None:
-        wanted = f"a browser at {path}" if path else f"one of {', '.join(NAMES)} on the PATH"
-        raise InputError("browser", wanted, "none; install one: apt-get install chromium")
+        where = f"at {path}" if path else f"on the PATH ({', '.join(NAMES)})"
+        raise InputError("browser", sentence=f"no browser found {where}; install one: apt-get install chromium")
     return found
 
 

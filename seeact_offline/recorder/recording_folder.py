@@ -80,9 +80,9 @@ class RecordingFolder:
 
     def _find_kept(self) -> tuple[dict[str, int], dict[str, int]]:
         """Key of each finished task, and of each that stopped at a step -> the byte at which its line begins."""
-        out, wanted = self._out, "a folder that is new or empty, or --force"
+        out = self._out
         if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not self._journal.path.is_file())):
-            raise InputError("out", wanted, f"{out}, which holds something already")
+            raise InputError("out", sentence=f"{out} holds something already; name a new folder, or use `force`")
         places: dict[str, int] = {}
         begun: dict[str, int] = {}
         known = {task.annotation_id for task in self._tasks}
@@ -92,10 +92,14 @@ class RecordingFolder:
                 kept = begun if found.get("stopped") else places
                 kept[str(found["key"])], name = line.offset, found["annotation_id"]
             except (ValueError, TypeError, KeyError, AttributeError):
-                got = f"line {line.number} of {self._journal.path}, which is damaged"
-                raise InputError("out", wanted, got) from None
+                raise InputError(
+                    "out",
+                    sentence=f"line {line.number} of {self._journal.path} is damaged; name a new folder, or use `force`",
+                ) from None
             if name not in known:
-                raise InputError("out", wanted, f"{out}, which holds another script's task {name}")
+                raise InputError(
+                    "out", sentence=f"{out} holds another script's task {name}; name a new folder, or use `force`"
+                )
         return places, begun
 
     def _key(self, task: TaskScript) -> str:

@@ -101,7 +101,7 @@ def observation_variants(config: EvalConfig, observations: Sequence[str] = ()) -
     captions = ("captions", "captions_base_url")
     given = next((name for name in captions if config.own(name) is not None), None)
     if given and not any("captions" in one for one in observations):
-        raise InputError(given, "an observation that shows captions, such as tree+captions", ", ".join(observations))
+        raise InputError(given, sentence=f"`{given}` needs an observation that shows captions, such as tree+captions")
     return [
         Variant(
             one,
@@ -119,11 +119,11 @@ def ranker_variants(config: EvalConfig, rankers: Sequence[str]) -> list[Variant]
     """The steps ranked by each of these rankers, score files and fusions. Raises InputError where two would share a folder."""
     if config.scores is not None or config.ranker is not None:
         other = "ranker" if config.scores is None else "scores"
-        raise InputError(other, "none with --over ranker, whose --rankers name them", str(getattr(config, other)))
+        raise InputError(other, sentence=f"`{other}` cannot be combined with `over` ranker; name it in `rankers`")
     names = [safe_name("+".join(Path(part).name for part in parts_of(ranker))) for ranker in rankers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError("rankers", "rankers and files that differ in name", f"two named {twice}")
+        raise InputError("rankers", sentence=f"two of `rankers` are named {twice}; rename one")
     return [Variant(name, {"ranker": ranker}) for name, ranker in zip(names, rankers, strict=True)]
 
 

@@ -125,11 +125,13 @@ def run_batch(
         raise InputError("batch", f"one of {', '.join(BATCH_ACTIONS)}", repr(action))
     for name, usual in (("repeats", 0), ("max_cost", None), ("engine", "local")):
         if getattr(config, name) != usual:
-            raise InputError(name, f"{usual or 'none'} with batch", str(getattr(config, name)))
+            raise InputError(name, sentence=f"`{name}` cannot be combined with `batch`; remove it")
     out = run_folder(config)
     model = model_settings(config, out)
     if second := config.strategy.second_model(config.grounding_options):
-        raise InputError(second.option, f"a file of {second.option} with batch", str(second.spec))
+        raise InputError(
+            second.option, sentence=f"`batch` cannot ask the model of `{second.option}`; give a file of {second.option}"
+        )
     # before a folder is made: a mistyped model must not claim one
     BatchCodec(model.spec, model.options)
     with batches.alone():
@@ -197,11 +199,10 @@ def _next(batches: BatchFolder) -> int:
         return waves[-1].number + 1 if waves else 1
     last = waves[-1]
     if last.submitted.exists():
-        got = f"{last.path}, which is submitted; submit again to resume it"
-        raise InputError("batch", "no wave under way", got)
+        raise InputError("batch", sentence=f"{last.path} is submitted already; submit again to resume it")
     came = next((path for path in batches.results([last]) if path.parent == last.path), None)
     if came is not None:
-        raise InputError("batch", "replies that are imported", f"{came}, which is not; import it first")
+        raise InputError("batch", sentence=f"import {came} first")
     return last.number
 
 
@@ -267,7 +268,7 @@ class _ReplyReader:
                 if line is None or line.strip():
                     self._read_line(f"line {number} of {path.name}", line)
         except OSError as error:
-            raise InputError("batch", "a file that can be read", f"{path}: {error.strerror}") from None
+            raise InputError("batch", sentence=f"cannot read {path}: {error.strerror}") from None
 
     def _read_line(self, where: str, line: bytes | None) -> None:
         try:
@@ -317,7 +318,7 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     """Reads every file of replies, those of earlier waves too: replies that are known already are counted, and left as they are."""
     waves, codec = batches.waves(), _codec(model, batches)
     if not waves:
-        raise InputError("batch", "a folder with an exported wave", str(batches.path))
+        raise InputError("batch", sentence=f"{batches.path} holds no exported wave; export one first")
     last, dropped_before = waves[-1], codec.dropped
     _check_identity(codec, last)
     keys, begun = frozenset(key for wave in waves for key in wave.request_keys()), out.begun()
@@ -359,8 +360,8 @@ def _check_identity(codec: BatchCodec, wave: Wave) -> None:
         name = differing[0]
         raise InputError(
             "batch",
-            "waves of this model and these settings",
-            f"{wave.path}, where {name} was {wave.file.identity.get(name)!r:.80} and is now {now.get(name)!r:.80}",
+            sentence=f"{wave.path} was exported with another {name}, {wave.file.identity.get(name)!r:.80} where it is now"
+            f" {now.get(name)!r:.80}; name another folder",
         )
 
 
@@ -425,7 +426,10 @@ class SubmissionRecord:
             try:
                 self._noted = {str(name): dict(noted) for name, noted in read_json(read_regular(self._path)).items()}
             except (FormatError, AttributeError, TypeError, ValueError):
-                raise InputError("batch", "what was sent of the wave", f"another content of {self._path}") from None
+                raise InputError(
+                    "batch",
+                    sentence=f"{self._path} does not hold what was sent of the wave; restore it, or export to another folder",
+                ) from None
 
     def of(self, shard: Shard, what: str) -> str | None:
         return self._noted.get(shard.file, {}).get(what)

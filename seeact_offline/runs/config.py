@@ -214,7 +214,7 @@ class EvalConfig:
             if value is not None and not (isinstance(value, int | float) and value >= least):
                 raise InputError(name, f"a number of at least {least}", repr(value))
         if self.limit is not None and self.sample is not None:
-            raise InputError("sample", "tasks drawn at random, or limit, the first ones", "both")
+            raise InputError("sample", sentence="use `sample` or `limit`, not both")
         if self.repeats > MOST_REPEATS:
             raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{self.repeats:,}")
         if self.fail_on_error is not None and self.fail_on_error > 1:
@@ -229,7 +229,7 @@ class EvalConfig:
         if isinstance(self.price, str):
             object.__setattr__(self, "price", read_given(self.price))
         if self.step is not None and self.retry_failed:
-            raise InputError("step", "steps by name, or retry_failed", "both")
+            raise InputError("step", sentence="use `step` or `retry_failed`, not both")
         for name in ("scores", "exclude_flagged", "out"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else Path(value))
@@ -331,6 +331,8 @@ def _check_agent(config: EvalConfig) -> None:
     try:
         find_strategy(config.agent)
     except InputError as error:
+        if error.sentence:
+            raise error.renamed("agent") from None
         raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", error.got) from None
     if config.grounding != "choice" or config.ungrounded:
         other = "ungrounded" if config.ungrounded else "grounding"

@@ -40,7 +40,7 @@ def compare(
     paths = [Path(run).resolve() for run in flat]
     twice = [os.fspath(run) for run, path in zip(flat, paths, strict=True) if paths.count(path) > 1]
     if twice:
-        raise InputError("runs", "different runs", f"{twice[0]} twice")
+        raise InputError("runs", sentence=f"{twice[0]} is named twice; name different runs")
     names = [_label(path) or path.name for path in paths]
     if len(set(names)) < len(names):
         names = [path.name for path in paths]
@@ -77,12 +77,14 @@ def check_baseline(run: Path, config: EvalConfig) -> None:
     try:
         read_scored(run)
     except InputError as error:
-        raise InputError("baseline", error.expected, error.got) from None
+        raise error.renamed("baseline") from None
     had = read_steps(run).keys()
     asked = frozenset(selected_split(config).keys)
     if had != asked:
-        got = f"{run} of {len(had)} steps, {len(had & asked)} of them among these"
-        raise InputError("baseline", f"a finished run of the {len(asked)} steps asked for", got)
+        shared = f"{len(had)} steps, {len(had & asked)} of them among the {len(asked)} asked for"
+        raise InputError(
+            "baseline", sentence=f"{run} has {shared}; name a finished run of the same steps as `baseline`"
+        )
 
 
 def read_scored(run: Path, name: str = "") -> ScoredRun:
@@ -97,8 +99,10 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         identity = ""
     counted = {key: step for key, step in read_steps(run).items() if step.outcome != LEFT_OUT}
     if len(counted) != results.n_steps:
-        whole = f"{results.n_steps} steps that count in {run / 'steps.jsonl'}, as its results.json has"
-        raise InputError("runs", whole, f"{len(counted)}; score the run again")
+        raise InputError(
+            "runs",
+            sentence=f"{run} has {len(counted)} steps that count, and {results.n_steps} in its results.json; score the run again",
+        )
     return ScoredRun(
         name=name or run.name,
         protocol=results.protocol,

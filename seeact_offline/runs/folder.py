@@ -131,12 +131,15 @@ class RunFolder:
             self._is_ours = self._is_ours or not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError("out", "a folder that can be made", f"{self.path}: {error.strerror}") from None
+            raise InputError(
+                "out", sentence=f"cannot make the folder {self.path}: {error.strerror}; name another for `out`"
+            ) from None
         if self.manifest.exists():
             _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
         elif self.predictions.exists():
-            got = f"none beside the predictions in {self.path}; name another folder"
-            raise InputError("out", "a manifest.json", got)
+            raise InputError(
+                "out", sentence=f"{self.path} holds predictions without a manifest.json; name another folder for `out`"
+            )
 
     def suits(self, identity: Mapping[str, Any], keys: Collection[StepKey]) -> bool:
         """True where a run of this identity over these steps could be in the folder: it holds no other, and no other steps."""
@@ -190,11 +193,13 @@ class RunFolder:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            got = f"{self.path}, into which another process is writing; wait for it, or name another folder"
-            raise InputError("out", "a folder of one run at a time", got) from None
+            raise InputError(
+                "out", sentence=f"another process is writing into {self.path}; wait for it, or name another folder"
+            ) from None
         except (NotImplementedError, OSError) as error:
-            got = f"{self.path}: {error}; name a folder on a disk of this machine"
-            raise InputError("out", "a folder on a file system that can lock files", got) from None
+            raise InputError(
+                "out", sentence=f"cannot lock {self.path}: {error}; name a folder on a disk of this machine"
+            ) from None
         try:
             yield
         finally:
@@ -335,7 +340,7 @@ def read_manifest(run: Path) -> Manifest:
     """Reads the manifest of a run. Raises InputError when there is none."""
     folder = RunFolder(run)
     if not folder.manifest.is_file():
-        raise InputError("out", "a folder of a finished run with a manifest.json", str(run))
+        raise InputError("out", sentence=f"{run} has no manifest.json; name the folder of a finished run")
     content = folder.content()
     with worded(f"{folder.manifest}, which does not say how its run was set up"):
         typed(content.get("settings") or {}, _Settings)
@@ -350,7 +355,9 @@ def worded(where: str, argument: str = "out") -> Iterator[None]:
     except FormatError as error:
         raise InputError(argument, error.expected, f"{error.got} in {where}") from None
     except OSError as error:
-        raise InputError(argument, "a readable file", f"{where}: {error}") from None
+        raise InputError(
+            argument, sentence=f"cannot read {error.filename or where}: {error.strerror or error}"
+        ) from None
 
 
 # --- lines, as they are written and read ---
@@ -600,8 +607,9 @@ def read_results(run: Path) -> Results:
     except FormatError as error:
         raise InputError("runs", error.expected, f"{error.got} in {path}") from None
     except OSError:
-        got = f"no {path} that can be read"
-        raise InputError("runs", "the folder of a finished run, with its results.json", got) from None
+        raise InputError(
+            "runs", sentence=f"{run} has no results.json that can be read; finish the run, or score it"
+        ) from None
 
 
 def read_steps(run: Path) -> dict[StepKey, StepRow]:
@@ -609,8 +617,7 @@ def read_steps(run: Path) -> dict[StepKey, StepRow]:
     steps: dict[StepKey, StepRow] = {}
     journal = Journal(run / "steps.jsonl")
     if not journal.path.is_file():
-        got = f"no {journal.path}; finish the run, or score it"
-        raise InputError("runs", "the folder of a finished run, with its steps.jsonl", got)
+        raise InputError("runs", sentence=f"{run} has no steps.jsonl; finish the run, or score it")
     for line in journal.lines():
         with worded(f"line {line.number} of {journal.path}", "runs"):
             row = decoded(line.text, StepRow)
@@ -627,17 +634,16 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> N
     compared = {*old, *new} - SELECTION - (LATER - old.keys())
     differing = sorted(name for name in compared if old.get(name) != new.get(name))
     if differing and DATA.issuperset(differing):
-        got = (
-            f"other rows, pages or pictures than those with which the run in {path} began; name another folder for out"
+        raise InputError(
+            "dataset",
+            sentence=f"the run in {path} began with other rows, pages or pictures; name another folder for `out`",
         )
-        raise InputError("dataset", "the data of this run", got)
     if differing:
         name = differing[0]
         raise InputError(
             "out",
-            "a run of this configuration",
-            f"{path} with one of another configuration ({', '.join(differing)} differ: {name} was {old.get(name)!r:.80}"
-            f" and is now {new.get(name)!r:.80}); name another folder",
+            sentence=f"{path} holds a run of another configuration ({', '.join(differing)} differ: {name} was"
+            f" {old.get(name)!r:.80} and is now {new.get(name)!r:.80}); name another folder for `out`",
         )
 
 

@@ -127,7 +127,7 @@ def _cells(config: EvalConfig, models: Sequence[Any], groundings: Sequence[str])
     folders = [cell.folder for cell, _ in cells]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
-        raise InputError("model", "models and groundings that differ in name", f"two cells named {twice}")
+        raise InputError("model", sentence=f"two cells are named {twice}; name models and groundings that differ")
     return cells
 
 

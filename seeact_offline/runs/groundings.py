@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,12 @@ from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (
     STRATEGIES,
+    agents,
     groundings,
     open_pack,
     own_options,
 )
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
-from seeact_offline.models import model_name
 from seeact_offline.prompting import only_with
 from seeact_offline.records import InputError, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, EvalConfig
@@ -102,24 +103,35 @@ def _check(config: EvalConfig, strategy: Strategy) -> None:
     for name in [name for name in config.grounding_options if config.own(name) is not None and name not in own]:
         if name not in own_options():
             raise InputError("grounding_options", "options of a grounding", name)
-        raise InputError(name, f"grounding {' or '.join(own_options()[name][1])}", strategy.name)
+        raise InputError(name, sentence=f"`{name}` needs {_chosen(own_options()[name][1])}")
     if config.ungrounded and config.grounding != "choice":
-        raise InputError("ungrounded", "no other grounding", config.grounding)
+        raise InputError("ungrounded", sentence=f"`ungrounded` cannot be combined with `grounding` {config.grounding}")
     if config.no_image and strategy.needs_picture:
         others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
-        raise InputError("no_image", f"grounding {' or '.join(others)}", f"{strategy.name}, which needs a picture")
+        raise InputError(
+            "no_image",
+            sentence=f"`no_image` cannot be combined with {_chosen([strategy.name])}, which needs a picture; use {_chosen(others)}",
+        )
     if config.turns == 1 and strategy.turn2 is None:
-        raise InputError("turns", f"2 with {strategy.name}, which asks the first turn only", "1")
+        raise InputError(
+            "turns",
+            sentence=f"`turns` 1 cannot be combined with {_chosen([strategy.name])}, which asks the first turn only",
+        )
     if config.batching != BATCHINGS[0] and not strategy.is_grouped:
-        raise InputError("batching", f"{_grouped()} with {config.batching}", strategy.name)
+        raise InputError("batching", sentence=f"`batching` {config.batching} needs {_grouped()}")
     if config.batching != BATCHINGS[0] and config.turns == 1:
-        raise InputError("batching", f"turns 2 with {config.batching}", "1")
+        raise InputError("batching", sentence=f"`batching` {config.batching} needs `turns` 2")
     if config.shuffle_groups and not strategy.is_grouped:
-        raise InputError("shuffle_groups", _grouped(), f"{strategy.name}, which has no groups")
+        raise InputError("shuffle_groups", sentence=f"`shuffle_groups` needs {_grouped()}")
+
+
+def _chosen(names: Sequence[str]) -> str:
+    """The option, and its value, that chooses one of these strategies."""
+    return f"`{'agent' if names[0] in agents() else 'grounding'}` {' or '.join(names)}"
 
 
 def _grouped() -> str:
-    return f"grounding {' or '.join(name for name, other in sorted(STRATEGIES.items()) if other.is_grouped)}"
+    return _chosen([name for name, other in sorted(STRATEGIES.items()) if other.is_grouped])
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
@@ -134,8 +146,7 @@ def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
         if own[option.name] != fitting.get(option.name, own[option.name]):
             raise InputError(
                 option.name,
-                f"{fitting[option.name]}, the only one that the prompts of {config.prompts} fit",
-                str(given),
+                sentence=f"`{option.name}` {given} does not fit the prompts of {config.prompts}; use {fitting[option.name]}",
             )
     return own
 
@@ -148,14 +159,15 @@ def reply_source_of(run: Path, config: EvalConfig) -> ReplySource:
     for name in OF_REQUESTS:
         given = getattr(config, name)
         if given != getattr(usual, name):
-            got = model_name(given) if name == "model" else str(given)
-            raise InputError(name, "none with the turn-1 texts of a finished run, for which no model is asked", got)
+            raise InputError(
+                name, sentence=f"`{name}` cannot be combined with `replay_turn1`, for which no model is asked"
+            )
     try:
         reply_source = typed(read_manifest(load_run(run).path).settings, ReplySource)
     except InputError as error:
-        raise InputError("replay_turn1", error.expected, error.got) from None
+        raise error.renamed("replay_turn1") from None
     except FormatError as error:
         raise InputError("replay_turn1", error.expected, f"{error.got} in the manifest of {run}") from None
     if reply_source.turns != 2:
-        raise InputError("replay_turn1", "a run that asked two turns", f"{run}, which asked both in one message")
+        raise InputError("replay_turn1", sentence=f"{run} asked both turns in one message; name a run that asked two")
     return reply_source

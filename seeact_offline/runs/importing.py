@@ -93,10 +93,10 @@ def import_run(
     sources = _sources(importer, files)
     options = {"points": points, "grounding": grounding, "agent": agent, "strict": strict or None}
     told = {name: value for name, value in options.items() if value is not None}
-    for name, value in told.items():
+    for name in told:
         if name not in importer.options:
             takes = [one.name for one in IMPORTERS.values() if name in one.options]
-            raise InputError(name, f"the format {' or '.join(takes)} with it", f"{value} with {importer.name}")
+            raise InputError(name, sentence=f"`{name}` needs `format` {' or '.join(takes)}")
     found = read(importer, sources, **told)
     joined = _joined(found, importer, dataset, split, answered_only)
     problems = [*found.problems, *joined.problems, *([] if points else _doubted(joined))]
@@ -144,7 +144,7 @@ def _importer(format: str | None, files: ImportFiles) -> Importer:
     if format is not None:
         return IMPORTERS[format]
     if files.run is None:
-        raise InputError("format", f"one of {', '.join(IMPORTERS)}", "none")
+        raise InputError("format", sentence=f"name a `format`: {', '.join(IMPORTERS)}")
     check_exists(Source("run", files.run))
     found = looks_like(files.run)
     if found is None:
@@ -157,11 +157,11 @@ def _sources(importer: Importer, files: ImportFiles) -> dict[str, Source]:
     given = files.given()
     for name in importer.needs:
         if name not in given:
-            raise InputError(name, f"a file, which {importer.what} cannot be read without", "none")
-    for name, source in given.items():
+            raise InputError(name, sentence=f"{importer.what} cannot be read without `{name}`")
+    for name in given:
         if name not in (*importer.needs, *importer.takes):
             takes = ", ".join((*importer.needs, *importer.takes))
-            raise InputError(name, f"only {takes} with the format {importer.name}", str(source.path))
+            raise InputError(name, sentence=f"`format` {importer.name} uses {takes}, not `{name}`; remove it")
     return given
 
 
@@ -194,12 +194,17 @@ def _joined(
     """The answers with what is right, from the files themselves or the data set. Raises InputError."""
     if found.truths is not None:
         if answered_only:
-            raise InputError("answered_only", "a format whose steps are those of a data set", importer.name)
+            raise InputError(
+                "answered_only",
+                sentence=f"`answered_only` needs a format whose steps are those of a data set, which {importer.name} is not",
+            )
         predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
         return _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))
     for name, given in (("dataset", dataset), ("split", split)):
         if given is None:
-            raise InputError(name, f"the one that says what is right, which {importer.what} do not", "none")
+            raise InputError(
+                name, sentence=f"{importer.what} cannot be scored without `{name}`, which says what is right"
+            )
     return _from_data(found, open_split(dataset, str(split)), answered_only)
 
 

@@ -67,8 +67,10 @@ class ModelSettings:
         if self.max_cost is None:
             return
         if self.quote is None and not self.may_report_cost:
-            got = f"neither, for {self.name}"
-            raise InputError("max_cost", "a price, or a model that reports what its calls cost", got)
+            raise InputError(
+                "max_cost",
+                sentence=f"`max_cost` needs a `price`, or a model that reports what its calls cost, unlike {self.name}",
+            )
         for one in (self, *([self.grounder] if self.grounder else [])):
             one.source.provider.check_spending(one.options)
 
@@ -177,9 +179,11 @@ def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
     # a server that names its costs does so for both models; an object of Python may alone
     is_named = found.may_report_cost and (config.price is None or not found.source.provider.usage)
     if config.max_cost is not None and not (found.is_free or found.quote or is_named):
-        raise InputError("max_cost", f"a price of the model of {named.option} too", f"none for {found.name}")
+        raise InputError(
+            "max_cost", sentence=f"`max_cost` needs a price of {found.name}, the model of `{named.option}`, too"
+        )
     if config.engine != LOCAL:
-        raise InputError("engine", f"local with a model of {named.option}", config.engine)
+        raise InputError("engine", sentence=f"`{named.option}` with a model needs `engine` local")
     return found
 
 

@@ -92,8 +92,10 @@ class OpenRun:
         lost = sorted(known.keys() - frozenset(self.split.keys))
         if lost:
             name = next((name for name in ("sample", "tasks") if name in self.manifest.settings), "limit")
-            got = f"{len(lost)} less, {lost[0]} first; name another folder"
-            raise InputError(name, f"at least the steps that {self.folder.path} holds", got)
+            raise InputError(
+                name,
+                sentence=f"{self.folder.path} holds {len(lost)} steps that `{name}` leaves out, {lost[0]} first; name another folder",
+            )
         return known
 
     def to_ask(self, known: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:
@@ -125,10 +127,12 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     folder = run_folder(config, source.model if source else None)
     model = model_settings(config, folder)
     if config.max_cost is not None and config.engine != LOCAL:
-        raise InputError("max_cost", "engine local, where every call is counted before it is made", config.engine)
+        raise InputError(
+            "max_cost", sentence="`max_cost` needs `engine` local, where every call is counted before it is made"
+        )
     model.check_limit()
     if config.grounder is not None and not opened.grounding.asks_grounder:
-        raise InputError("grounder", "an agent that describes elements, such as uground", config.strategy_title)
+        raise InputError("grounder", sentence="`grounder` needs an agent that describes elements, such as uground")
     check_ranking(config)
     split = selected_split(config)
     if config.task_ids is not None:

@@ -50,7 +50,7 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
     from huggingface_hub import eval_result_entries_to_yaml
 
     if not (run / "results.json").is_file():
-        raise InputError("run", "a finished run with a results.json", str(run))
+        raise InputError("run", sentence=f"{run} has no results.json; finish the run, or score it")
     # kept whole: the notes name settings that only this run has
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
     steps = _steps(run)
@@ -63,8 +63,10 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
     if not dataset_id:
         dataset_id = str(results.get("dataset", ""))
         if dataset_id.count("/") != 1 or dataset_id.startswith((".", "/")) or Path(dataset_id).exists():
-            wanted = "the data set's id on the hub, which the run does not name"
-            raise InputError("dataset_id", wanted, repr(dataset_id))
+            raise InputError(
+                "dataset_id",
+                sentence=f"name the data set on the hub with `dataset_id`, as the run is on {dataset_id!r}",
+            )
     entries = eval_result_entries_to_yaml(_entries(run, results, dataset_id))
     made = ExportFiles(out / ".eval_results" / "seeact-offline.yaml", out / "steps.jsonl")
     texts = {

@@ -102,8 +102,10 @@ class RankConfig:
         lacking = lacks_published()
         if lacking:
             name = self.dataset if isinstance(self.dataset, str | Path) else f"a {type(self.dataset).__name__}"
-            wanted = f"scores FILE, ranker NAME (such as {SAMPLE_RANKER}), or a hub that answers for {PUBLISHED}"
-            raise InputError("ranker", wanted, f"no ranking for {name}, and {lacking}")
+            wanted = (
+                f"name `scores` FILE or `ranker` NAME (such as {SAMPLE_RANKER}), or reach a hub that has {PUBLISHED}"
+            )
+            raise InputError("ranker", sentence=f"there is no ranking for {name}, and {lacking}: {wanted}")
 
     def open_ranker(self) -> AnyRanker:
         """Raises InputError."""
@@ -161,7 +163,9 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     if out.suffix not in endings:
         raise InputError("out", f"a file that ends in {' or '.join(endings)} for format {format}", str(out))
     if format == "official" and out.exists():
-        raise InputError("out", "a file that is not there yet, as a pickle cannot say what made it", str(out))
+        raise InputError(
+            "out", sentence=f"{out} exists, and a pickle cannot say what made it; name another file for `out`"
+        )
     config.check_chosen()
     split = open_split(config.dataset, config.split, limit=config.limit)
     _check_score_files(config, split, watch)
@@ -265,7 +269,7 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
     if config.engine == LOCAL:
         for name in ("address", "score_workers", "describe_workers", "gpus_per_worker"):
             if getattr(config, name) is not None:
-                raise InputError(name, "engine ray", "local")
+                raise InputError(name, sentence=f"`{name}` needs `engine` ray")
         yield LocalEngine(config.open_ranker())
         return
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
@@ -360,10 +364,11 @@ def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
     try:
         scores = read_scores(out)
     except ScoreFileError:
-        raise InputError("out", "a score file, or none yet", f"{out}, which is another; name another file") from None
+        raise InputError("out", sentence=f"{out} is no score file; name another file for `out`") from None
     if scores.origin != origin:
-        got = f"{out} with those of another data set, split or ranker; name another file"
-        raise InputError("out", "scores of this configuration", got)
+        raise InputError(
+            "out", sentence=f"{out} holds scores of another data set, split or ranker; name another file for `out`"
+        )
     watch.note(f"{out} is finished already; nothing is scored again")
     return scores
 

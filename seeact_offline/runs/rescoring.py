@@ -199,7 +199,7 @@ def open_finished(
     elif not opens_data:
         strange = sorted(known.keys() - kept.keys())
         raise InputError(
-            "run", "the right answer of every prediction", f"{run}, which lacks {len(strange)}, {strange[0]} first"
+            "run", sentence=f"{run} lacks the right answer of {len(strange)} predictions, {strange[0]} first"
         )
     else:
         from seeact_offline.dataset import open_split
@@ -207,7 +207,9 @@ def open_finished(
         source = dataset or settings["dataset"]
         split = open_split(source, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
         if split.fingerprint != settings["dataset_fingerprint"]:
-            raise InputError("dataset", f"the data that {run} was run on", f"other rows in {source}")
+            raise InputError(
+                "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
+            )
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
     predictions = [known.get(truth.key) or _missing(truth.key) for truth in truths]
     n_missing = len({truth.key for truth in truths} - known.keys())
@@ -245,13 +247,15 @@ def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
     grounding = Run(run).results.get("grounding")
     if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:
         human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
-        wanted = f"a finished run of the {' or '.join(human)} grounding"
-        raise InputError("oracle", wanted, f"{run}, whose grounding is {grounding}")
+        raise InputError(
+            "oracle",
+            sentence=f"{run} is of grounding {grounding}; name a finished run of grounding {' or '.join(human)}",
+        )
     rights = {key: step.element == 1.0 for key, step in scored.steps.items()}
     missing = [truth.key for truth in finished.truths if truth.key not in rights]
     if missing:
         raise InputError(
-            "oracle", "a run over the same steps", f"{run}, which lacks {len(missing)}, {missing[0]} first"
+            "oracle", sentence=f"{run} lacks {len(missing)} steps, {missing[0]} first; name a run over the same steps"
         )
     return rights
 
@@ -262,4 +266,4 @@ def _about_run() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError("run", error.expected, error.got) from None
+        raise error.renamed("run") from None

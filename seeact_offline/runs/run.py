@@ -139,5 +139,5 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     run = Run(Path(path))
     read_manifest(run.path)
     if not (run.path / "results.json").is_file():
-        raise InputError("path", "a run with a results.json", f"{path}, which has none; finish it, or score it first")
+        raise InputError("path", sentence=f"{path} has no results.json; finish the run, or score it")
     return run

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.extras import install_command
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.records import InputError
 
@@ -35,8 +36,8 @@ def open_reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
         try:
             reporters.append(partial(_report, name, import_module(name)))
         except ImportError:
-            expected = f"{name} to be installed: pip install 'seeact-offline[{name}]'"
-            raise InputError("report_to", expected, "no such package") from None
+            hint = install_command(name)
+            raise InputError("report_to", sentence=f"`report_to` {name} needs that package: run {hint}") from None
     return reporters
 
 

@@ -170,7 +170,9 @@ def _data(run: Path, dataset: Any) -> tuple[Split | None, str]:
             raise
         return None, f"{source} cannot be opened; --dataset names the data"
     if dataset is not None:
-        raise InputError("dataset", f"the data that {run} was run on", f"other rows in {source}")
+        raise InputError(
+            "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
+        )
     return None, f"{source} holds other rows now; --dataset names the data"
 
 
@@ -263,7 +265,7 @@ def _results(run: Path) -> dict[str, Any]:
     try:
         return dict(read_json(read_regular(run / "results.json")))
     except (OSError, FormatError, TypeError, ValueError):
-        raise InputError("run", "a scored run, with its results.json", str(run)) from None
+        raise InputError("run", sentence=f"{run} has no results.json that can be read; score it first") from None
 
 
 def _check_manifest(run: Path, findings: _Findings) -> None:

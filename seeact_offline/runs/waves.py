@@ -113,7 +113,7 @@ class Wave:
         path = self.path / shard.file
         # the folder may be somebody else's: no other file of this machine is to be sent
         if not _OURS.fullmatch(shard.file) or not path.is_file() or file_digest(path) != shard.sha256:
-            raise InputError("batch", f"{path} as it was exported", "another file, or none; export the wave again")
+            raise InputError("batch", sentence=f"{path} is not as it was exported; export the wave again")
         return path
 
     def close(self, closing: Closing) -> None:
@@ -140,9 +140,9 @@ class BatchFolder:
             lock = FileLock(self.path / ".lock")
             lock.acquire(blocking=False)
         except Timeout:
-            raise InputError("batch", "a folder that no other process is at work in", str(self.path)) from None
+            raise InputError("batch", sentence=f"another process is at work in {self.path}; wait for it") from None
         except (NotImplementedError, OSError) as error:
-            raise InputError("batch", "a folder that can be written and locked", f"{self.path}: {error}") from None
+            raise InputError("batch", sentence=f"cannot write and lock {self.path}: {error}") from None
         try:
             yield
         finally:

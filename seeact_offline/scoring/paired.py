@@ -166,7 +166,7 @@ def compare_runs(
 
 def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
     if len(runs) < 2:
-        raise InputError("runs", "two or more runs", str(len(runs)))
+        raise InputError("runs", sentence="name two or more runs")
     _check_protocols(runs)
     unknown = [name for name in by if name not in BREAKDOWNS]
     if unknown:
@@ -178,7 +178,10 @@ def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
 def _check_protocols(runs: Sequence[ScoredRun]) -> None:
     if len({run.protocol for run in runs}) > 1:
         told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
-        raise InputError("runs", "runs scored under one protocol (score RUN --protocol NAME makes it so)", told)
+        raise InputError(
+            "runs",
+            sentence=f"the runs are scored under several protocols ({told}); score RUN --protocol NAME scores one again",
+        )
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
@@ -191,8 +194,7 @@ def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
         key = next(key for key in run.steps if key not in known)
         raise InputError(
             "runs",
-            "runs of the same steps (intersect compares those that all have)",
-            f"{len(run.steps) - len(shared)} of {len(run.steps)} steps of {run.name} that another lacks, such as {key}",
+            sentence=f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks, such as {key}; `intersect` compares those that all have",
         )
     if not shared:
         raise InputError("runs", "runs with steps in common", f"none in {first.name} and the others")

@@ -85,7 +85,7 @@ def build_table(
     for option in ("dataset", "by", "stderr"):
         if getattr(given, option) and option not in kind.options:
             users = [other for other, one in TABLES.items() if option in one.options]
-            raise InputError(option, f"table {' or '.join(users)} with it", f"table {name}")
+            raise InputError(option, sentence=f"`{option}` needs `table` {' or '.join(users)}")
     document = kind.build(given)
     sources = document.provenance.runs if document.provenance else []
     is_sample = any(SAMPLE in (source.get("dataset"), source["run"] if dataset else None) for source in sources)

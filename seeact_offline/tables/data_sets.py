@@ -74,6 +74,8 @@ def _read(given: TableInput) -> tuple[DataSetCounts, Provenance]:
     try:
         counts = read_typed(given.paths[0], DataSetCounts)
     except InputError as error:
+        if error.sentence:
+            raise
         raise InputError("runs", f"the output of `stats --json`, with {error.expected}", error.got) from None
     source = {"run": name, "results_sha256": file_digest(given.paths[0]), "dataset": counts.dataset or None}
     return counts, Provenance(table=given.table, inputs=[name], runs=[source])

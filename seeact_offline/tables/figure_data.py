@@ -27,7 +27,7 @@ def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
     """
     runs = _read(paths)
     if not any(step.n_actions for run in runs for step in run.counted):
-        raise InputError("runs", "runs whose steps.jsonl says n_actions", f"{runs[0].name}; score it again")
+        raise InputError("runs", sentence=f"the steps.jsonl of {runs[0].name} does not say n_actions; score it again")
     made: list[dict[str, Any]] = []
     for run, label in zip(runs, _labels_with_split(runs), strict=True):
         bands: dict[str, dict[str, Any]] = {}
@@ -50,10 +50,10 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
     """
     runs = _read(paths)
     if len(runs) != 1:
-        raise InputError("runs", "one run, whose losses are drawn", f"{len(runs)} of them")
+        raise InputError("runs", sentence=f"name one run, whose losses are drawn, not {len(runs)}")
     run, causes, done = runs[0], runs[0].results.waterfall, runs[0].results.step_success_rate
     if not isinstance(causes, dict) or not all(isinstance(loss, dict) for loss in causes.values()):
-        raise InputError("runs", "a run whose results say what each cause costs", f"{run.name}; score it again")
+        raise InputError("runs", sentence=f"the results of {run.name} do not say what each cause costs; score it again")
     average = run.average("step_success_rate")
     losses = [{"cause": cause, "share": loss[average], "steps": loss["steps"]} for cause, loss in causes.items()]
     return {
@@ -78,7 +78,7 @@ def recall(paths: Sequence[Path]) -> dict[str, Any]:
         label = f"{run.settings.get('ranker')}, {run.results.split}"
         curves.setdefault((label, tuple(shares)), {"label": label, "recall": shares})
     if not curves:
-        raise InputError("runs", "runs that rank candidates", "none")
+        raise InputError("runs", sentence="none of the runs ranks candidates; name one that does")
     return {"about": data_of(runs), "curves": list(curves.values())}
 
 
@@ -86,7 +86,7 @@ def cost(paths: Sequence[Path]) -> dict[str, Any]:
     """The cost of a task and Step SR. In calls where some run's price is not known, or none paid anything."""
     runs = [run for run in _read(paths) if run.results.step_success_rate]
     if not runs:
-        raise InputError("runs", "runs that ask for an element", "none")
+        raise InputError("runs", sentence="none of the runs asks for an element; name one that does")
     prices = [run.results.usage.get("cost_usd") for run in runs]
     unit = "cost_usd" if None not in prices and any(prices) else "calls"
     made = []
@@ -117,7 +117,7 @@ def over_time(paths: Sequence[Path]) -> dict[str, Any]:
             line = lines.setdefault((str(tag), about, run.keys), [])
             line.append((run, {**point, **(asdict(figure) if figure else {})}))
     if not lines:
-        raise InputError("runs", "runs that ask for an element", "none")
+        raise InputError("runs", sentence="none of the runs asks for an element; name one that does")
     n_alike = Counter(tag for tag, *_ in lines)
     made: list[dict[str, Any]] = []
     for (tag, told, _), points in lines.items():

@@ -322,7 +322,7 @@ def read_typed(path: Path, kind: type[T]) -> T:
     except FormatError as error:
         raise InputError("runs", error.expected, f"{error.got} in {path}") from None
     except OSError as error:
-        raise InputError("runs", "a readable file", f"{path}: {error.strerror}") from None
+        raise InputError("runs", sentence=f"cannot read {path}: {error.strerror}") from None
 
 
 def relative(path: Path, base: Path) -> str:
@@ -358,7 +358,7 @@ def labels(runs: Sequence[TableRun], pooled: str = "") -> list[str]:
         other = taken.setdefault((label, run.results.split, json.dumps(run.settings.get(pooled))), run)
         if other is not run:
             got = f"{other.name} and {run.name}, both {label} on {run.results.split}"
-            raise InputError("runs", "one run a cell of the table", got)
+            raise InputError("runs", sentence=f"two runs share a cell: {got}; name one of them")
     return made
 
 

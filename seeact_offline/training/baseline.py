@@ -58,7 +58,7 @@ class FineTuning:
         """The base, or the baseline's own. Raises InputError where there is none."""
         found = find_baseline(self.baseline).base if self.base is None else self.base
         if found is None:
-            raise InputError("base", f"a model's folder or hub id, as {self.baseline} has no usual one", "none")
+            raise InputError("base", sentence=f"{self.baseline} needs `base`, a model's folder or hub id")
         return found
 
     @property

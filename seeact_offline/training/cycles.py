@@ -126,7 +126,10 @@ class _Improving:
         if config.imitate is not None:
             asked = read_manifest(config.imitate).settings.get("grounding")
             if asked != ASKED["agent"]:
-                raise InputError("imitate", f"a run of agent {ASKED['agent']}", f"{config.imitate} of {asked}")
+                raise InputError(
+                    "imitate",
+                    sentence=f"{config.imitate} is of {asked}; `imitate` needs a run of agent {ASKED['agent']}",
+                )
         self.remarks = list(self._remarks())
 
     def _remarks(self) -> list[str]:
@@ -302,7 +305,7 @@ class _Improving:
     def _too_little(self) -> InputError:
         spent = self._judge_cost() or 0.0
         got = f"{self.config.max_cost}, of which {spent:.4f} are spent; with more the same command resumes from here"
-        return InputError("max_cost", "enough for the judge", got)
+        return InputError("max_cost", sentence=f"`max_cost` is too little for the judge: {got}")
 
     def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
         """Writes the dialogues of each accepted attempt's steps at which the model has acted."""

@@ -85,18 +85,18 @@ class ImproveConfig:
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
         if self.model is None:
-            raise InputError("model", "hf/REPO_OR_DIR", "none")
+            raise InputError("model", sentence="name a `model`, hf/REPO_OR_DIR")
         if self.train is None and not (isinstance(self.model, str) and self.model.startswith("hf/")):
             raise InputError("model", "hf/REPO_OR_DIR, whose weights can be trained", str(self.model))
         if self.out is None:
-            raise InputError("out", "a folder", "none")
+            raise InputError("out", sentence="name a folder with `out`")
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(name, f"a number of at least {least}", str(value))
         for name in ("price", "max_cost"):
             if getattr(self, name) is not None and self.judge is None:
-                raise InputError(name, "a judge, whose calls cost money", "none")
+                raise InputError(name, sentence=f"`{name}` needs `judge`, whose calls cost money")
         if unknown := [name for name in self.evaluate if name not in TEST_SPLITS]:
             raise InputError("evaluate", f"some of {', '.join(TEST_SPLITS)}", unknown[0])
         for name in ("out", "imitate", "thoughts"):

@@ -129,7 +129,7 @@ def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
     check_pack(pack)
     if (asked.scores is None) != (recipe.hard_negatives is None):
         missing, given = ("scores", "hard_negatives") if asked.scores is None else ("hard_negatives", "scores")
-        raise InputError(missing, f"one beside {given}", "none")
+        raise InputError(missing, sentence=f"`{given}` needs `{missing}`")
     if asked.scores is not None:
         check_scores(asked.scores, split)
     return MultiChoice(recipe, pack, None, asked.scores)

@@ -64,7 +64,9 @@ class Recipe:
             if getattr(self, name) < 1:
                 raise InputError(name, "a number of at least 1", str(getattr(self, name)))
         if self.quantised and self.lora is None:
-            raise InputError("quantised", "lora too, as 4-bit weights are not trained themselves", "none")
+            raise InputError(
+                "quantised", sentence="`quantised` needs `lora`, as 4-bit weights are not trained themselves"
+            )
         if self.max_question < 2:
             raise InputError("max_question", "a number of at least 2", str(self.max_question))
         if not 2 <= self.choices <= 5:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from filelock import FileLock
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
@@ -45,7 +46,6 @@ REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow",
 """Services by transformers' names, and the package that each needs."""
 PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
 """Packages that every training needs, each with the extra that installs it."""
-MISSING = "an installation without it"
 LORA_DROPOUT = 0.05
 KEPT_CHECKPOINTS = 2
 
@@ -57,28 +57,35 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
     """Raises InputError for a package, or a GPU, that is needed and not there. `more`: packages of the baseline, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
-            raise InputError("baseline", f"the package {package}, from seeact-offline[{extra}]", MISSING)
+            raise _missing("baseline", "training", package, extra)
     if recipe.lora is not None and find_spec("peft") is None:
-        raise InputError("lora", "the package peft, from seeact-offline[lora]", MISSING)
+        raise _missing("lora", "`lora`", "peft", "lora")
     if recipe.quantised:
         _check_quantised()
     for name in running.report_to:
         if name not in REPORTERS:
             raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
         if find_spec(REPORTERS[name]) is None:
-            raise InputError("report_to", f"the package {REPORTERS[name]} for {name}", MISSING)
+            needed = f"the package {REPORTERS[name]}; install it"
+            raise InputError("report_to", sentence=f"`report_to` {name} needs {needed}")
+
+
+def _missing(argument: str, user: str, package: str, extra: str) -> InputError:
+    return InputError(argument, sentence=f"{user} needs the package {package}: run {install_command(extra)}")
 
 
 def _check_quantised() -> None:
     import torch
 
     if find_spec("bitsandbytes") is None:
-        raise InputError("quantised", "the package bitsandbytes, from seeact-offline[quantised]", MISSING)
+        raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
     if not torch.cuda.is_available():
-        raise InputError("quantised", "a GPU of CUDA, to train beside 4-bit weights", "none that torch sees")
+        raise InputError("quantised", sentence="`quantised` needs a GPU of CUDA, and torch sees none")
     for name in ("FSDP", "DEEPSPEED"):
         if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
-            raise InputError("quantised", "a model that each GPU holds whole", f"a launch with {name}")
+            raise InputError(
+                "quantised", sentence=f"`quantised` needs a model that each GPU holds whole; launch without {name}"
+            )
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
@@ -89,19 +96,25 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
         # the same training, stopped before its first checkpoint, may begin again
         begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
         if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
-            raise InputError("out", "a folder without a training; or resume", f"{out}, which holds one")
+            raise InputError("out", sentence=f"{out} holds a training; name another folder, or use `resume`")
     elif not file.exists():
-        raise InputError("resume", f"a training in {out}; the same command without resume begins one", "none")
+        raise InputError(
+            "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"
+        )
     else:
         theirs = json.loads(file.read_text("utf-8"))
         differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
         if differing:
             name = differing[0]
             got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
-            raise InputError("resume", f"the configuration that {out} was begun with", got)
+            raise InputError(
+                "resume", sentence=f"{out} was begun with another configuration: {got}; name another folder"
+            )
         if last_checkpoint(out) is None:
-            wanted = f"a checkpoint under {out / CHECKPOINTS}; the same command without resume begins anew"
-            raise InputError("resume", wanted, "none")
+            raise InputError(
+                "resume",
+                sentence=f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew",
+            )
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:

@@ -208,7 +208,7 @@ class VlmTuning:
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError, and PromptError."""
         if asked.resolved_recipe.lora is None:
-            raise InputError("lora", "a rank: of this baseline, matrices of low rank alone are trained", "none")
+            raise InputError("lora", sentence="this baseline needs `lora`: it trains matrices of low rank alone")
         self._asked, self._split = asked, split
         self._folder = base_folder(asked.resolved_base)
         self._processor = checked_processor(self._folder, asked.resolved_base)

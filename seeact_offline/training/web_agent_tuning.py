@@ -121,7 +121,7 @@ class WebAgentTuning:
         """Raises InputError, also for dialogues about other tasks than those of the train split."""
         files = asked.own.get("dialogues")
         if not files:
-            raise InputError("dialogues", "files of dialogues", "none")
+            raise InputError("dialogues", sentence="name files of dialogues with `dialogues`")
         self._asked, self._files = asked, tuple(Path(file) for file in files)
         self._folder = base_folder(asked.resolved_base)
         self._processor = checked_processor(self._folder, asked.resolved_base)

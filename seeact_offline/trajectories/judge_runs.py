@@ -149,7 +149,7 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
         wanted = "a folder of trajectories, a scored run, a data set's folder or file, or sample"
         raise InputError("source", wanted, f"{str(source)!r}: there is no such folder or file")
     if next(path.glob("*/predictions.jsonl"), None) is not None and not (path / "predictions.jsonl").is_file():
-        raise InputError("source", "one run", f"{path}, a folder of runs")
+        raise InputError("source", sentence=f"{path} holds several runs; name one")
     try:
         if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
             found: Iterable[Trajectory] = run_trajectories(path)
@@ -160,7 +160,7 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
             found = open_trajectories(path)
     except InputError as error:
         name = "source" if error.argument in ("dataset", "trajectories") else error.argument
-        raise InputError(name, error.expected, error.got) from None
+        raise error.renamed(name) from None
     known = list(found)
     if constructed:
         known = list(constructed_trajectories(known, config.seed))

@@ -112,6 +112,8 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
             try:
                 trajectories = open_trajectories(path)
             except InputError as error:
+                if error.sentence:
+                    raise error.renamed(argument) from None
                 raise InputError(argument, f"{own.name}, or {error.expected}", error.got) from None
             stored = (labels_of if argument == "labels" else verdicts_of)(trajectories)
             if not stored:

@@ -37,7 +37,7 @@ def open_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Traj
     if labels is None:
         return _with_named(reader(folder))
     if reader is not agent_reward_bench_trajectories:
-        raise InputError("labels", "none, as only AgentRewardBench's trajectories have a CSV", str(labels))
+        raise InputError("labels", sentence="`labels` is for AgentRewardBench's trajectories alone; remove it")
     return _with_named(agent_reward_bench_trajectories(folder, labels))
 
 

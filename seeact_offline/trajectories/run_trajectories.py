@@ -27,7 +27,7 @@ def run_trajectories(run: Path) -> Iterator[Trajectory]:
     settings, known, scores = read_manifest(run).settings, RunFolder(run).load(), read_steps(run)
     split = open_split(settings["dataset"], settings["split"], limit=settings.get("limit"), tasks=settings.get("tasks"))
     if split.fingerprint != settings["dataset_fingerprint"]:
-        raise InputError("source", f"the data that {run} was run on", f"other rows in {settings['dataset']}")
+        raise InputError("source", sentence=f"{settings['dataset']} has other rows than {run} was run on")
     right = {key: None if row.outcome == LEFT_OUT else row.success == 1.0 for key, row in scores.items()}
     for _, task in groupby(split.steps(), key=lambda step: step.annotation_id):
         steps = list(task)

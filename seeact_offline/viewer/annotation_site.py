@@ -249,7 +249,7 @@ class AnnotationSite:
         try:
             answers = read_answers(path)
         except InputError as error:
-            raise InputError(argument, error.expected, error.got) from None
+            raise error.renamed(argument) from None
         for key, answer in answers.items():
             if key not in self._texts:
                 raise InputError(argument, f"answers about steps of {self._run}", f"{key} in {path}")
@@ -266,10 +266,10 @@ def _texts(run: Path) -> dict[StepKey, str]:
         reply_source_of(run, EvalConfig())
         talks = read_turn1(run)
     except InputError as error:
-        raise InputError("annotate", error.expected, error.got) from None
+        raise error.renamed("annotate") from None
     texts = {key: talk.texts[0] for key, talk in talks.items() if talk.texts}
     if not texts:
-        raise InputError("annotate", "a run with turn-1 texts", f"{run}, which holds none")
+        raise InputError("annotate", sentence=f"{run} holds no turn-1 texts; name a run that asked two turns")
     return texts
 
 
@@ -278,8 +278,9 @@ def _annotator(named: str, answers: Mapping[StepKey, PersonAnswer], out: Path) -
     known = sorted({answer.annotator for answer in answers.values()})
     others = [one for one in known if named and one != named]
     if others:
-        got = f"{named}; name another file"
-        raise InputError("annotator", f"{others[0] or 'nobody'}, whose answers {out} holds", got)
+        raise InputError(
+            "annotator", sentence=f"{out} holds answers of {others[0] or 'nobody'}, not of {named}; name another file"
+        )
     return named or next(reversed(known), "")
 
 

@@ -102,14 +102,15 @@ def _write_list(out: Path, names: Iterable[str]) -> None:
 def _listed(out: Path) -> set[str]:
     """The files of the bundle that is in the folder. Raises InputError."""
     if out.exists() and not out.is_dir():
-        raise InputError("bundle", "a folder", f"the file {out}")
+        raise InputError("bundle", sentence=f"{out} is a file; name a folder")
     if not out.exists() or not any(out.iterdir()):
         return set()
     try:
         named: Any = json.loads((out / LIST).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, LookupError, TypeError):
-        got = f"{out} with other files"
-        raise InputError("bundle", "a new folder, an empty one, or one with a bundle", got) from None
+        raise InputError(
+            "bundle", sentence=f"{out} holds other files; name a new folder, an empty one, or one with a bundle"
+        ) from None
     # only names that a bundle may have: another program may have written the list
     listed = named if isinstance(named, list) else []
     return {name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)}

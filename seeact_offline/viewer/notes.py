@@ -57,10 +57,11 @@ class NoteFile(Generic[K, N]):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._programs.acquire(blocking=False)
         except Timeout:
-            got = f"{path}, which another program is writing"
-            raise InputError(argument, "a file that nobody else is writing", got) from None
+            raise InputError(
+                argument, sentence=f"another program is writing {path}; wait for it, or name another file"
+            ) from None
         except (NotImplementedError, OSError) as error:
-            raise InputError(argument, "a file that can be written", f"{path}: {error}") from None
+            raise InputError(argument, sentence=f"cannot write {path}: {error}") from None
         try:
             # not before the lock is held: another program may have been writing until now
             self.notes: Mapping[K, N] = read(path) if path.exists() else {}

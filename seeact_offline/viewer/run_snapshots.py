@@ -171,13 +171,13 @@ def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
     try:
         return _read(path, before)
     except OSError as error:
-        raise InputError("runs", "files of a run", f"{error.filename or path}: {error.strerror}") from None
+        raise InputError("runs", sentence=f"cannot read {error.filename or path}: {error.strerror}") from None
 
 
 def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     manifest, results = _object(path / "manifest.json", _Manifest), _object(path / "results.json", Results)
     if manifest is None:
-        raise InputError("runs", "a folder of a run with a manifest.json", str(path))
+        raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}

@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
+from seeact_offline.files.extras import install_command
 from seeact_offline.records import InputError
 from seeact_offline.viewer.site_files import File
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 PACKAGES = ("starlette", "uvicorn")
-INSTALL = "pip install 'seeact-offline[view]'"
 LOOPBACK = "127.0.0.1"
 POLICY = "; ".join([
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data: blob:", "connect-src 'self'",
@@ -106,7 +106,8 @@ def serving(site: FileSource, *, host: str = LOOPBACK, port: int = 0) -> Iterato
     """
     for package in PACKAGES:
         if find_spec(package) is None:
-            raise InputError("view", f"the package {package}", f"an installation without it; install it: {INSTALL}")
+            hint = install_command("view")
+            raise InputError("view", sentence=f"the viewer needs the package {package}: run {hint}")
     import uvicorn
 
     with _listening(host, port) as listener:
@@ -177,7 +178,9 @@ def _listening(host: str, port: int) -> socket.socket:
         refused = error
     is_taken = isinstance(refused, OverflowError) or getattr(refused, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
     why = getattr(refused, "strerror", None) or refused
-    raise InputError("port" if is_taken else "host", "an address that is free on this machine", f"{where}: {why}")
+    raise InputError(
+        "port" if is_taken else "host", sentence=f"cannot listen at {where}: {why}; name another `port` or `host`"
+    )
 
 
 def _app(site: FileSource, address: Address) -> ASGIApp:

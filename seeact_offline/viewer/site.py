@@ -224,6 +224,6 @@ def _names(paths: Sequence[Path]) -> list[str]:
     whole = [path.resolve() for path in paths]
     twice = [str(path) for path in whole if whole.count(path) > 1]
     if twice:
-        raise InputError("runs", "different runs", f"{twice[0]} twice")
+        raise InputError("runs", sentence=f"{twice[0]} is named twice; name different runs")
     names = [path.name for path in whole]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]

@@ -15,12 +15,12 @@ def read_thoughts(run: Path) -> dict[StepKey, str]:
     try:
         recorded = read_recordings(run / PREDICTIONS)
     except InputError as error:
-        raise InputError("thoughts", error.expected, error.got) from None
+        raise error.renamed("thoughts") from None
     thoughts: dict[StepKey, str] = {}
     for key, groups in recorded.items():
         replies = [group.replies[-1] for _, group in sorted(groups.items()) if group.replies]
         if replies and (thought := thought_of(replies[-1])):
             thoughts[key] = thought
     if not thoughts:
-        raise InputError("thoughts", "a run whose replies have thoughts", f"{run}, where none has")
+        raise InputError("thoughts", sentence=f"no reply of {run} has thoughts; name a run whose replies have")
     return thoughts

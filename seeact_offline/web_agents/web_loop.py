@@ -433,13 +433,15 @@ def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
         raise InputError("max_turns", "at least 1", str(own["max_turns"]))
     observation, file, run = own.get("observation"), own.get("captions"), own.get("thoughts")
     if file is not None and "captions" not in (observation or ""):
-        raise InputError("captions", "none with an observation that shows no captions", str(file))
+        raise InputError(
+            "captions", sentence="`captions` needs an observation that shows captions, such as tree+captions"
+        )
     captioner = open_captioner(file)
     tokenizer = own.get("cut_by", WORDS)
     try:
         open_tokenizer(tokenizer)
     except InputError as error:
-        raise InputError("cut_by", error.expected, error.got) from None
+        raise error.renamed("cut_by") from None
     grounding = WebAgentGrounding(
         web, inputs.pack, inputs.form, observation, captioner, own["max_turns"], own["strict_reading"], tokenizer,
         None if run is None else read_thoughts(run),

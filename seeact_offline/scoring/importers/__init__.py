@@ -51,7 +51,7 @@ def read(importer: Importer, sources: Mapping[str, Source], **options: Any) -> I
 def check_exists(source: Source) -> None:
     """Raises InputError."""
     if not source.path.exists():
-        raise InputError(source.argument, "a file or folder that exists", str(source.path))
+        raise InputError(source.argument, sentence=f"{source.path} does not exist")
 
 
 def looks_like(path: Path) -> Importer | None:
@@ -70,7 +70,7 @@ def _beginning(path: Path) -> Any:
         with open_regular(path) as file:
             first = file.read(BEGINNING)
     except OSError as error:
-        raise InputError("run", "a readable file", f"{path}: {error.strerror}") from None
+        raise InputError("run", sentence=f"cannot read {path}: {error.strerror}") from None
     begun = first.decode("utf-16" if first.startswith(UTF_16) else "utf-8-sig", errors="replace").lstrip()
     line = begun.partition("\n")[0]
     if begun.startswith("["):

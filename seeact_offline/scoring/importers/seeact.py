@@ -69,7 +69,7 @@ def _prediction_files(source: Source) -> list[Path]:
         if not any("multichoice_id" in row.values for row in _objects(path).rows):
             raise WrongFormat(source, "predictions of SeeAct, with multichoice_id and gpt_output")
         if not path.with_name(QUERIES).is_file():
-            raise InputError(source.argument, f"predictions with a {QUERIES} beside them", str(path))
+            raise InputError(source.argument, sentence=f"{path} has no {QUERIES} beside it; name predictions that have")
         return [path]
     found = sorted(path.glob("prediction-*.jsonl")) or sorted(path.glob("*/prediction-*.jsonl"))
     if not found:

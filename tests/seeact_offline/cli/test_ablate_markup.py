@@ -263,7 +263,7 @@ def refused(cli: Cli, sample: Sample, out: Path, *more: object) -> Outcome:
         (("--kinds", "number,number"), "each once"),
         (("--positions", ""), "expected some of bottom-left,"),
         (("--turn1", "never"), "--turn1"),
-        (("--max-cost", "1"), "--max-cost: expected a price"),
+        (("--max-cost", "1"), "--max-cost needs a --price"),
     ],
 )
 def test_cells_that_cannot_be_asked_are_refused_before_anything_is(

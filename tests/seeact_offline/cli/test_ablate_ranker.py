@@ -86,12 +86,15 @@ def test_a_second_call_asks_and_ranks_nothing(cli: Cli, sample: Sample, made: Pa
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), "--rankers: expected at least one"),
-        (("--rankers", "bm25", "--ranker", "bm25"), "--ranker: expected none with --over ranker"),
-        (("--rankers", "bm25", "--scores", "x.pkl"), "--scores: expected none with --over ranker"),
-        (("--rankers", "bm25,bm25"), "--rankers: expected rankers and files that differ in name"),
+        ((), "--over ranker needs --rankers"),
+        (
+            ("--rankers", "bm25", "--ranker", "bm25"),
+            "--ranker cannot be combined with --over ranker; name it in --rankers",
+        ),
+        (("--rankers", "bm25", "--scores", "x.pkl"), "--scores cannot be combined with --over ranker"),
+        (("--rankers", "bm25,bm25"), "two of --rankers are named bm25"),
         (("--rankers", "bm25,absent.pkl"), "no file at absent.pkl"),
-        (("--rankers", "bm25", "--observations", "tree"), "--observations: expected --over observation"),
+        (("--rankers", "bm25", "--observations", "tree"), "--observations needs --over observation"),
     ],
 )
 def test_rows_that_cannot_be_are_refused(cli: Cli, sample: Sample, words: tuple[str, ...], named: str) -> None:

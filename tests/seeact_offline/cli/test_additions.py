@@ -144,7 +144,7 @@ def test_the_viewer_loads_no_code_that_a_run_names(cli: Cli, sample: Sample, tmp
     ("spec", "expected"),
     [
         ("nowhere", "expected one of choice, annotation, attributes, pixel, mindact, oracle, nth, or FILE.py:NAME"),
-        ("nowhere.py:STRATEGY", "expected FILE.py:NAME with a readable file"),
+        ("nowhere.py:STRATEGY", "cannot read nowhere.py: No such file"),
         ("{file}:_open", "expected a Strategy or an Agent in {file}:_open, got a function"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_grounding_that_is_none_is_refused(
 ) -> None:
     outcome = cli("eval", *sample.words, "--grounding", spec.format(file=file), "--out", tmp_path / "run")
     assert outcome.status == 2
-    assert f"--grounding: {expected.format(file=file)}" in outcome.error
+    assert expected.format(file=file) in outcome.error
 
 
 # --- a provider whose every call fails ---

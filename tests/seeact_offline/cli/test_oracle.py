@@ -104,10 +104,10 @@ def test_another_recording_is_another_run(cli: Cli, sample: Sample, judged: Path
 @pytest.mark.parametrize(
     ("options", "words", "complaint"),
     [
-        ({}, (), "--replay-turn1: expected a run that asked turn 1 once a step"),
-        ({"grounding": "attributes", "turns": 1}, (), "--replay-turn1: expected a run that asked two turns"),
-        ({"ungrounded": True}, ("--model", "openai/gpt-4o"), "--model: expected none with the turn-1 texts"),
-        ({"ungrounded": True}, ("--no-image",), "--no-image: expected none with the turn-1 texts"),
+        ({}, (), "name a run that asked turn 1 once a step"),
+        ({"grounding": "attributes", "turns": 1}, (), "asked both turns in one message; name a run that asked two"),
+        ({"ungrounded": True}, ("--model", "openai/gpt-4o"), "--model cannot be combined with --replay-turn1"),
+        ({"ungrounded": True}, ("--no-image",), "--no-image cannot be combined with --replay-turn1"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_in_one_sentence(
@@ -124,4 +124,4 @@ def test_a_folder_without_a_finished_run_is_refused(cli: Cli, sample: Sample, ju
     answers = oracle_file(sample, judged, tmp_path / "answers.jsonl")
     (judged / "results.json").unlink()
     error = ground(cli, sample, judged, answers, tmp_path / "run").error
-    assert "--replay-turn1: expected a run with a results.json" in error
+    assert f"{judged} has no results.json; finish the run, or score it" in error

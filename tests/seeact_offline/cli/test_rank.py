@@ -139,11 +139,17 @@ def test_another_rankers_curve_is_drawn_beside_it(cli: Cli, sample: Sample, tmp_
     assert ("<!-- other" in drawn, "<!-- other" in alone) == (True, False)
 
 
-@pytest.mark.parametrize("words", [("--beside", "x.curve.csv"), ("--curve", "--beside", "nowhere.curve.csv")])
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--beside", "x.curve.csv"), "--beside needs --curve"),
+        (("--curve", "--beside", "nowhere.curve.csv"), "--beside: expected a .curve.csv that"),
+    ],
+)
 def test_a_curve_that_cannot_be_drawn_is_refused_before_ranking(
-    cli: Cli, sample: Sample, tmp_path: Path, words: tuple[str, ...]
+    cli: Cli, sample: Sample, tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
-    assert rank(cli, sample.dataset, tmp_path / "s.parquet", *words).error.startswith("error: --beside: expected ")
+    assert rank(cli, sample.dataset, tmp_path / "s.parquet", *words).error.startswith(f"error: {sentence}")
     assert not (tmp_path / "s.parquet").exists()
 
 

@@ -249,7 +249,7 @@ def test_a_run_is_not_resumed_on_changed_data_of_the_same_size(cli: Cli, tmp_pat
     assert cli(*command, "--limit", "1").status == 0
     write_parquet([changed(row, column) for row in rows], data)
     assert cli(*command).error.startswith(
-        "error: --dataset: expected the data of this run, got other rows, pages or pictures"
+        f"error: the run in {tmp_path / 'run'} began with other rows, pages or pictures; name another folder for --out"
     )
 
 

@@ -138,7 +138,7 @@ def test_a_protocol_named_twice_is_one(cli: Cli, finished: Path, tmp_path: Path)
 
 
 def test_nothing_to_score_is_refused(cli: Cli) -> None:
-    assert "run: expected a run's folder" in cli("score").error
+    assert "name a run's folder, or predictions" in cli("score").error
 
 
 def test_other_data_are_refused(cli: Cli, finished: Path, tmp_path: Path) -> None:

@@ -184,7 +184,10 @@ def test_other_predictions_do_not_replace_a_run(cli: Cli, steps: list[Step], dat
     path = table(tmp_path / "a.csv", [right(step) for step in steps])
     cli("score", path, *data, "--out", tmp_path / "run")
     table(path, [right(step, op="TYPE") for step in steps])
-    assert "--out: expected a run of this configuration" in cli("score", path, *data, "--out", tmp_path / "run").error
+    assert (
+        f"{tmp_path / 'run'} holds a run of another configuration"
+        in cli("score", path, *data, "--out", tmp_path / "run").error
+    )
 
 
 def test_an_imported_run_is_scored_again_as_any_other(
@@ -329,7 +332,7 @@ HEADER = "annotation_id,action_uid,op,value"
         ("uid,op", "a table with the columns annotation_id and action_uid, got {} with the columns uid, op"),
         (HEADER.encode("utf-16"), "UTF-8 text, got {}, which is UTF-16"),
         (HEADER.encode("utf-16-le"), "UTF-8 text, got {}, which is UTF-16"),
-        (None, "a run's folder, or predictions of another program, got {}, which is not there"),
+        (None, "{} does not exist; name a run's folder, or predictions of another program"),
         ("", "a table with the columns annotation_id and action_uid and op, got {} without any"),
     ],
 )  # fmt: skip
@@ -341,7 +344,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_columns(
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     found = cli("score", path, *words, *data, "--out", tmp_path / "run").error
-    assert found == f"error: run: expected {error.format(path)}"
+    assert found.removeprefix("error: ").removeprefix("run: expected ") == error.format(path)
 
 
 @pytest.mark.parametrize("left", ["--dataset", "--split", "--out"])
@@ -351,7 +354,7 @@ def test_what_is_needed_is_named(cli: Cli, steps: list[Step], data: list[str], t
     error = cli(
         "score", table(tmp_path / "a.csv", [right(step) for step in steps]), *words[:at], *words[at + 2 :]
     ).error
-    assert error.startswith(f"error: {left}: ")
+    assert left in error
 
 
 def test_a_file_of_another_format_says_which(cli: Cli, data: list[str], tmp_path: Path) -> None:
@@ -366,7 +369,12 @@ def test_a_file_of_no_format_is_refused(cli: Cli, data: list[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "words", [["--samples", "x"], ["--format", "uground"], ["--format", "table", "--samples", "x"]]
+    ("words", "sentence"),
+    [
+        (["--samples", "x"], "name a --format: "),
+        (["--format", "uground"], "a file of UGround cannot be read without "),
+        (["--format", "table", "--samples", "x"], "a table of answers cannot be read without run"),
+    ],
 )
-def test_files_of_a_format_are_asked_for(cli: Cli, tmp_path: Path, words: list[str]) -> None:
-    assert "expected" in cli("score", *words, "--out", tmp_path / "run").error
+def test_files_of_a_format_are_asked_for(cli: Cli, tmp_path: Path, words: list[str], sentence: str) -> None:
+    assert sentence in cli("score", *words, "--out", tmp_path / "run").error

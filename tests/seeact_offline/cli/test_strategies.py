@@ -351,7 +351,7 @@ def test_prompts_refuse_a_way_of_marking_that_they_do_not_fit(
     words = ("--grounding", "annotation", "--prompts", lettered, "--marks", "number")
     outcome = run(cli, sample, tmp_path / "run", *words)
     assert outcome.status == 2
-    assert "--marks: expected letter, the only one that the prompts of" in outcome.error
+    assert f"--marks number does not fit the prompts of {lettered}; use letter" in outcome.error
 
 
 def test_the_first_reply_is_handed_back_as_the_prompts_say(

@@ -220,12 +220,15 @@ def test_a_figure_is_a_file(cli: Cli, tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--table", "2"), "expected at least one run folder"),
-        (("--table", "2", "a", "--dataset", "sample"), "--dataset: expected table 1 with it"),
+        (("--table", "2"), "name at least one run folder"),
+        (("--table", "2", "a", "--dataset", "sample"), "--dataset needs --table 1"),
         (("--table", "2", "a", "--out", "x.docx"), "--out: expected a file that ends with .md"),
-        (("--figure", "cost", "a", "--by", "domain"), "--by: expected --table with it"),
-        (("--table", "4", "a", "--stderr", "--by", "domain"), "--by: expected table 2 or 3 with it"),
-        (("--figure", "cost", "a", "--which", "oldest"), "--which: expected --table with it"),
+        (("--figure", "cost", "a", "--by", "domain"), "--by cannot be combined with --figure; use it with --table"),
+        (("--table", "4", "a", "--stderr", "--by", "domain"), "--by needs --table 2 or 3"),
+        (
+            ("--figure", "cost", "a", "--which", "oldest"),
+            "--which cannot be combined with --figure; use it with --table",
+        ),
         (("--figure", "cost", "a"), "--out: expected a file that ends with .png"),
         (("--figure", "cost", "a", "--out", "x.gif"), "--out: expected a file that ends with .png"),
         (("--check", "missing.md"), "missing.md"),
@@ -252,16 +255,15 @@ def test_a_data_set_that_a_table_counted_is_opened_only_where_it_is_named(
 ) -> None:
     cli("tables", "--table", 1, "--dataset", sample.dataset, "--out", tmp_path / "t.md")
     error = cli("tables", "--check", tmp_path / "t.md").error
-    assert (
-        error
-        == "error: --dataset: expected the data set that Table 1 counts, which --check does not open by itself, got none"
-    )
+    assert error == "error: name the data set that Table 1 counts with --dataset"
     assert cli("tables", "--check", tmp_path / "t.md", "--dataset", sample.dataset).status == 0
 
 
 def test_a_data_set_that_no_table_counted_is_refused(cli: Cli, runs: Path, tmp_path: Path) -> None:
     cli("tables", "--table", 3, runs, "--out", tmp_path / "t.md")
-    assert "--dataset: expected a table" in cli("tables", "--check", tmp_path / "t.md", "--dataset", "x/y").error
+    assert (
+        "counts a data set; remove --dataset" in cli("tables", "--check", tmp_path / "t.md", "--dataset", "x/y").error
+    )
 
 
 def block(**changes: object) -> str:

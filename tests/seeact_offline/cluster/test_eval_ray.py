@@ -20,7 +20,7 @@ FILES = (*RESULT_FILES, "targets.jsonl")
 
 def test_a_limit_of_cost_that_many_workers_share_is_refused(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     words = ("--model", "openai/m", "--price", "1,2", "--max-cost", "1", "--engine", "ray", "--out", tmp_path / "o")
-    assert "--max-cost: expected engine local" in cli("eval", "--dataset", sample.dataset, *words).error
+    assert "--max-cost needs --engine local" in cli("eval", "--dataset", sample.dataset, *words).error
 
 
 @pytest.mark.slow

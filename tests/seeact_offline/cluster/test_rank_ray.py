@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from seeact_offline.files.extras import install_command
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Cli, Sample, make_sample
 
@@ -54,13 +55,13 @@ def test_a_cross_encoder_on_ray_leaves_the_same_file_and_figures(cli: Cli, spoil
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--address", "auto"), "--address: expected engine ray"),
-        (("--score-workers", "2"), "--score-workers: expected engine ray"),
+        (("--address", "auto"), "--address needs --engine ray"),
+        (("--score-workers", "2"), "--score-workers needs --engine ray"),
         (("--engine", "ray", "--address", "ray://head:10001"), "--address: expected HOST:PORT"),
         (("--engine", "ray", "--address", "head"), "--address: expected HOST:PORT"),
         (
             ("--engine", "ray", "--address", "127.0.0.1:1"),
-            "--address: expected a Ray at 127.0.0.1:1, got none: Connection refused",
+            "there is no Ray at 127.0.0.1:1: Connection refused",
         ),
     ],
 )
@@ -77,7 +78,7 @@ def test_what_is_no_ray_is_not_waited_for(
     monkeypatch.setattr("seeact_offline.cluster.ray.CHECK_S", 3.0)
     words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray", "--address", listener)
     error = cli("rank", "--dataset", sample.dataset, *words).error
-    assert f"--address: expected a Ray that we may use at {listener}, got none: silent for 3 s" in error
+    assert f"cannot use the Ray at {listener}: silent for 3 s" in error
 
 
 def test_without_ray_the_extra_is_named(
@@ -85,4 +86,4 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray")
-    assert "pip install 'seeact-offline[ray]'" in cli("rank", "--dataset", sample.dataset, *words).error
+    assert install_command("ray") in cli("rank", "--dataset", sample.dataset, *words).error

@@ -399,7 +399,7 @@ def test_a_pipe_among_the_task_files_is_named(dump: Dump) -> None:
     dump.add("train/train_0.json", [make_task("pie", 1)])
     os.mkfifo(dump.tasks / "train" / "train_1.json")
     (report,) = dump.convert()
-    assert (report.tasks, str(dump.problems[0])) == (1, f"broken_file: {dump.tasks}/train/train_1.json: cannot be read: "
+    assert (report.tasks, str(dump.problems[0])) == (1, f"broken_file: {dump.tasks}/train/train_1.json: cannot read "
         f"{dump.tasks}/train/train_1.json: not a regular file")  # fmt: skip
 
 

@@ -36,10 +36,10 @@ def test_changed_code_has_another_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "name", "said"),
     [
-        (None, "thing", "model: expected FILE.py:NAME with a readable file, got {file}: No such file or directory"),
+        (None, "thing", "cannot read {file}: No such file or directory"),
         ("thing = 1", "other", "model: expected the name of an object in {file}, got other"),
-        ("1 / 0", "thing", "model: expected code that loads from {file}, got ZeroDivisionError: division by zero"),
-        ("thing =", "thing", "model: expected code that loads from {file}, got SyntaxError: invalid syntax (mine.py, line 1)"),
+        ("1 / 0", "thing", "cannot load {file}: ZeroDivisionError: division by zero"),
+        ("thing =", "thing", "cannot load {file}: SyntaxError: invalid syntax (mine.py, line 1)"),
     ],
     ids=["no file", "no such name", "code that fails", "no Python"],
 )  # fmt: skip
@@ -63,7 +63,7 @@ def test_an_entry_point_of_an_installed_package_is_found(tmp_path: Path, monkeyp
     assert found is not None
     assert (found.value, found.name) == (7, "theirs")
     assert entry_point_names(GROUP) == ["broken", "theirs"]
-    with pytest.raises(InputError, match="code that loads from the entry point broken"):
+    with pytest.raises(InputError, match="cannot load the entry point broken"):
         load_named("broken", GROUP, "grounding")
 
 

@@ -235,14 +235,14 @@ def test_the_target_is_reached_wherever_it_is_ranked(prepared: Callable[[], Prep
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": QuestionOptions(image=False)}, "no_image: expected a picture for grounding annotation"),
+        ({"form": QuestionOptions(image=False)}, "`no_image` cannot be combined with grounding annotation"),
         (
             {"marks": Marks(kind="letter"), "group_size": 27},
             "marks: expected at most 26 elements in one picture for letter, got 27",
         ),
         (
             {"marks": Marks(turn1=True), "form": QuestionOptions(shared_turn1=True)},
-            "mark_turn1: expected one turn 1 a group, got batching shared-turn1",
+            "`mark_turn1` needs `batching` per-group",
         ),
     ],
 )

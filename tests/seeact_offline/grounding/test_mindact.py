@@ -476,7 +476,7 @@ def test_our_examples_are_of_no_task_of_a_test_split() -> None:
         ('{"demonstrations": [{"html": "", "task": "", "history": [], "choices": ["x"], "answer": "C"}]}', "A, B"),
         ('{"demonstrations": [{"html": "", "task": "", "history": [], "choices": ["x"], "answer": "B"}]}', "CLICK"),
         ("{", "JSON"),
-        (None, "a readable file"),
+        (None, "cannot read"),
     ],
 )
 def test_a_file_of_examples_that_cannot_be_used_is_refused_in_one_sentence(

@@ -133,7 +133,7 @@ def test_one_turn_asks_both_in_one_message() -> None:
 
 
 def test_without_pictures_there_is_nothing_to_point_at() -> None:
-    with pytest.raises(InputError, match=r"^no_image: expected a picture"):
+    with pytest.raises(InputError, match=r"^`no_image` cannot be combined with grounding pixel"):
         PixelGrounding(open_pack("seeact", "pixel"), QuestionOptions(image=False))
 
 

@@ -143,7 +143,7 @@ def test_a_line_holds_the_body_that_the_live_model_sends(api: str) -> None:
 
 @pytest.mark.parametrize("spec", ["builtin/lexical", "hf/x", len])
 def test_other_models_are_refused(spec: Any) -> None:
-    with pytest.raises(ModelSpecError, match="openai/NAME with batch"):
+    with pytest.raises(ModelSpecError, match=r"`batch` cannot ask .*; use openai/NAME"):
         BatchCodec(spec, OPTIONS)
 
 

@@ -147,7 +147,7 @@ def test_without_a_price_the_first_call_tells_what_calls_cost() -> None:
 def test_without_a_price_a_model_that_reports_no_cost_has_no_limit(cost: float | None) -> None:
     _, (error,) = spend(Budget(10), [Completion("ok", Usage(1, 900, 5, 0, cost))])
     assert isinstance(error, InputError)
-    assert str(error) == "max_cost: expected a price, or a model that reports what its calls cost, got neither"
+    assert str(error) == "`max_cost` needs a `price`, or a model that reports what its calls cost"
 
 
 def test_without_a_price_a_call_that_is_lost_counts_as_twice_the_dearest() -> None:

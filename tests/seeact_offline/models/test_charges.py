@@ -167,7 +167,7 @@ def test_what_is_reserved_is_the_limit_that_is_sent(args: dict[str, Any], most: 
 def test_no_limit_of_new_tokens_is_refused_where_money_is_limited(args: dict[str, Any]) -> None:
     source, budget = find_model("openai/m"), Budget(1000.0, PRICE, 16)
     options = ModelOptions(base_url="http://127.0.0.1:9/v1", model_args=args, budget=budget)
-    with pytest.raises(InputError, match=r"^max_cost: expected a limit of new tokens, without which"):
+    with pytest.raises(InputError, match=r"^`max_cost` needs a limit of new tokens, without which"):
         source.provider.check_spending(options)
     with pytest.raises(InputError, match="a limit of new tokens"):
         ask_one(source.open(options))
@@ -204,7 +204,7 @@ def test_a_tier_without_a_price_of_its_own_is_refused_where_money_is_limited(tie
     if not is_refused:
         check(options)
         return
-    with pytest.raises(InputError, match=rf"^max_cost: expected a price of the service tier '{tier.lower()}'"):
+    with pytest.raises(InputError, match=rf"^`max_cost` needs a price of the service tier '{tier.lower()}'"):
         check(options)
 
 
@@ -215,7 +215,7 @@ def test_a_run_ends_at_the_first_reply_in_a_tier_without_a_price() -> None:
         first, second = ask_in_turn(opened(server, budget=budget, price=PRICE, max_tokens=16), 2)
         assert len(server.requests) == 1
     assert isinstance(first, Completion)
-    assert str(second).startswith("max_cost: expected a price of the service tier 'turbo'")
+    assert str(second).startswith("`max_cost` needs a price of the service tier 'turbo'")
     assert budget.spent == first.usage.cost_usd
 
 

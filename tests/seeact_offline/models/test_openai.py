@@ -312,7 +312,10 @@ def test_a_proxy_is_not_used_for_this_machine(monkeypatch: pytest.MonkeyPatch) -
 
 def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " ")
-    with pytest.raises(ModelSpecError, match=r"^model: expected .*OPENAI_API_KEY.*base_url.*, got neither$"):
+    with pytest.raises(
+        ModelSpecError,
+        match=r"^`model` openai/NAME needs an API key in .*OPENAI_API_KEY, or the `base_url` of a server",
+    ):
         open_model("openai/gpt-4o", ModelOptions())
 
 

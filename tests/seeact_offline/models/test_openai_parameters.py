@@ -73,7 +73,7 @@ def test_what_makes_the_request_is_no_parameter(name: str) -> None:
     [("temperature", "temperature"), ("max_tokens", "max_tokens"), ("max_tokens", "max_completion_tokens")],
 )
 def test_a_parameter_given_twice_is_refused(option: str, name: str) -> None:
-    with pytest.raises(ModelSpecError, match=rf"expected either {option} or {name}, got both"):
+    with pytest.raises(ModelSpecError, match=rf"use {option} or {name}, not both"):
         OpenAIModel("m", ModelOptions(base_url="http://h/v1", model_args={name: 1}, typed=frozenset({option})))
 
 

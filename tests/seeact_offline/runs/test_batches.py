@@ -210,7 +210,7 @@ def test_other_settings_than_those_of_the_wave_are_refused(
     run: EvalConfig, sample: Sample, server: BatchServer
 ) -> None:
     carry_out(export(run))
-    with pytest.raises(InputError, match=r"batch: .*max_tokens.* was 4096 and is now 7|batch: .*was 4096"):
+    with pytest.raises(InputError, match=r"max_tokens.*4096.* where it is now .*7"):
         read_replies(config(sample, server.base_url, "run", max_tokens=7))
 
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_asked_in_files_is_refused_before_a_folder_is_made(
 
 def test_replies_that_were_not_imported_are_not_asked_for_again(run: EvalConfig) -> None:
     carry_out(export(run))
-    with pytest.raises(InputError, match="import it first"):
+    with pytest.raises(InputError, match=r"^import .* first$"):
         export(run)
 
 
@@ -482,7 +482,7 @@ def test_a_file_that_is_not_as_it_was_exported_is_not_sent(run: EvalConfig, serv
         submit(run)
     with (BATCHES / "wave-1" / "requests-001.jsonl").open("ab") as file:
         file.write(b"{}\n")
-    with pytest.raises(InputError, match="as it was exported"):
+    with pytest.raises(InputError, match="is not as it was exported; export the wave again"):
         submit(run)
 
 

@@ -104,13 +104,13 @@ def test_the_index_keeps_cells_of_an_earlier_call(dataset: Path, tmp_path: Path)
 def test_nothing_is_asked_where_one_cell_cannot_be_used(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^model: "):
         grid(dataset, tmp_path / "a", models=["builtin/oracle", "nobody/x"])
-    with pytest.raises(InputError, match=r"^no_image: "):
+    with pytest.raises(InputError, match=r"^`no_image` cannot be combined with `grounding` annotation"):
         grid(dataset, tmp_path / "b", groundings=["choice", "annotation"], no_image=True)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
 def test_cells_of_one_name_are_refused(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^model: expected models and groundings that differ in name"):
+    with pytest.raises(InputError, match=r"^two cells are named .*; name models and groundings that differ"):
         grid(dataset, tmp_path, models=["builtin/oracle", "builtin/oracle"])
 
 

@@ -90,7 +90,7 @@ def test_a_step_that_there_is_not_is_refused(sample: Sample, tmp_path: Path, ste
 
 
 def test_names_and_failures_are_not_asked_for_together(sample: Sample, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="got both"):
+    with pytest.raises(InputError, match=r"^use `step` or `retry_failed`, not both$"):
         run(sample, tmp_path / "run", Listening(), step="x", retry_failed=True)
 
 

@@ -99,14 +99,14 @@ def test_a_function_with_a_price_stays_below_the_limit_and_is_asked_nothing_twic
 
 @pytest.mark.parametrize("model", ["builtin/lexical", lambda messages: PICK], ids=["built in", "function"])
 def test_a_limit_is_refused_where_nobody_says_what_calls_cost(sample: Sample, tmp_path: Path, model: Any) -> None:
-    with pytest.raises(InputError, match=r"^max_cost: expected a price, or a model that reports .*, got neither, for "):
+    with pytest.raises(InputError, match=r"^`max_cost` needs a `price`, or a model that reports .*, unlike "):
         run(sample, tmp_path / "run", model=model, max_cost=0.5)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_limit_is_refused_by_a_model_that_turns_out_to_report_no_cost(sample: Sample, tmp_path: Path) -> None:
     model = Metered(Usage(1, 900, 150, 0, None))
-    with pytest.raises(InputError, match=r"^max_cost: expected a price, or a model that reports"):
+    with pytest.raises(InputError, match=r"^`max_cost` needs a `price`, or a model that reports"):
         run(sample, tmp_path / "run", model=model, max_cost=0.5)
     assert model.calls == 1
 
@@ -183,7 +183,7 @@ def test_a_changed_function_is_another_run(sample: Sample, tmp_path: Path) -> No
     asked: list[str] = []
     run(sample, tmp_path / "run", model=answering(".", asked))
     n_asked = len(asked)
-    with pytest.raises(InputError, match=r"^out: expected a run of this configuration, got .*\(code differ"):
+    with pytest.raises(InputError, match=r" holds a run of another configuration \(code differ"):
         run(sample, tmp_path / "run", model=answering("!", asked))
     run(sample, tmp_path / "new", model=answering("!", asked))
     assert asked[n_asked:] == ["!"] * n_asked

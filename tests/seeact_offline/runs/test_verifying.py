@@ -163,7 +163,7 @@ EDITS: dict[str, tuple[str, Callable[[Path], object]]] = {
             (text := (run / "predictions.jsonl").read_text("utf-8")) + text.splitlines(keepends=True)[0]
         ),
     ),
-    "a lost right answer": ("which lacks 1", lambda run: drop_line(run / "targets.jsonl")),
+    "a lost right answer": ("lacks the right answer of 1 predictions", lambda run: drop_line(run / "targets.jsonl")),
     "a damaged line": (
         "predictions.jsonl:",
         lambda run: (run / "predictions.jsonl").write_text("{}\n" + (run / "predictions.jsonl").read_text("utf-8")),
@@ -232,7 +232,7 @@ def test_data_that_are_not_at_hand_are_said_to_prove_nothing(run: Path) -> None:
 
 def test_other_data_that_are_named_are_refused(run: Path, tmp_path: Path) -> None:
     write_parquet(synthetic_rows(1, 1, 4, seed=1), tmp_path / "data" / "test_task-00000-of-00001.parquet")
-    with pytest.raises(InputError, match=r"the data that .* was run on"):
+    with pytest.raises(InputError, match=r"has other rows than .* was run on; name its data with `dataset`"):
         verify(run, dataset=tmp_path)
 
 

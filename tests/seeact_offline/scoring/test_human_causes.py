@@ -94,7 +94,7 @@ def test_a_wrong_line_is_refused_in_one_sentence(tmp_path: Path, line: str, mess
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^causes: expected a readable file"):
+    with pytest.raises(InputError, match=r"^cannot read "):
         read_causes(tmp_path / "none")
 
 

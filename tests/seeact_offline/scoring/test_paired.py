@@ -178,7 +178,7 @@ def test_no_shared_step_is_refused() -> None:
 
 
 def test_other_protocols_are_refused() -> None:
-    with pytest.raises(InputError, match=r"one protocol .*score RUN --protocol.* b under mindact"):
+    with pytest.raises(InputError, match=r"several protocols .*b under mindact\); score RUN --protocol NAME"):
         compare_runs([run_of("a", TASKS), replace(run_of("b", TASKS), protocol="mindact")])
 
 

@@ -234,7 +234,7 @@ def test_metadata_names_a_row_by_its_entries_that_differ(tmp_path: Path) -> None
 
 
 def test_two_runs_for_one_cell_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^runs: expected one run a cell of the table, got .*a and .*b, both choice"):
+    with pytest.raises(InputError, match=r"^two runs share a cell: .*a and .*b, both choice"):
         table(2, two_runs(tmp_path))
 
 

@@ -56,7 +56,7 @@ def test_each_baseline_has_its_own_base_and_recipe() -> None:
     blip2, vlm = (finetune.fine_tuning_of(parsed(f"--baseline {name}")) for name in ("blip2", "vlm"))
     assert (blip2.resolved_base, blip2.resolved_recipe) == ("Salesforce/blip2-flan-t5-xl", Recipe())
     assert (vlm.resolved_recipe.epochs, vlm.resolved_recipe.lora, vlm.resolved_recipe.warmup) == (1, 16, 0.03)
-    with pytest.raises(InputError, match="base: expected a model's folder or hub id, as vlm has no usual one"):
+    with pytest.raises(InputError, match="vlm needs `base`, a model's folder or hub id"):
         _ = vlm.resolved_base
 
 
@@ -97,16 +97,16 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "missing", "sentence"),
     [
-        ("--quantised", (), "--quantised: expected lora too, as 4-bit weights are not trained themselves, got none"),
+        ("--quantised", (), "--quantised needs --lora, as 4-bit weights are not trained themselves"),
         (
             "--quantised --lora 8",
             ("bitsandbytes",),
-            "--quantised: expected the package bitsandbytes, from seeact-offline[quantised], got ",
+            "--quantised needs the package bitsandbytes: run ",
         ),
         (
             "--quantised --lora 8",
             (),
-            "--quantised: expected a GPU of CUDA, to train beside 4-bit weights, got none that torch sees",
+            "--quantised needs a GPU of CUDA, and torch sees none",
         ),
     ],
 )

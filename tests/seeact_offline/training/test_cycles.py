@@ -310,9 +310,7 @@ def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"judge": strict, "cycles": 2, "evaluate": (), "price": "0,1000", "attempts": 2}
-    problem = (
-        r"max_cost: expected enough for the judge, got 1.0, of which \d\.\d+ are spent; with more the same command"
-    )
+    problem = r"`max_cost` is too little for the judge: 1.0, of which \d\.\d+ are spent; with more the same command"
     with pytest.raises(InputError, match=problem):
         improved(tmp_path / "a", dataset, right, **options, max_cost=1.0)
     found = improved(tmp_path / "a", dataset, right, **options, max_cost=100)
@@ -325,9 +323,9 @@ def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"max_cost": 1.0}, "max_cost: expected a judge, whose calls cost money, got none"),
-        ({"price": "1,1"}, "price: expected a judge, whose calls cost money, got none"),
-        ({"judge": strict, "max_cost": 1.0}, "max_cost: expected a price, or a model that reports what its calls cost, got neither"),
+        ({"max_cost": 1.0}, "`max_cost` needs `judge`, whose calls cost money"),
+        ({"price": "1,1"}, "`price` needs `judge`, whose calls cost money"),
+        ({"judge": strict, "max_cost": 1.0}, "`max_cost` needs a `price`, or a model that reports what its calls cost"),
         ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number of at least 0, got -1.0"),
         ({"judge": strict, "price": "one"}, "price: expected "),
     ],

@@ -208,5 +208,5 @@ def test_dialogues_that_cannot_be_learnt_from_are_refused_by_name(
 
 
 def test_a_baseline_without_dialogues_is_refused(base: Path, dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="dialogues: expected files of dialogues, got none"):
+    with pytest.raises(InputError, match="name files of dialogues with `dialogues`"):
         fine_tune(FineTuning(tmp_path / "out", "web-agent", str(base), dataset=dataset))

@@ -225,5 +225,5 @@ def test_a_base_of_another_kind_is_refused(tmp_path: Path, dataset: Path) -> Non
 
 
 def test_all_weights_are_not_trained(tmp_path: Path, base: Path, dataset: Path) -> None:
-    with pytest.raises(InputError, match="lora: expected a rank"):
+    with pytest.raises(InputError, match="this baseline needs `lora`"):
         fine_tune(asked(base, dataset, tmp_path, recipe=Recipe()))

@@ -395,7 +395,7 @@ def _of_scores(run: Path, rows: list[dict[str, Any]]) -> list[Trajectory]:
         ({"k": ["three"]}, "k: expected numbers from 1"),
         (
             {"config": EvalConfig(model="openai/x", base_url="https://api.openai.com/v1", max_cost=1.0)},
-            "max_cost: expected a price",
+            "`max_cost` needs a `price`",
         ),
     ],
 )
@@ -416,7 +416,7 @@ def test_wrong_usage_is_refused_before_anything_is_written(
         ("sampel", "did you mean sample"),
         ("notes.txt", "source: expected a .parquet or .jsonl file"),
         ("empty", "source: expected a folder with trajectories.jsonl, .* got none of them in empty"),
-        ("runs", "source: expected one run, got runs, a folder of runs"),
+        ("runs", "^runs holds several runs; name one$"),
     ],
 )
 def test_a_source_of_another_kind_is_refused_by_name(

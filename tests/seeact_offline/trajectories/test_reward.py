@@ -102,10 +102,10 @@ def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str],
         # nothing is sent before
         (
             ["--model", "openai/x", "--base-url", "https://api.openai.com/v1", "--max-cost", "1"],
-            "--max-cost: expected a price",
+            "--max-cost needs a --price",
         ),
-        (["--answers", "missing.jsonl"], "--answers"),
-        (["--config", "missing.json"], "--config"),
+        (["--answers", "missing.jsonl"], "cannot read missing.jsonl"),
+        (["--config", "missing.json"], "cannot read missing.json"),
     ],
 )
 def test_wrong_usage_is_refused(cli: Cli, files: list[Path | str], words: list[str], message: str) -> None:

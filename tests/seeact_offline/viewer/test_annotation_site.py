@@ -208,7 +208,7 @@ def test_nothing_is_saved_under_other_names(opened: Open) -> None:
 
 def test_answers_of_another_annotator_are_not_mixed_with(names: list[str], opened: Open) -> None:
     save(opened(annotator="Ann"), names[0])
-    with pytest.raises(InputError, match=r"^annotator: expected Ann, whose answers .* holds, got Bob"):
+    with pytest.raises(InputError, match=r"holds answers of Ann, not of Bob; name another file$"):
         opened(annotator="Bob")
 
 
@@ -241,8 +241,8 @@ def several_texts(run: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (several_texts, "^annotate: expected a run that asked turn 1 once a step"),
-        (lambda run: (run / "manifest.json").unlink(), "^annotate: "),
+        (several_texts, "turn-1 texts; name a run that asked turn 1 once a step"),
+        (lambda run: (run / "manifest.json").unlink(), "has no manifest.json; name the folder of a finished run$"),
         (
             lambda run: write_parquet(
                 list(synthetic_rows(3, 2, 8, seed=6)), run.parent / "data" / "test_task-0.parquet"

@@ -156,7 +156,7 @@ def test_what_is_no_path_stays_in(foreign_run: Path, name: str) -> None:
 
 def test_a_folder_of_something_else_and_a_file_are_refused(sample_site: Site, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("...")
-    with pytest.raises(InputError, match=r"^bundle: expected a new folder"):
+    with pytest.raises(InputError, match=r"holds other files; name a new folder"):
         write_bundle(sample_site, tmp_path)
     with pytest.raises(InputError, match="expected a folder"):
         write_bundle(sample_site, tmp_path / "thesis.tex")

@@ -116,7 +116,7 @@ def test_a_file_of_something_else_is_refused_and_released(path: Path) -> None:
 
 
 def test_a_file_is_written_by_one_program_at_a_time(path: Path, notes: CauseNotes) -> None:
-    with pytest.raises(InputError, match=r"^causes: expected a file that nobody else is writing"):
+    with pytest.raises(InputError, match=r"^another program is writing "):
         CauseNotes(path)
     notes.close()
     CauseNotes(path).close()

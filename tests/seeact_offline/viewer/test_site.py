@@ -75,7 +75,7 @@ def test_the_server_gives_the_files_of_the_site(served: Address, sample_site: Si
 def test_one_run_twice_and_a_folder_without_a_run_are_refused(sample_run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="twice"):
         Site([sample_run, sample_run])
-    with pytest.raises(InputError, match=r"^runs: expected a folder of a run with a manifest\.json"):
+    with pytest.raises(InputError, match=r" has no manifest\.json; name the folder of a run$"):
         Site([tmp_path])
 
 

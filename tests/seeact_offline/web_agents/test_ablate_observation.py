@@ -115,12 +115,12 @@ def test_captions_go_to_the_rows_that_show_them(cli: Cli, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kinds", "letter"), "--kinds: expected --over markup with it, got --over observation"),
+        (("--kinds", "letter"), "--kinds needs --over markup"),
         (("--observations", "tree,tree"), "each once"),
         (("--observations", "pixels"), "expected some of som+captions,"),
         (
             ("--observations", "tree", "--captions", "builtin/oracle"),
-            "--captions: expected an observation that shows captions",
+            "--captions needs an observation that shows captions",
         ),
         (("--top-k", "7"), "visualwebarena does not use it"),
         (("--max-turns", "0"), "--max-turns: expected at least 1"),

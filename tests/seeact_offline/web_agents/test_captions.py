@@ -239,7 +239,7 @@ def test_what_does_not_go_with_captions_by_a_model_is_refused(
 
 def test_captions_by_a_model_are_not_asked_by_files(pages: Path, tmp_path: Path) -> None:
     config = EvalConfig(dataset=pages, agent="visualwebarena", model="openai/main").changed(captions="openai/small")
-    with pytest.raises(InputError, match="captions: expected a file of captions with batch"):
+    with pytest.raises(InputError, match="`batch` cannot ask the model of `captions`; give a file of captions"):
         run_batch(config, "export", tmp_path / "batch")
 
 

@@ -354,5 +354,5 @@ def test_samples_in_the_place_of_plans_are_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     samples = write_lines(tmp_path / "samples.jsonl", [SAMPLE])
-    with pytest.raises(InputError, match="plan: expected a file"):
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist$"):
         read_as("uground", samples=samples, plan=tmp_path / "none.jsonl")
