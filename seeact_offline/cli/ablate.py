@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli import grounding_options, options
+from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
@@ -51,14 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
     """Adds the options of these axes."""
-    options.add_data_arguments(parser, asks=True)
-    options.add_tasks_argument(parser)
+    options.add_asked_data(parser)
     rows = parser.add_argument_group("rows of the table")
     if "markup" in axes:
         _add_markup(rows)
     asked = parser.add_argument_group("ranking and prompts")
     options.add_group_arguments(asked)
-    grounding_options.add_picture_argument(asked)
+    options.add_fields(asked, EvalConfig, "max_image_side")
     if "observation" in axes:
         observations = all_observations()
         rows.add_argument(
@@ -67,7 +66,7 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
         )  # fmt: skip
         own = [option for option in find_strategy(OBSERVER).options if option.name != "observation"]
         for option in own:
-            grounding_options.add_own(asked, option, OBSERVER)
+            options.add_own(asked, option, OBSERVER)
     if "ranker" in axes:
         rows.add_argument(
             "--rankers", type=_names, metavar="NAME|FILE[+...],...", help="rankers, score files and fusions of them, as --ranker takes"
@@ -77,9 +76,8 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
     runs.add_argument(
         "--dry-run", action="store_true", help="estimate calls, tokens and cost of each row; send nothing"
     )
-    runs.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of all rows; a killed run resumes from it (default: runs/...)"
-    )
+    text = "folder of all rows; a killed run resumes from it (default: runs/...)"
+    options.add_fields(runs, EvalConfig, "out", is_basic=False, help=text)
 
 
 def _add_markup(rows: argparse._ArgumentGroup) -> None:
@@ -112,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if found.n_left:
         n_steps = table["n_steps"] + found.n_left
         note(
-            f"stopped at --max-cost {args.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
+            f"stopped at --max-cost {config.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
         )
     for sentence in faults_in_words(found.faults):
         note(sentence)

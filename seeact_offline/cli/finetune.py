@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--baseline", choices=tuple(BASELINES), default="flan-t5", help="what is trained (default: %(default)s)"
         )
     )
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, with_defaults=True)
     parser.set_defaults(split="train")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the trained model")
     start = parser.add_mutually_exclusive_group()

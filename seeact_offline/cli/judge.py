@@ -7,11 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 from seeact_offline.cli import options
-from seeact_offline.cli.eval import add_limit_arguments, add_model_arguments, config_of
+from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.scoring.report import counted
 from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
 from seeact_offline.trajectories.judge_agreement import agreements
@@ -50,19 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="judge right trajectories and copies that are damaged on purpose, labelled as such",
         )
     )  # fmt: skip
-    rules.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
-    rules.add_argument(
-        "--split",
-        default="cross_task",
-        help="split of a data set: train, cross_task, cross_website, cross_domain or all (default: %(default)s)",
-    )
-    basic(
-        rules.add_argument("--limit", type=options.positive_int, metavar="N_TASKS", help="judge only the first N tasks")
-    )
-    options.add_sample_argument(rules)
-    add_model_arguments(parser, default=None)
+    options.add_fields(rules, EvalConfig, "prompts")
+    options.add_fields(
+        rules, EvalConfig, "split", is_basic=False,
+        help=f"split of a data set: train, cross_task, cross_website, cross_domain or all (default: {EvalConfig().split})",
+    )  # fmt: skip
+    options.add_fields(rules, EvalConfig, "limit", help="judge only the first N tasks")
+    options.add_fields(rules, EvalConfig, "sample")
+    add_model_arguments(parser, required=True, help="%(known)s")
     runs = parser.add_argument_group("run")
-    add_limit_arguments(runs, seed=42)
+    limits = options.add_fields(runs, EvalConfig, *LIMITS)
+    limits["seed"].help = f"seed of the bootstrap, the model and --sample (default: {JUDGES['strict'].seed})"
     basic(
         runs.add_argument(
             "--out",
@@ -74,9 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    config = config_of(args, repeats=0)
     found = judge(
         args.source, judge=args.judge, k=args.k, repeats=args.repeats, constructed=args.constructed,
-        config=config_of(args, repeats=0), watch=TerminalWatch(),
+        config=config, watch=TerminalWatch(),
     )  # fmt: skip
     say(judgement_table(found.judgements).markdown())
     if found.labels and any(one.ran for one in found.judgements):
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     if found.spent_usd is not None:
         say(f"Spent on this folder: {found.spent_usd:.4f} USD")
     if found.n_left:
-        note(f"stopped at --max-cost {args.max_cost}: {counted(found.n_left, 'judgement')} not made")
+        note(f"stopped at --max-cost {config.max_cost}: {counted(found.n_left, 'judgement')} not made")
     if found.n_failed:
         failed = next(one for one in found.judgements if not one.ran)
         note(

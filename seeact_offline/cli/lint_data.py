@@ -18,7 +18,7 @@ from seeact_offline.scoring.report import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, with_defaults=True)
     options.each_split(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="JSONL file of findings, a line a faulty row")
     parser.add_argument("--strict", action="store_true", help="exit with status 1 if any row has a fault")

@@ -3,51 +3,62 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli import grounding_options
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
-from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings
-from seeact_offline.records import MERGE_RULES, DatasetError, InputError
-from seeact_offline.runs.engines import ENGINES
+from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
+from seeact_offline.grounding.strategy import Option
+from seeact_offline.records import DatasetError, InputError
+from seeact_offline.runs.config import DATA, EXECUTION, QUESTIONS, RANKING, EvalConfig, RankingOptions
+from seeact_offline.runs.options import (
+    ABOVE_0,
+    COUNT,
+    FROM_0,
+    POSITIVE,
+    SHARE,
+    defaults_of,
+    help_of,
+    names_in,
+    words_of,
+)
 
 ALL = "all"
-_NAMES = f"{', '.join(groundings())}, or FILE.py:NAME"
-N = TypeVar("N", int, float)
+MOST_NAMED = 4
+"""Most strategies that the help of an option names; more are all agents, or nearly all."""
+T = TypeVar("T")
 
 
-def positive_int(text: str) -> int:
-    return _number(text, int, 1, "a whole number of at least 1")
+class _Known:
+    """Names that an option takes; looked up when a help is printed."""
+
+    def __init__(self, names: Callable[[], str]) -> None:
+        self._names = names
+
+    def __str__(self) -> str:
+        return self._names()
 
 
-def count(text: str) -> int:
-    return _number(text, int, 0, "a whole number of at least 0")
+def reader(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Returns a type for argparse, whose errors are the sentences of the ValueErrors."""
+
+    def read_text(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read_text
 
 
-def positive_float(text: str) -> float:
-    return _number(text, float, sys.float_info.min, "a number above 0")
-
-
-def non_negative_float(text: str) -> float:
-    return _number(text, float, 0.0, "a number of at least 0")
-
-
-def share(text: str) -> float:
-    return _number(text, float, 0.0, "a share from 0 to 1, such as 0.3", most=1.0)
-
-
-def _number(text: str, kind: Callable[[str], N], least: float, expected: str, most: float = sys.float_info.max) -> N:
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    if value is None or not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"expected {expected}, got {text}")
-    return value
+positive_int: Callable[[str], int] = reader(POSITIVE.read)
+count: Callable[[str], int] = reader(COUNT.read)
+positive_float: Callable[[str], float] = reader(ABOVE_0.read)
+non_negative_float: Callable[[str], float] = reader(FROM_0.read)
+share: Callable[[str], float] = reader(SHARE.read)
 
 
 class Several(argparse.Action):
@@ -62,34 +73,57 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, list(seen[self.dest]))
 
 
-def add_data_arguments(parser: argparse.ArgumentParser, asks: bool = False) -> None:
-    """`asks`: the verb asks a model, about a sample where one is wanted."""
-    data = parser.add_argument_group("data")
-    basic(
-        data.add_argument(
-            "--dataset",
-            default="sample",
-            metavar="DIR|FILE|HUB_ID",
-            help="a folder of parquet or JSONL files, one such file, or a hub id (default: %(default)s)",
-        )
-    )
-    basic(
-        data.add_argument(
-            "--split",
-            default="cross_task",
-            help="train, cross_task, cross_website, cross_domain, or all: the three test splits (default: %(default)s)",
-        )
-    )
-    basic(data.add_argument("--limit", type=positive_int, metavar="N_TASKS", help="use only the first N tasks"))
-    if asks:
-        add_sample_argument(data)
+def add_fields(
+    to: argparse._ActionsContainer,
+    config: type,
+    *names: str,
+    with_defaults: bool = False,
+    is_basic: bool | None = None,
+    **changes: Any,
+) -> dict[str, argparse.Action]:
+    """Adds options that a configuration declares, which are arguments if they were given. `with_defaults`: in any case, for verbs without
+    this configuration. `is_basic` and `changes` differ from what is declared."""
+    declared, defaults = words_of(config), defaults_of(config)
+    added = {}
+    for name in names:
+        words = declared[name]
+        settings: dict[str, Any] = {
+            "dest": name,
+            "default": defaults[name] if with_defaults else argparse.SUPPRESS,
+            "help": (words.help if with_defaults else help_of(config, name))
+            .replace("{default}", "%(default)s")
+            .replace("{known}", "%(known)s"),
+        }
+        if words.read is bool:
+            settings["action"] = "store_true"
+        else:
+            read = words.read if words.number is None else words.number.read
+            settings |= {"type": read if isinstance(read, type) else reader(read), "metavar": words.metavar}
+            settings["choices"] = words.choices or None
+        if words.gather is not None:
+            settings["action"] = Several
+        action = to.add_argument(*words.flags_of(name), **settings | changes)
+        action.is_basic = words.is_basic if is_basic is None else is_basic  # type: ignore[attr-defined]
+        if words.known is not None:
+            action.known = _Known(words.known)  # type: ignore[attr-defined]
+        added[name] = action
+    return added
 
 
-def add_sample_argument(parser: argparse._ActionsContainer) -> None:
-    basic(parser.add_argument(
-        "--sample", type=positive_int, metavar="N_TASKS",
-        help="use only N random tasks, equally many by website",
-    ))  # fmt: skip
+def given(args: argparse.Namespace, config: type) -> dict[str, Any]:
+    """Collects the fields of a configuration that were given."""
+    values = {known.name: getattr(args, known.name) for known in fields(config) if hasattr(args, known.name)}
+    for name, words in words_of(config).items():
+        if words.gather is not None and name in values:
+            values[name] = words.gather(values[name])
+    return values
+
+
+def add_data_arguments(parser: argparse.ArgumentParser, with_defaults: bool = False) -> argparse._ArgumentGroup:
+    """Adds the options of the data; returns their group."""
+    data = parser.add_argument_group(DATA)
+    add_fields(data, RankingOptions, *names_in(RankingOptions, DATA), with_defaults=with_defaults)
+    return data
 
 
 def each_split(parser: argparse.ArgumentParser) -> None:
@@ -127,32 +161,39 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def add_tasks_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tasks", type=Path, metavar="FILE", help="use only the tasks in this file, one annotation_id a line"
-    )
+def add_asked_data(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the data that a model is asked about."""
+    add_fields(add_data_arguments(parser), EvalConfig, "sample")
+    add_fields(parser, EvalConfig, "tasks")
 
 
 def add_question_arguments(parser: Parser, several: bool = False) -> None:
     """Adds the options that determine a model's questions. `several`: allow more than one grounding."""
-    asked = parser.add_argument_group("ranking, grounding and prompts")
+    asked = parser.add_argument_group(RANKING)
     add_group_arguments(asked)
     if several:
-        basic(asked.add_argument(
-            "--grounding", type=_groundings, default=("choice",), metavar="NAME[,NAME]",
-            help=f"method that turns the plan into an element: {_NAMES} (default: choice); several names make a grid",
-        ))  # fmt: skip
+        added = add_fields(asked, EvalConfig, "grounding", type=_groundings, metavar="NAME[,NAME]")
+        added["grounding"].help = f"{added['grounding'].help}; several make a grid"
     else:
-        basic(asked.add_argument(
-            "--grounding", type=_grounding, default="choice", metavar="NAME",
-            help=f"method that turns the plan into an element: {_NAMES} (default: %(default)s)",
-        ))  # fmt: skip
-    basic(asked.add_argument(
-        "--agent", default="seeact", metavar="NAME",
-        help=f"way of looking and answering: {', '.join(agents())}, or FILE.py:NAME; others than seeact bring their own grounding"
-        " (default: %(default)s)",
-    ))  # fmt: skip
-    grounding_options.add_arguments(parser.add_argument_group("questions"), parser.strategies)
+        add_fields(asked, EvalConfig, "grounding", type=_grounding)
+    add_fields(asked, EvalConfig, "agent")
+    questions = parser.add_argument_group(QUESTIONS)
+    add_fields(questions, EvalConfig, *(name for name in names_in(EvalConfig, QUESTIONS) if name != "ungrounded"))
+    for option, owners in own_options(parser.strategies).values():
+        add_own(questions, option, ", ".join(owners) if len(owners) <= MOST_NAMED else "agents")
+    add_fields(questions, EvalConfig, "ungrounded")
+
+
+def add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> None:
+    """Adds an option that only these strategies have; it is None unless given."""
+    name, purpose = f"--{option.name.replace('_', '-')}", f"{owners}: {option.help}"
+    if option.read is bool:
+        action = asked.add_argument(name, action="store_true", default=None, help=purpose)
+    elif option.choices:
+        action = asked.add_argument(name, choices=option.choices, help=purpose)
+    else:
+        action = asked.add_argument(name, type=reader(option.read), metavar=option.metavar, help=purpose)
+    action.is_own = True  # type: ignore[attr-defined]
 
 
 def _groundings(text: str) -> tuple[str, ...]:
@@ -161,7 +202,9 @@ def _groundings(text: str) -> tuple[str, ...]:
 
 def _grounding(text: str) -> str:
     if text == UNGROUNDED:
-        raise argparse.ArgumentTypeError(f"expected one of {_NAMES}, got {text}; {UNGROUNDED} is an option of its own")
+        names = words_of(EvalConfig)["grounding"].known
+        assert names is not None
+        raise argparse.ArgumentTypeError(f"expected one of {names()}, got {text}; {UNGROUNDED} is an option of its own")
     try:
         find_strategy(text)
     except InputError as error:
@@ -171,33 +214,8 @@ def _grounding(text: str) -> str:
 
 def add_group_arguments(asked: argparse._ActionsContainer) -> None:
     """Adds the options that determine the candidates of a question and its wording."""
-    add_ranker_argument(asked)
-    asked.add_argument(
-        "--scores", type=Path, metavar="FILE", help="score file to use instead of --ranker: .parquet or .pkl"
-    )
-    basic(
-        asked.add_argument(
-            "--top-k",
-            type=positive_int,
-            default=50,
-            metavar="K",
-            help="number of candidates offered (default: %(default)s)",
-        )
-    )
-    asked.add_argument(
-        "--group-size",
-        type=positive_int,
-        default=17,
-        metavar="N",
-        help="number of candidates a question (default: %(default)s, with 16 in the first, as in the released code)",
-    )
-    asked.add_argument(
-        "--merge",
-        choices=MERGE_RULES,
-        default="final-round",
-        help="rule that merges the groups' answers (default: %(default)s)",
-    )
-    asked.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
+    names = [name for name in names_in(EvalConfig, RANKING) if name not in ("grounding", "agent")]
+    add_fields(asked, EvalConfig, *names)
     basic(
         asked.add_argument(
             "--config",
@@ -208,56 +226,7 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
     )
 
 
-def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
-    from seeact_offline.ranking import BACKENDS, DTYPES
-
-    basic(
-        parser.add_argument(
-            "--ranker",
-            metavar="NAME|DIR|HUB_ID|FILE[+...]",
-            help="ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
-            " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
-        )
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=DTYPES,
-        default="auto",
-        help="number format of a checkpoint: auto is float32 on a CPU and bfloat16 on a GPU; mixed is bfloat16 with float32 "
-        "near the cut, which nearly always gives the best 50 of float32 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--backend",
-        choices=BACKENDS,
-        default="auto",
-        help="implementation of a checkpoint's forward pass (default: %(default)s)",
-    )
-
-
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the engine that ranks and asks."""
-    engine = parser.add_argument_group("execution")
-    engine.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default="local",
-        help="run in this process or on Ray workers, with the same output files (default: %(default)s)",
-    )
-    engine.add_argument(
-        "--address", metavar="HOST:PORT", help="address of a Ray cluster, or auto (default: a new Ray on this machine)"
-    )
-    engine.add_argument(
-        "--score-workers",
-        type=positive_int,
-        metavar="N",
-        help="number of workers that hold a model: first the ranker, then the evaluated model",
-    )
-    engine.add_argument(
-        "--describe-workers", type=positive_int, metavar="N", help="number of workers that read pages for the ranker"
-    )
-    engine.add_argument(
-        "--gpus-per-worker",
-        type=non_negative_float,
-        metavar="X",
-        help="GPUs, or share of one, for each worker with a model (default: 1 for a checkpoint or hf/, if there are GPUs)",
-    )
+    names = names_in(RankingOptions, EXECUTION)
+    add_fields(parser.add_argument_group(EXECUTION), RankingOptions, *names)

@@ -6,7 +6,6 @@ import argparse
 import csv
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ CUT_TEXTS = "was", "were"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_data_arguments(parser)
     ranking = parser.add_argument_group("ranking")
-    options.add_ranker_argument(ranking)
+    options.add_fields(ranking, RankConfig, "ranker", "dtype", "backend")
     ranking.add_argument(
         "--out",
         type=Path,
@@ -71,22 +70,24 @@ def run(args: argparse.Namespace) -> int:
     for path in args.beside:
         # refused before anything is ranked
         _curve_of(path)
-    config = RankConfig(**{field.name: getattr(args, field.name) for field in fields(RankConfig)})
+    config = RankConfig(**options.given(args, RankConfig))
     ranking = rank(config, args.out, TerminalWatch(), args.format)
     results = ranking.results
     if args.curve:
-        results["curve"] = _write_curve(args, ranking.ranks, results)
+        results["curve"] = _write_curve(args, config.dataset, ranking.ranks, results)
     print(json.dumps(results, indent=2)) if args.json else say(_text(results))
     return 1 if results["failures"] else 0
 
 
-def _write_curve(args: argparse.Namespace, ranks: Sequence[StepRank], results: dict[str, Any]) -> dict[str, str]:
+def _write_curve(
+    args: argparse.Namespace, dataset: str, ranks: Sequence[StepRank], results: dict[str, Any]
+) -> dict[str, str]:
     points = curve(ranks)
     name = FUSED.join(Path(part).name for part in parts_of(results["ranker"]))
     table = args.out.with_suffix(".curve.csv")
     write_whole(table, lambda path: path.write_text(curve_csv(points), encoding="utf-8"))
     curves = {name: points} | {path.name.removesuffix(".curve.csv"): _curve_of(path) for path in args.beside}
-    of = data_in_words([Extent(args.dataset, results["split"], results["n_steps"], results["n_tasks"])])
+    of = data_in_words([Extent(dataset, results["split"], results["n_steps"], results["n_tasks"])])
     written = {"table": str(table)}
     for ending in chart.ENDINGS:
         made = chart.curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)

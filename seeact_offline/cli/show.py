@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.cli import options
-from seeact_offline.cli.eval import add_picture_arguments, config_of
+from seeact_offline.cli.eval import config_of
 from seeact_offline.cli.output import say
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
@@ -74,19 +74,19 @@ def add_arguments(parser: Parser) -> None:
             help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
         )
     )
-    add_picture_arguments(pictures)
+    options.add_fields(pictures, EvalConfig, "image_format", "image_detail")
 
 
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
     check_ranking(config)
-    split = open_split(args.dataset, args.split, limit=args.limit)
+    split = open_split(config.dataset, config.split, limit=config.limit)
     step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
     try:
-        prepared = prepare(step, scores, args.top_k, grounding.form.image)
+        prepared = prepare(step, scores, config.top_k, grounding.form.image)
         questions = grounding.questions(prepared)
         pictures = write_pictures(questions, paths)
         ranking = () if scores is None else top_k(step, scores, len(step.candidates))

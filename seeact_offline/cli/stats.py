@@ -40,7 +40,7 @@ WORDS_NOTE = "Words are runs of letters, up to three digits, and single marks: a
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, with_defaults=True)
     options.each_split(parser)
     figures = parser.add_mutually_exclusive_group()
     figures.add_argument(

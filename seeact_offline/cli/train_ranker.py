@@ -34,7 +34,7 @@ CHANGEABLE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_data_arguments(parser)
+    options.add_data_arguments(parser, with_defaults=True)
     parser.set_defaults(split="train")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the trained checkpoint")
     start = parser.add_mutually_exclusive_group()

@@ -36,7 +36,7 @@ class ModelOptions:
     """Seconds that a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
     """The run stops once more than this share (0 to 1) of its calls, or of its steps, has failed; None: never for that."""
-    concurrency: int = 64
+    concurrency: int = 4
     """Most calls in flight."""
     rpm: float | None = None
     """Most requests a minute; None: no limit of ours."""

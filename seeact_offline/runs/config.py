@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -16,32 +16,115 @@ from seeact_offline.files.named import read_text
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings, own_options
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
-from seeact_offline.models import Price
+from seeact_offline.models import ModelOptions, Price, usage
+from seeact_offline.models.parameters import read_model_args
 from seeact_offline.models.prices import PriceTable, read_given
-from seeact_offline.records import IMAGE_DETAILS, JPEG_95, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
+from seeact_offline.ranking import BACKENDS, DTYPES
+from seeact_offline.records import IMAGE_DETAILS, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
 from seeact_offline.runs.engines import ENGINES
+from seeact_offline.runs.options import (
+    ABOVE_0,
+    COUNT,
+    FROM_0,
+    POSITIVE,
+    SHARE,
+    Number,
+    defaults_of,
+    help_of,
+    option,
+    words_of,
+)
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 SEEACT = "seeact"
 """Names the agent that a grounding belongs to."""
+_MODEL = ModelOptions()
+"""The defaults of a model."""
 BATCHINGS = ("per-group", "shared-turn1")
-CHOICES: dict[str, tuple[object, ...]] = {
-    "merge": MERGE_RULES,
-    "turns": (1, 2),
-    "batching": BATCHINGS,
-    "engine": ENGINES,
-    "image_detail": IMAGE_DETAILS,
-}
-"""Fields of few values."""
-LEAST = {
-    "limit": 1, "sample": 1, "top_k": 1, "group_size": 1, "max_image_side": 16, "max_tokens": 1, "max_retries": 0, "concurrency": 1,
-    "repeats": 0, "temperature": 0, "timeout": 0, "max_cost": 0, "max_wait": 0, "fail_on_error": 0, "rpm": 0, "tpm": 0,
-}  # fmt: skip
-"""Fields that are numbers, and how small each may be."""
 MOST_REPEATS = 1000
-REFUSABLE = frozenset({"temperature", "max_tokens", "image_detail", "seed"})
-"""Fields that servers may refuse."""
+DATA, RANKING, QUESTIONS, EXECUTION = "data", "ranking, grounding and prompts", "questions", "execution"
+MODEL, RUN, RESUMING = "model", "run", "resuming"
+"""Groups of options."""
+SIDE = Number(int, 16, "a whole number from 16 to 100000", most=100_000)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _named_text(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise ValueError(f"expected NAME=VALUE, got {text}")
+    return name, value
+
+
+def _known_groundings() -> str:
+    return f"{', '.join(groundings())}, or FILE.py:NAME"
+
+
+def _known_agents() -> str:
+    return f"{', '.join(agents())}, or FILE.py:NAME"
+
+
+def _known_protocols() -> str:
+    from seeact_offline.scoring.protocols import PROTOCOLS
+
+    return f"{', '.join(PROTOCOLS)} or FILE.py:NAME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingOptions:
+    """The data, the ranker and the engine: options of a ranking as well as of a run."""
+
+    # fmt: off
+    dataset: Any = option(
+        "sample", "a folder of parquet or JSONL files, one such file, or a hub id (default: {default})",
+        group=DATA, metavar="DIR|FILE|HUB_ID", is_basic=True,
+    )
+    """Also a `datasets` object."""
+    split: str = option(
+        "cross_task", "train, cross_task, cross_website, cross_domain, or all: the three test splits (default: {default})",
+        group=DATA, is_basic=True,
+    )
+    limit: int | None = option(
+        None, "use only the first N tasks", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
+    )
+
+    ranker: str | None = option(
+        None, "ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
+        " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
+        group=RANKING, metavar="NAME|DIR|HUB_ID|FILE[+...]", is_basic=True,
+    )
+    dtype: str = option(
+        "auto", "number format of a checkpoint: auto is float32 on a CPU and bfloat16 on a GPU; mixed is bfloat16 with float32 "
+        "near the cut, which nearly always gives the best 50 of float32 (default: {default})",
+        group=RANKING, choices=DTYPES,
+    )
+    backend: str = option(
+        "auto", "implementation of a checkpoint's forward pass (default: {default})", group=RANKING, choices=BACKENDS
+    )
+
+    engine: str = option(
+        "local", "run in this process or on Ray workers, with the same output files (default: {default})",
+        group=EXECUTION, choices=ENGINES,
+    )
+    address: str | None = option(
+        None, "address of a Ray cluster, or auto (default: a new Ray on this machine)", group=EXECUTION, metavar="HOST:PORT"
+    )
+    score_workers: int | None = option(
+        None, "number of workers that hold a model: first the ranker, then the evaluated model",
+        group=EXECUTION, number=POSITIVE, metavar="N",
+    )
+    describe_workers: int | None = option(
+        None, "number of workers that read pages for the ranker", group=EXECUTION, number=POSITIVE, metavar="N"
+    )
+    gpus_per_worker: float | None = option(
+        None, "GPUs, or share of one, for each worker with a model (default: 1 for a checkpoint or hf/, if there are GPUs)",
+        group=EXECUTION, number=FROM_0, metavar="X",
+    )
+    # fmt: on
 
 
 def _takes_own_options(config: type[C]) -> type[C]:
@@ -62,131 +145,172 @@ def _takes_own_options(config: type[C]) -> type[C]:
 
 @_takes_own_options
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvalConfig:
+class EvalConfig(RankingOptions):
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
     Options that one grounding alone has (`marks`, `coordinates`, ...) are taken like fields, and kept in `grounding_options`; a
     grounding refuses those that it does not have.
     """
 
-    dataset: Any = "sample"
-    """A folder, a .parquet or .jsonl file, a hub id, `sample`, or a `datasets` object."""
-    split: str = "cross_task"
-    """train, cross_task, cross_website, cross_domain, their names on the hub, or `all` for the three test splits."""
-    limit: int | None = None
-    """Number of tasks to take, from the first; None for all."""
-    sample: int | None = None
-    """Number of tasks to draw at random, in equal shares by website, as `seed` decides; None for all."""
-    tasks: Path | Collection[str] | None = None
-    """Tasks to take: ids, or a file with one `annotation_id` a line; None for all."""
+    # fmt: off
+    sample: int | None = option(
+        None, "use only N random tasks, equally many by website", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
+    )
+    tasks: Path | Collection[str] | None = option(
+        None, "use only the tasks in this file, one annotation_id a line", group="options", read=Path, metavar="FILE"
+    )
+    """Also the ids themselves."""
 
-    agent: str = SEEACT
-    """The way of looking and answering: `seeact`, with its grounding, or the name of an agent that brings its own."""
-    grounding: str = "choice"
-    """choice, annotation, attributes, pixel, mindact or oracle; FILE.py:NAME or an entry point's name for others."""
-    ungrounded: bool = False
-    """Turn 1 only: its operation and value are scored alone."""
-    ranker: str | None = None
-    """bundled, bm25, a score file, a checkpoint's folder or hub id, or several of these with a + between, which are fused. None: `bundled+bm25`
-    for the sample; for other data the published DeBERTa, from the hub."""
-    dtype: str = "auto"
-    """Number format of a checkpoint."""
-    backend: str = "auto"
-    """A checkpoint's forward pass."""
-    scores: Path | None = None
-    """A score file instead of a ranker."""
-    top_k: int = 50
-    """Candidates offered."""
-    group_size: int = 17
-    """Candidates in a question."""
-    merge: MergeRule = "final-round"
-    prompts: str = "seeact"
-    """A shipped pack's name, or a folder."""
-    turns: Literal[1, 2] = 2
-    """1: both turns in one message."""
-    no_image: bool = False
-    """Pruned HTML in the picture's place."""
-    max_image_side: int = MAX_SIDE
-    """Pixels of the longest side of a picture sent."""
-    batching: str = BATCHINGS[0]
+    scores: Path | None = option(
+        None, "score file to use instead of --ranker: .parquet or .pkl", group=RANKING, read=Path, metavar="FILE"
+    )
+    top_k: int = option(
+        50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True
+    )
+    group_size: int = option(
+        17, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
+        group=RANKING, number=POSITIVE, metavar="N",
+    )
+    merge: MergeRule = option(
+        "final-round", "rule that merges the groups' answers (default: {default})", group=RANKING, choices=MERGE_RULES
+    )
+    prompts: str = option("seeact", "prompt pack (default: {default})", group=RANKING, metavar="NAME|DIR")
+    grounding: str = option(
+        "choice", "method that turns the plan into an element: {known} (default: {default})",
+        group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
+    )
+    agent: str = option(
+        SEEACT, "way of looking and answering: {known} (default: {default}); others bring their own grounding",
+        group=RANKING, metavar="NAME", known=_known_agents, is_basic=True,
+    )
+
+    turns: Literal[1, 2] = option(
+        2, "1 sends both turns in one message (default: {default})", group=QUESTIONS, choices=(1, 2), read=int
+    )
+    no_image: bool = option(False, "send pruned HTML instead of the picture", group=QUESTIONS, read=bool)
+    max_image_side: int = option(
+        MAX_SIDE, "longest side of a picture sent, in pixels; larger pictures are reduced (default: {default})",
+        group=QUESTIONS, number=SIDE, metavar="N",
+    )
+    batching: str = option(
+        BATCHINGS[0], "choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: {default})",
+        group=QUESTIONS, choices=BATCHINGS,
+    )
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
     """Options that the grounding alone has, by name; `changed` and `evaluate` take them like fields."""
+    ungrounded: bool = option(False, "ask turn 1 only, and score its operation and value", group=QUESTIONS, read=bool)
 
-    engine: str = "local"
-    """Engine of ranking and asking: local or ray."""
-    address: str | None = None
-    score_workers: int | None = None
-    describe_workers: int | None = None
-    gpus_per_worker: float | None = None
-
-    model: Any = "builtin/lexical"
-    """PROVIDER/NAME, an object with `complete`, or any function, async or not, from messages to text."""
-    grounder: Any = None
-    """A second model, as `model`, that finds the elements which an agent describes; None: the model does so itself."""
-    grounder_base_url: str | None = None
-    """The grounder's server."""
-    base_url: str | None = None
-    temperature: float = 0.0
-    max_tokens: int = 4096
-    """Most tokens of a reply."""
-    image_detail: ImageDetail = "high"
-    """Detail at which a server looks at a picture."""
-    image_format: str = str(JPEG_95)
-    """Format of the pictures sent: png, jpeg:Q or webp:Q."""
-    timeout: float = 120.0
-    """Seconds of a call."""
-    max_retries: int | None = None
-    """Most repetitions of a failed call; None: as many as `max_wait` has room for."""
-    max_wait: float = 600.0
-    """Seconds that a call may take with all its attempts and pauses."""
-    fail_on_error: float | None = None
-    """The run stops once more than this share (0 to 1) of its calls fails, or of its steps ends in an error of the model."""
-    rpm: float | None = None
-    """Most requests a minute."""
-    tpm: float | None = None
-    """Most tokens a minute."""
-    model_args: Mapping[str, Any] = field(default_factory=dict)
-    """Further parameters of a request, by the server's names for them; for `hf/`, settings of the local model."""
+    model: Any = option(
+        "builtin/lexical", "{known} (default: {default})", group=MODEL, metavar="PROVIDER/NAME", known=usage, is_basic=True
+    )
+    """Also an object with `complete`, or any function, async or not, from messages to text."""
+    base_url: str | None = option(
+        None, "URL of an OpenAI-compatible server (default: $OPENAI_BASE_URL, else OpenAI)",
+        group=MODEL, metavar="URL", is_basic=True,
+    )
+    grounder: Any = option(
+        None, "second model that finds what a planner such as --agent uground describes", group=MODEL, metavar="PROVIDER/NAME"
+    )
+    """As `model`; None: the model finds it itself."""
+    grounder_base_url: str | None = option(None, "URL of the grounder's server", group=MODEL, metavar="URL")
+    temperature: float = option(
+        _MODEL.temperature, "sampling temperature (default: {default})",
+        group=MODEL, number=FROM_0, metavar="T", is_basic=True, is_refusable=True,
+    )
+    max_tokens: int = option(
+        _MODEL.max_tokens, "maximum number of tokens a reply (default: {default})",
+        group=MODEL, number=POSITIVE, metavar="N", is_refusable=True,
+    )
+    model_args: Mapping[str, Any] = option(
+        dict, "any other parameter of the request; repeatable; -M api=responses selects OpenAI's Responses API",
+        group=MODEL, metavar="NAME=VALUE", flags=("--model-arg", "-M"), gather=read_model_args,
+    )
+    """By the server's names for them; for `hf/`, settings of the local model."""
+    image_format: str = option(
+        str(_MODEL.image_format), "format of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1 to 100 (default: {default})",
+        group=MODEL, metavar="FORMAT",
+    )
+    image_detail: ImageDetail = option(
+        _MODEL.image_detail, "detail at which the server reads pictures (default: {default})",
+        group=MODEL, choices=IMAGE_DETAILS, is_refusable=True,
+    )
+    timeout: float = option(
+        _MODEL.timeout_s, "timeout of a call in seconds (default: {default})", group=MODEL, number=ABOVE_0, metavar="S"
+    )
+    max_retries: int | None = option(
+        None, "number of retries of a failed call (default: as many as --max-wait allows)", group=MODEL, number=COUNT, metavar="N"
+    )
+    max_wait: float = option(
+        _MODEL.max_wait_s, "seconds that a call may take with all its attempts and pauses (default: {default})",
+        group=MODEL, number=ABOVE_0, metavar="S",
+    )
+    fail_on_error: float | None = option(
+        None, "stop once more than this share (0 to 1) of the calls or of the steps has failed (default: stop only if every call fails)",
+        group=MODEL, number=SHARE, metavar="SHARE",
+    )
+    rpm: float | None = option(None, "maximum number of requests a minute", group=MODEL, number=ABOVE_0, metavar="N")
+    tpm: float | None = option(None, "maximum number of tokens a minute", group=MODEL, number=ABOVE_0, metavar="N")
     typed: frozenset[str] = frozenset()
     """Names among `REFUSABLE` that were given: a server that refuses one of them fails the call; others are left out."""
-    cache: Path | Literal["off"] | None = None
-    """Folder in which paid replies are kept for other runs too; `off`: none, so that they are kept for this run alone. None: the
-    user's own at temperature 0, none for a server that `base_url` names."""
-    ask_equal: bool = False
-    """Equal requests are each asked, as the released code does. False: at temperature 0 they are asked once."""
-    model_version: str | None = None
-    """Your name for the weights behind the model's name; replies of another version are not used."""
-    price: Price | PriceTable | str | None = None
-    """USD per million prompt and completion tokens, `IN,OUT`, or a file of such; None: the bundled table's, where it has the model."""
+    cache: Path | Literal["off"] | None = option(
+        None, "folder that stores paid replies for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",
+        group=MODEL, metavar="DIR|off",
+    )
+    ask_equal: bool = option(
+        False, "send equal requests again, as the released code does (default: at temperature 0 each is sent once)",
+        group=MODEL, read=bool,
+    )
+    model_version: str | None = option(
+        None, "your name for the model's weights; stored replies of other versions are not used", group=MODEL, metavar="TEXT"
+    )
+    price: Price | PriceTable | str | None = option(
+        None, "USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        group=MODEL, metavar="IN,OUT|FILE",
+    )
 
-    protocol: str | None = None
-    """Scoring rules; None: the agent's own."""
-    seed: int = 0
-    """Seed of the bootstrap, the model and other orders."""
-    concurrency: int = 4
-    """Calls in flight, and steps under way."""
-    max_cost: float | None = None
-    """USD that the run's calls never exceed; needs a price, or a model that reports what each call costs."""
-    step: str | Collection[str] | None = None
-    """Steps to ask, answered before or not: ids, separated by commas, or @FILE with one a line; None: those without an answer."""
-    retry_failed: bool = False
-    """Asks only the steps that failed to run before."""
-    predict_only: bool = False
-    """Nothing is scored; `score` does so later."""
-    label: str | None = None
-    """The run's name in tables, legends and comparisons; None: its grounding and model, or its folder."""
-    tags: Collection[str] = ()
-    """Words of one's own, for the manifest."""
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    """Names and values of one's own, for the manifest."""
-    exclude_flagged: Path | None = None
-    """Findings of `lint-data`: the figures are given without these rows too."""
-    repeats: int = 0
-    """Number of further runs with groups and choices in a random order; `shuffle_groups` is an older name."""
-    out: Path | None = None
-    """The run directory; None: one below `runs/` in the working folder."""
+    protocol: str | None = option(
+        None, "scoring rules: {known} (default: the agent's own, which are seeact's for most)",
+        group=RUN, metavar="NAME", known=_known_protocols,
+    )
+    seed: int = option(
+        _MODEL.seed, "seed of the bootstrap, the model and --sample (default: {default})",
+        group=RUN, read=int, metavar="N", is_refusable=True,
+    )
+    concurrency: int = option(
+        _MODEL.concurrency, "maximum number of simultaneous calls (default: {default})",
+        group=RUN, number=POSITIVE, metavar="N", flags=("--concurrency", "--max-connections"), is_basic=True,
+    )
+    max_cost: float | None = option(
+        None, "stop before an attempt that could exceed this cost; needs a price, or a model that reports costs",
+        group=RUN, number=ABOVE_0, metavar="USD", is_basic=True,
+    )
+    predict_only: bool = option(
+        False, "write predictions without scores; `score` adds them later", group=RUN, read=bool
+    )
+    label: str | None = option(None, "name of the run in tables, legends and comparisons", group=RUN, metavar="TEXT")
+    tags: Collection[str] = option((), "tags for the manifest", group=RUN, read=_listed, metavar="WORD[,WORD]")
+    metadata: Mapping[str, str] = option(
+        dict, "named text for the manifest; repeatable", group=RUN, read=_named_text, metavar="NAME=TEXT", gather=dict
+    )
+    exclude_flagged: Path | None = option(
+        None, "findings of lint-data: also report the figures without these rows", group=RUN, read=Path, metavar="FILE"
+    )
+    repeats: int = option(
+        0, "choice, annotation, mindact: repeat the run N times with groups and choices in random order, and report the spread",
+        group=RUN, number=COUNT, metavar="N", flags=("--repeats", "--shuffle-groups"),
+    )
+    """`shuffle_groups` is an older name."""
+    out: Path | None = option(
+        None, "run folder; an interrupted run resumes from it (default: runs/...)",
+        group=RUN, read=Path, metavar="DIR", is_basic=True,
+    )
+    retry_failed: bool = option(False, "ask only the steps that failed to run before", group=RESUMING, read=bool)
+    step: str | Collection[str] | None = option(
+        None, "ask only these steps (annotation_id_action_uid), even if answered before", group=RESUMING, metavar="ID[,ID]|@FILE"
+    )
     command: str | None = None
     """The command line that asks for all this, for the manifest; None: it is asked for in Python."""
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
@@ -195,30 +319,24 @@ class EvalConfig:
         find_strategy(self.grounding)
         if self.agent != SEEACT:
             _check_agent(self)
-        for name, known in CHOICES.items():
-            _check_choice(name, getattr(self, name), known)
+        for name, words in words_of(EvalConfig).items():
+            words.check(name, getattr(self, name))
         own = dict(self.grounding_options)
-        for option in self.strategy.options:
+        for named in self.strategy.options:
             # a text is read as the command does
-            text = own.get(option.name)
-            if isinstance(text, str) and option.read not in (str, bool):
+            text = own.get(named.name)
+            if isinstance(text, str) and named.read not in (str, bool):
                 try:
-                    own[option.name] = option.read(text)
+                    own[named.name] = named.read(text)
                 except ValueError as error:
-                    raise InputError(option.name, "a value of this option", f"{text!r}: {error}") from None
-            if option.choices and own.get(option.name) is not None:
-                _check_choice(option.name, own[option.name], option.choices)
+                    raise InputError(named.name, "a value of this option", f"{text!r}: {error}") from None
+            if named.choices and own.get(named.name) is not None:
+                _check_choice(named.name, own[named.name], named.choices)
         object.__setattr__(self, "grounding_options", own)
-        for name, least in LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and value >= least):
-                raise InputError(name, f"a number of at least {least}", repr(value))
         if self.limit is not None and self.sample is not None:
             raise InputError("sample", sentence="use `sample` or `limit`, not both")
         if self.repeats > MOST_REPEATS:
             raise InputError("repeats", f"at most {MOST_REPEATS:,}", f"{self.repeats:,}")
-        if self.fail_on_error is not None and self.fail_on_error > 1:
-            raise InputError("fail_on_error", "a share from 0 to 1", repr(self.fail_on_error))
         image_format = ImageFormat.read(str(self.image_format))
         longest = image_format.longest_side
         if longest is not None and self.max_image_side > longest:
@@ -288,14 +406,20 @@ class EvalConfig:
         return self.tasks  # type: ignore[return-value]
 
 
+REFUSABLE = frozenset(name for name, words in words_of(EvalConfig).items() if words.is_refusable)
+"""Fields that servers may refuse."""
+
+
 def names_options(function: F) -> F:
     """Gives a function of `**options` a signature that names every field of `EvalConfig`, and every option of a grounding, with
-    its type and default."""
+    its type and default, and a docstring that says what each is."""
     given = signature(function)
     named = [one for one in given.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    defaults, words = defaults_of(EvalConfig), words_of(EvalConfig)
     for one in (known for known in fields(EvalConfig) if known.name not in given.parameters):
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=one.type))
+        named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=defaults[one.name], annotation=one.type))
+    helps = [f"{name}: {help_of(EvalConfig, name).replace('{known}', str(words[name].metavar))}" for name in words]
+    function.__doc__ = "\n    ".join([f"{(function.__doc__ or '').rstrip()}\n\n    Options:", *helps])
     function.__signature__ = _EvalSignature(named, return_annotation=given.return_annotation)  # type: ignore[attr-defined]
     return function
 

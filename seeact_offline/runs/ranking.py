@@ -46,7 +46,7 @@ from seeact_offline.ranking.rankers import PUBLISHED, is_hub_id, is_score_file, 
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.config import EvalConfig, RankingOptions
 from seeact_offline.runs.engines import LOCAL, RANKING_ENGINES, Workers
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.selection import extent
@@ -65,24 +65,12 @@ TRANSIENT = frozenset({"internal_error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankConfig:
-    """The data, the ranker and the engine of a ranking. The fields are those of `EvalConfig`."""
-
-    dataset: Any = "sample"
-    split: str = "cross_task"
-    limit: int | None = None
-    ranker: str | None = None
-    dtype: str = "auto"
-    backend: str = "auto"
-    engine: str = "local"
-    address: str | None = None
-    score_workers: int | None = None
-    describe_workers: int | None = None
-    gpus_per_worker: float | None = None
+class RankConfig(RankingOptions):
+    """The data, the ranker and the engine of a ranking."""
 
     @classmethod
     def of(cls, config: EvalConfig) -> RankConfig:
-        return cls(**{option.name: getattr(config, option.name) for option in fields(cls)})
+        return cls(**{name.name: getattr(config, name.name) for name in fields(cls)})
 
     @property
     def ranker_name(self) -> str:
