@@ -7,6 +7,7 @@ default ranker is BM25.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import importlib.util
 import json
@@ -32,7 +33,7 @@ from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
-from seeact_offline.scoring import waterfall
+from seeact_offline.scoring import results, waterfall
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from tests import documents
 from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
@@ -279,6 +280,15 @@ def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_p
         fields |= {field for line in read(out / f"{name}.jsonl").splitlines() for field in json.loads(line)}
     files = {path.name for path in out.iterdir()} - {".lock"}
     assert sorted((fields | files) - names_in_tables("formats.md")) == []
+
+
+def test_the_formats_describe_results_as_their_record_declares_them() -> None:
+    section = read(DOCS / "formats.md").partition("### `results.json`")[2].partition("\n### ")[0]
+    cells = re.findall(r"^\|([^|]*)\|", section, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(named) == sorted([*results.ENTRIES, "quoted"])
+    figure = section.partition("each `{")[2].partition("}`")[0]
+    assert [*figure.split(", "), "quoted"] == [one.name for one in dataclasses.fields(results.ResultsFigure)]
 
 
 def test_the_architecture_names_what_exists() -> None:

@@ -182,7 +182,7 @@ class EvalConfig:
     exclude_flagged: Path | None = None
     """Findings of `lint-data`: the figures are given without these rows too."""
     repeats: int = 0
-    """Number of further runs with groups and choices in a random order; `shuffle_groups` is an older name."""
+    """Number of further runs with groups and choices in a random order."""
     out: Path | None = None
     """The run directory; None: one below `runs/` in the working folder."""
     command: str | None = None
@@ -239,8 +239,6 @@ class EvalConfig:
 
     def changed(self, **options: Any) -> EvalConfig:
         """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
-        if "shuffle_groups" in options:
-            options["repeats"] = options.pop("shuffle_groups")
         known = {name.name for name in fields(self)}
         strategy = _strategy(options.get("agent", self.agent), options.get("grounding", self.grounding))
         own = {name: options.pop(name) for name in [*options] if name not in known and _is_own(name, strategy)}
@@ -276,11 +274,6 @@ class EvalConfig:
     def ignored(self) -> list[str]:
         """Grouping options that the strategy ignores."""
         return [name for name in GROUPING_OPTIONS if name not in self.strategy.grouping_options]
-
-    @property
-    def shuffle_groups(self) -> int:
-        """`repeats` by its older name."""
-        return self.repeats
 
     @property
     def task_ids(self) -> tuple[str, ...] | None:
