@@ -7,6 +7,7 @@ default ranker is BM25.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import importlib.util
 import json
@@ -32,7 +33,7 @@ from seeact_offline.grounding.strategies import notes as notes_of_strategy
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
-from seeact_offline.scoring import waterfall
+from seeact_offline.scoring import results, waterfall
 from seeact_offline.scoring.importers import notes as notes_of_imports
 from tests import documents
 from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
@@ -297,6 +298,15 @@ def test_each_file_of_code_that_is_named_exists(page: Path) -> None:
     named = {path for code in re.findall(r"`([^`\n]+)`", read(page)) for path in OURS.findall(code)} - ELSEWHERE
     roots = (REPO, REPO / "seeact_offline", REPO / "tests" / "seeact_offline")
     assert [path for path in sorted(named) if not any((root / path).exists() for root in roots)] == []
+
+
+def test_the_formats_describe_results_as_their_record_declares_them() -> None:
+    section = read(DOCS / "formats.md").partition("### `results.json`")[2].partition("\n### ")[0]
+    cells = re.findall(r"^\|([^|]*)\|", section, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(named) == sorted([*results.ENTRIES, "quoted"])
+    figure = section.partition("each `{")[2].partition("}`")[0]
+    assert [*figure.split(", "), "quoted"] == [one.name for one in dataclasses.fields(results.ResultsFigure)]
 
 
 def test_the_architecture_names_what_exists() -> None:

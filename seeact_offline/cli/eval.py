@@ -123,8 +123,8 @@ def _run_grid(args: argparse.Namespace, models: list[str], groundings: list[str]
     say(build_table(2, [grid.path]).screen_text())
     say(f"\nEach run has a folder in {grid.path}; `tables --table 2 {grid.path}` makes this table in other formats")
     for done in grid.runs:
-        if lost := done.results.get("unanswered"):
-            note(f"{done.path.name}: {none_answered(lost, done.results['n_steps'])}")
+        if lost := done.record.unanswered:
+            note(f"{done.path.name}: {none_answered(lost, done.record.n_steps)}")
     for report in reporters:
         for done in grid.runs:
             report(done)
@@ -173,7 +173,7 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     if lost is not None:
         _note_what_is_left(run, config.max_cost)
         return 1
-    say(short(run.results, notes(str(run.results["grounding"]))) if args.verbose else headline_text(run.results))
+    say(short(run.record, notes(run.record.grounding)) if args.verbose else headline_text(run.record))
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
@@ -183,7 +183,7 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     _note_what_is_left(run, config.max_cost)
     for report in reporters:
         report(run)
-    return 1 if run.n_failed or run.failed_repeats or not run.results["complete"] else 0
+    return 1 if run.n_failed or run.failed_repeats or not run.record.complete else 0
 
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
@@ -195,7 +195,7 @@ def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
 
 def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     failed, reached = run.n_failed, len(run.predictions())
-    if run.n_left or not (run.results["complete"] or "unanswered" in run.results):
+    if run.n_left or not (run.record.complete or run.record.unanswered):
         what = (
             f"{run.n_left} of {counted(reached + run.n_left, 'step was', 'steps were')} not started"
             if run.n_left

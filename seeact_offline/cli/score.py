@@ -186,11 +186,11 @@ def _show(done: Run) -> int:
     from seeact_offline.runs.rescoring import meanings
     from seeact_offline.scoring.report import short
 
-    say(short(done.results, meanings(done.results)))
+    say(short(done.record, meanings(done.record.settings)))
     # neither imported steps nor rows at fault can be asked again
-    n_failed = done.results["n_not_run"] - sum(done.results.get("data_faults", {}).values())
-    has_failed = n_failed and "format" not in done.results
-    return 1 if has_failed or not done.results["complete"] else 0
+    n_failed = done.record.n_not_run - sum(done.record.data_faults.values())
+    has_failed = n_failed and not done.record.format
+    return 1 if has_failed or not done.record.complete else 0
 
 
 def _names(text: str) -> tuple[str, ...]:

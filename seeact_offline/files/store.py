@@ -71,6 +71,11 @@ class Store:
             self._db = self._open()
         except (OSError, sqlite3.Error) as error:
             raise self.unusable(error) from error
+        known = {column[1] for column in self._do("PRAGMA table_info(completions)", ())}
+        if missing := COLUMNS.keys() - known:
+            self._db.close()
+            got = f"{path} of an earlier development version, without {', '.join(sorted(missing))}; remove it, or name another"
+            raise InputError(name, "a file of this version", got)
 
     def get(self, key: str) -> StoredText | None:
         """Returns the text of a key; None if unknown or damaged (it is then removed). Raises InputError when the file breaks."""
@@ -205,7 +210,6 @@ def _open_file(path: Path) -> sqlite3.Connection:
         verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
-        _add_columns(db)
     except BaseException:
         # any error is passed on, but the file must not stay open
         db.close()
@@ -243,17 +247,6 @@ def _salvaged(path: Path) -> Iterator[tuple[str | None, ...]]:
                 row = db.execute(f"SELECT {columns} FROM completions WHERE rowid = ?", (row_id,)).fetchone()
                 if row is not None and row[2] == _checksum(row[0].decode(), row[1]):
                     yield tuple(None if value is None else value.decode() for value in row)
-
-
-def _add_columns(db: sqlite3.Connection) -> None:
-    """Adds the columns, and checksums of all texts, that a file of an earlier version lacks."""
-    known = {column[1] for column in db.execute("PRAGMA table_info(completions)")}
-    for name in COLUMNS.keys() - known:
-        db.execute(f"ALTER TABLE completions ADD COLUMN {name} {COLUMNS[name]}")
-    if "checksum" not in known:
-        rows = db.execute("SELECT key, CAST(completion AS BLOB) FROM completions").fetchall()
-        summed = [(_checksum(key, bytes(value)).decode(), key) for key, value in rows]
-        db.executemany("UPDATE completions SET checksum = ? WHERE key = ?", summed)
 
 
 def _file_system(path: Path) -> str:

@@ -115,7 +115,7 @@ class BatchModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         """The kept reply. Raises CallError, WAITING for a reply that is still to come; InputError when the file breaks."""
-        found, key = self._replies.look(request), self._replies.keys(request)[0]
+        found, key = self._replies.look(request), self._replies.key(request)
         if found is not None:
             return found
         if key in self._failed:

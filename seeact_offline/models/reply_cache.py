@@ -34,7 +34,7 @@ class CachedReply:
     """The name of the failure by which the model declined, in place of a text."""
     detail: str = ""
     run: str = ""
-    """The run that paid; empty in replies of earlier versions."""
+    """The run that paid; empty where it has no id, as one whose model was opened alone."""
     place: Sequence[str | int] = ()
     """Step, group and turn that paid."""
     made: str = ""
@@ -60,39 +60,39 @@ class ReplyStore:
         """`model`, `run`: noted with each reply. Raises InputError for a file that cannot be opened."""
         self._store, self._model, self.run = Store(path, "cache"), model, run
 
-    def get(self, *keys: str) -> CachedReply | None:
-        """The reply to the first of these that has one. A damaged one is removed. Raises InputError when the file breaks."""
-        for key in keys:
-            found = self._store.get(key)
-            try:
-                if found is not None:
-                    saved = json.loads(found.text)
-                    return CachedReply(**saved | {"usage": Usage(**saved["usage"]), "made": found.made})
-            except (ValueError, KeyError, TypeError):
-                self._store.remove(key)
-        return None
+    def get(self, key: str) -> CachedReply | None:
+        """The kept reply; None for none. A damaged one is removed. Raises InputError when the file breaks."""
+        found = self._store.get(key)
+        if found is None:
+            return None
+        try:
+            saved = json.loads(found.text)
+            return CachedReply(**saved | {"usage": Usage(**saved["usage"]), "made": found.made})
+        except (ValueError, KeyError, TypeError):
+            self._store.remove(key)
+            return None
 
     def put(self, key: str, reply: CachedReply) -> None:
         """Raises InputError when the file breaks."""
         saved = asdict(replace(reply, run=self.run, made="", call=None))
         self._store.put(key, json.dumps({k: v for k, v in saved.items() if v or k == "text"}), self._model)
 
-    async def get_or_ask(self, keys: Sequence[str], ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
-        """The reply to the first of these that has one, or else what `ask` gives, kept under the first. Waits for another program
-        that is asking for it. Raises what `ask` raises."""
-        while (kept := self.get(*keys)) is None and not self._store.claim(keys[0]):
+    async def get_or_ask(self, key: str, ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
+        """The kept reply, or else what `ask` gives, which is then kept. Waits for another program that is asking for it. Raises
+        what `ask` raises."""
+        while (kept := self.get(key)) is None and not self._store.claim(key):
             await asyncio.sleep(POLL_S)
         if kept is not None:
             return kept
         try:
             # it may have come between the look and the claim
-            kept = self.get(*keys)
+            kept = self.get(key)
             if kept is None:
                 kept = await ask()
-                self.put(keys[0], kept)
+                self.put(key, kept)
             return kept
         finally:
-            self._store.release(keys[0])
+            self._store.release(key)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -119,32 +119,32 @@ class ReplyCache:
         self.counted: set[str] = set()
         """`CallRecord.asked` of the replies whose usage is counted already."""
 
-    def keys(self, request: Request, ideal: str = "") -> tuple[str, ...]:
-        """Makes a request's keys; see `request_keys`."""
+    def key(self, request: Request, ideal: str = "") -> str:
+        """Makes a request's key; see `request_key`."""
         identity = self._identity | ({"ideal": ideal} if self._with_ideal else {})
-        return request_keys(identity, request, self._by_place)
+        return request_key(identity, request, self._by_place)
 
     def look(self, request: Request) -> Completion | None:
         """The kept reply; None for none. Raises CallError for one with which the model declined."""
-        keys = self.keys(request)
-        kept = self._store.get(*keys)
-        return None if kept is None else self._counted_once(keys[0], kept, CallRecord(0))
+        key = self.key(request)
+        kept = self._store.get(key)
+        return None if kept is None else self._counted_once(key, kept, CallRecord(0))
 
     async def complete(self, request: Request, ideal: str, ask: Ask) -> Completion:
         """The kept reply, or what `ask` gives. Raises what `ask` raises."""
-        keys = self.keys(request, ideal)
-        task = self._waiting.get(keys[0])
+        key = self.key(request, ideal)
+        task = self._waiting.get(key)
         is_first = task is None
         if task is None:
 
             def forget(done: asyncio.Task[CachedReply]) -> None:
-                del self._waiting[keys[0]]
+                del self._waiting[key]
                 if not done.cancelled():
                     # marks the error as seen: when every caller has given up, nobody else looks at it
                     done.exception()
 
-            task = asyncio.create_task(self._store.get_or_ask(keys, lambda: self._answer(request, ideal, ask)))
-            self._waiting[keys[0]] = task
+            task = asyncio.create_task(self._store.get_or_ask(key, lambda: self._answer(request, ideal, ask)))
+            self._waiting[key] = task
             task.add_done_callback(forget)
         # shielded: a caller that gives up must not lose a reply that is paid for, nor fail those who wait for it too
         try:
@@ -153,7 +153,7 @@ class ReplyCache:
             if is_first:
                 raise
             raise CallError(error.name, error.detail) from None
-        return self._counted_once(keys[0], kept, (kept.call if is_first else None) or CallRecord(0))
+        return self._counted_once(key, kept, (kept.call if is_first else None) or CallRecord(0))
 
     def _counted_once(self, key: str, kept: CachedReply, call: CallRecord) -> Completion:
         """The reply, its usage counted at the place that asks first. Raises CallError where the model declined."""
@@ -187,12 +187,8 @@ class ReplyCache:
         return replace(kept, run=self._store.run, place=(*request.key, request.group, request.turn))
 
 
-def request_keys(identity: Mapping[str, object], request: Request, by_place: bool) -> tuple[str, ...]:
-    """Digests under which a reply may be kept, first the one under which it is put: of what is asked at this step, then of what is
-    asked at this place, as earlier versions have kept it."""
+def request_key(identity: Mapping[str, object], request: Request, by_place: bool) -> str:
+    """The digest under which a reply is kept: of what is asked at this step, or at this place."""
     messages = [[m.role, m.text, m.picture.key if m.picture else None] for m in request.messages]
-    step, place = [*request.key], [*request.key, request.group, request.turn]
-    return tuple(
-        hashlib.sha256(json.dumps([identity, asked_at, messages], sort_keys=True).encode("ascii")).hexdigest()
-        for asked_at in ([place] if by_place else [step, place])
-    )
+    asked_at = [*request.key, request.group, request.turn] if by_place else [*request.key]
+    return hashlib.sha256(json.dumps([identity, asked_at, messages], sort_keys=True).encode("ascii")).hexdigest()

@@ -297,9 +297,8 @@ class EvalConfig(RankingOptions):
     )
     repeats: int = option(
         0, "choice, annotation, mindact: repeat the run N times with groups and choices in random order, and report the spread",
-        group=RUN, number=COUNT, metavar="N", flags=("--repeats", "--shuffle-groups"),
+        group=RUN, number=COUNT, metavar="N",
     )
-    """`shuffle_groups` is an older name."""
     out: Path | None = option(
         None, "run folder; an interrupted run resumes from it (default: runs/...)",
         group=RUN, read=Path, metavar="DIR", is_basic=True,
@@ -357,8 +356,6 @@ class EvalConfig(RankingOptions):
 
     def changed(self, **options: Any) -> EvalConfig:
         """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
-        if "shuffle_groups" in options:
-            options["repeats"] = options.pop("shuffle_groups")
         known = {name.name for name in fields(self)}
         strategy = _strategy(options.get("agent", self.agent), options.get("grounding", self.grounding))
         own = {name: options.pop(name) for name in [*options] if name not in known and _is_own(name, strategy)}
@@ -394,11 +391,6 @@ class EvalConfig(RankingOptions):
     def ignored(self) -> list[str]:
         """Grouping options that the strategy ignores."""
         return [name for name in GROUPING_OPTIONS if name not in self.strategy.grouping_options]
-
-    @property
-    def shuffle_groups(self) -> int:
-        """`repeats` by its older name."""
-        return self.repeats
 
     @property
     def task_ids(self) -> tuple[str, ...] | None:

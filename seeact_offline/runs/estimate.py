@@ -22,7 +22,7 @@ from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
 from seeact_offline.models.image_tokens import TILES, ImageRule
-from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_keys
+from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_key
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, is_fetched, open_tokenizer
 from seeact_offline.records import (
@@ -240,7 +240,7 @@ class _SecondModel:
 
     def complete(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
-        key = request_keys({}, request, self.model.asks_each)[0]
+        key = request_key({}, request, self.model.asks_each)
         if (found := _look(self.kept, request, lambda: self.kept_keys.add(key))) is not None:
             return found
         is_caption = request.key.annotation_id == PICTURE
@@ -284,7 +284,7 @@ class _CountingModel(Model):
             return self.second.complete(request, ideal)
         if (found := _look(self.kept, request, self._note_kept)) is not None:
             return found
-        key = request_keys({}, request, self.model.asks_each)[0]
+        key = request_key({}, request, self.model.asks_each)
         if key not in self._asked:
             tokens = self.assumed.reply(request.turn) + self.assumed.thought
             self._calls.append((request.group, _amount(request, self.model, self.count, self.assumed, tokens)))

@@ -183,9 +183,8 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
         orders=run.folder.finished_repeats(truths),
     )
     run.folder.order(predictions, truths)
-    usage = made.results["usage"]
-    usage["cost_usd"] = run_cost(run.folder, usage["cost_usd"])
-    meanings = notes(str(made.results["grounding"]))
-    run.folder.write_scores(made.rows, made.results, printable(report(made.results, made.rows, meanings)))
+    results = made.results.changed(cost_usd=run_cost(run.folder, made.results.usage["cost_usd"]))
+    text = printable(report(results, made.rows, notes(results.grounding)))
+    run.folder.write_scores(made.rows, results, text)
     run.folder.remember_flagged(run.flagged)
     return len(order)

@@ -109,6 +109,6 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         steps=counted,
         n_not_run=sum(step.outcome in NOT_RUN for step in counted.values()),
         complete=results.complete,
-        headline=results.headlines,
+        headline={name: one["value"] for name, one in results.headlines.items()},
         identity=identity,
     )

@@ -48,12 +48,8 @@ FLAGGED = "flagged.jsonl"
 LOCK = ".lock"
 REPEAT = "shuffled-"
 """Beginning of the names of repeats' folders."""
-SELECTION = frozenset({"limit", "tasks"})
-"""Parts of an identity of earlier versions that only say which steps are asked."""
 SCHEMA = 1
 """The version of the manifest's layout."""
-LATER = frozenset({"data_digest", "code"})
-"""Parts of an identity that manifests of earlier versions lack."""
 DATA = frozenset({"dataset_fingerprint", "data_digest"})
 """Parts of an identity that describe the data."""
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
@@ -63,7 +59,7 @@ class Made(msgspec.Struct, frozen=True):
     """The date and command with which a run was begun, and how it asks."""
 
     run: str = ""
-    """Tells the run from all others; empty for one of an earlier version."""
+    """Tells the run from all others; empty for one that asked no model of ours."""
     date: str = ""
     command: str | None = None
     temperature: float = 0.0
@@ -285,19 +281,17 @@ class RunFolder:
             )
             replace_text(self.captions, _lines(map(_line, rows)))
 
-    def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str) -> None:
+    def write_scores(self, steps: Sequence[Mapping[str, Any]], results: Results, report: str) -> None:
         """Writes scores, results and report; a file that would not change is left alone."""
         for name, text in self.score_files(steps, results, report).items():
             replace_text(self.path / name, text)
 
-    def score_files(
-        self, steps: Sequence[Mapping[str, Any]], results: Mapping[str, Any], report: str
-    ) -> dict[str, str]:
+    def score_files(self, steps: Sequence[Mapping[str, Any]], results: Results, report: str) -> dict[str, str]:
         """The files that `write_scores` writes, by name."""
         how = how_it_was_run(self.content()) if self.manifest.exists() else ""
         return {
             "steps.jsonl": _lines(map(_line, steps)),
-            "results.json": _json(results),
+            "results.json": _json(results.entries),
             "report.md": redact(report + printable(how)),
         }
 
@@ -603,7 +597,7 @@ def read_results(run: Path) -> Results:
     """The figures of a scored run. Raises InputError where there are none."""
     path = run / "results.json"
     try:
-        return decoded(read_regular(path), Results)
+        return Results.read(read_json(read_regular(path)))
     except FormatError as error:
         raise InputError("runs", error.expected, f"{error.got} in {path}") from None
     except OSError:
@@ -631,8 +625,10 @@ def read_steps(run: Path) -> dict[StepKey, StepRow]:
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
-    compared = {*old, *new} - SELECTION - (LATER - old.keys())
-    differing = sorted(name for name in compared if old.get(name) != new.get(name))
+    differing = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    if differing and DATA.issuperset(differing) and not old.keys() >= DATA:
+        got = f"one of an earlier development version in {path}, without {' or '.join(sorted(DATA - old.keys()))}; name another folder"
+        raise InputError("out", "a run of this version", got)
     if differing and DATA.issuperset(differing):
         raise InputError(
             "dataset",

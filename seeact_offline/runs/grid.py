@@ -67,7 +67,7 @@ class Grid:
 
     @property
     def complete(self) -> bool:
-        return not self.n_left and all(run.results["complete"] for run in self.runs)
+        return not self.n_left and all(run.record.complete for run in self.runs)
 
 
 def evaluate_grid(

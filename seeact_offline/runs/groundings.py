@@ -78,7 +78,7 @@ def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrat
     pack_of = partial(open_pack, config.prompts, turns=form.turns, image=form.image)
     pack = pack_of(config.strategy_name, variant=strategy.variant(own, form))
     opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
-    # only what differs from the usual, so that runs from before these options resume
+    # only what differs from the usual: a run is the same whatever options it leaves alone
     usual = {"turns": 2, "no_image": False, "max_image_side": MAX_SIDE, "batching": BATCHINGS[0]}
     unusual = {name: getattr(config, name) for name, value in usual.items() if getattr(config, name) != value}
     extra = unusual | dict(opened.identity)
@@ -121,8 +121,8 @@ def _check(config: EvalConfig, strategy: Strategy) -> None:
         raise InputError("batching", sentence=f"`batching` {config.batching} needs {_grouped()}")
     if config.batching != BATCHINGS[0] and config.turns == 1:
         raise InputError("batching", sentence=f"`batching` {config.batching} needs `turns` 2")
-    if config.shuffle_groups and not strategy.is_grouped:
-        raise InputError("shuffle_groups", sentence=f"`shuffle_groups` needs {_grouped()}")
+    if config.repeats and not strategy.is_grouped:
+        raise InputError("repeats", sentence=f"`repeats` needs {_grouped()}")
 
 
 def _chosen(names: Sequence[str]) -> str:

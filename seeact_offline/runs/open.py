@@ -107,7 +107,7 @@ class OpenRun:
 
     @property
     def id(self) -> str:
-        """Tells the run from all others, and is the same whenever it is resumed; empty for one of an earlier version."""
+        """Tells the run from all others, and is the same whenever it is resumed."""
         made = (self.folder.begun() or self.manifest).made
         return "" if made is None else made.run
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.runs.folder import read_prediction, read_steps
-from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.protocols import headline
+from seeact_offline.runs.folder import read_prediction, read_results, read_steps
+from seeact_offline.scoring.results import Results
 
 STEP_FIELDS = ("annotation_id", "action_uid", "element", "operation_f1", "success", "outcome")
 """The fields of a line of `steps.jsonl` that are exported."""
@@ -51,8 +49,7 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
 
     if not (run / "results.json").is_file():
         raise InputError("run", sentence=f"{run} has no results.json; finish the run, or score it")
-    # kept whole: the notes name settings that only this run has
-    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    results = read_results(run)
     steps = _steps(run)
     # by the steps' ids, as a copy of the sample may go by any name
     of_sample = {key for split in SPLITS for key in open_split("sample", split).keys} & steps.keys()
@@ -61,7 +58,7 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
         named = f" ({dataset_id})" if dataset_id else ""
         raise InputError("dataset_id", "a run on the data set that is named", got + named)
     if not dataset_id:
-        dataset_id = str(results.get("dataset", ""))
+        dataset_id = results.dataset or ""
         if dataset_id.count("/") != 1 or dataset_id.startswith((".", "/")) or Path(dataset_id).exists():
             raise InputError(
                 "dataset_id",
@@ -92,26 +89,24 @@ def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
     return rows
 
 
-def _entries(run: Path, results: Mapping[str, Any], dataset_id: str) -> list[Any]:
+def _entries(run: Path, results: Results, dataset_id: str) -> list[Any]:
     """One a figure, in per cent: the averages that the protocol quotes, and the shares of tasks done. The notes name the
     settings and the hashes of the files that the figures stand for."""
     from huggingface_hub import EvalResultEntry
 
-    parts = [f"{results['n_tasks']} tasks, {results['n_steps']} steps"]
-    parts += [f"{name} {results[name]}" for name in _IN_NOTES if results.get(name) is not None]
+    parts = [f"{results.n_tasks} tasks, {results.n_steps} steps"]
+    parts += [f"{name} {value}" for name in _IN_NOTES if (value := results.settings.get(name)) is not None]
     parts += [f"{name} sha256 {file_digest(run / name)}" for name in ("results.json", "predictions.jsonl")]
     values: dict[str, tuple[float | None, str]] = {}
-    for name in METRICS:
-        if results.get(name) is not None:
-            quoted = headline(results.get("protocol", ""), name, results[name])
-            interval = ""
-            if quoted["ci95"] is not None:
-                interval = "95 % interval {:.2f} to {:.2f}; ".format(*(100 * bound for bound in quoted["ci95"]))
-            values[name] = quoted["value"], f"{quoted['average']} average; {interval}"
-    values |= {name: (results["task_success_rate"].get(name), "") for name in ("offline0", "offline1")}
+    for name, quoted in results.headlines.items():
+        interval = ""
+        if quoted["ci95"] is not None:
+            interval = "95 % interval {:.2f} to {:.2f}; ".format(*(100 * bound for bound in quoted["ci95"]))
+        values[name] = quoted["value"], f"{quoted['average']} average; {interval}"
+    values |= {name: (results.task_success_rate.get(name), "") for name in ("offline0", "offline1")}
     return [
         EvalResultEntry(
-            dataset_id, f"{results['split']}/{name}", round(100 * value, 2), notes=f"{start}{'; '.join(parts)}"
+            dataset_id, f"{results.split}/{name}", round(100 * value, 2), notes=f"{start}{'; '.join(parts)}"
         )
         for name, (value, start) in values.items()
         if value is not None

@@ -10,9 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.formats import read_json
 from seeact_offline.files.markdown import printable
-from seeact_offline.files.named import read_regular
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
@@ -22,7 +20,7 @@ from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.finished import read_scored
-from seeact_offline.runs.folder import RunFolder, read_manifest
+from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
@@ -104,10 +102,8 @@ class FinishedRun:
             answers=self.answers,
             causes=self.causes,
         )
-        made.results["usage"]["cost_usd"] = self.cost
         left_out = self.settings.get(IMPORT_NOTES) or {}
-        made.results["notes"] = dict(sorted((made.results["notes"] | left_out).items()))
-        return made
+        return replace(made, results=made.results.changed(cost_usd=self.cost, notes=left_out))
 
 
 def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -117,7 +113,7 @@ def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def report_of(made: ScoringOutput) -> str:
     """The text of `report.md`."""
-    return printable(report(made.results, made.rows, meanings(made.results)))
+    return printable(report(made.results, made.rows, meanings(made.results.settings)))
 
 
 def rescore(
@@ -194,8 +190,8 @@ def open_finished(
     if kept and known.keys() <= kept.keys():
         truths, was_finished = list(kept.values()), False
         # its own targets are only those of the steps that it reached
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            was_finished = bool(read_json(read_regular(run / "results.json"))["complete"])
+        with suppress(InputError):
+            was_finished = read_results(run).complete
     elif not opens_data:
         strange = sorted(known.keys() - kept.keys())
         raise InputError(
@@ -244,7 +240,7 @@ def with_opinions(finished: FinishedRun, oracle: Path | None, causes: Path | Non
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
     """Raises InputError for another kind of run, and for one of other steps."""
     scored = read_scored(run)
-    grounding = Run(run).results.get("grounding")
+    grounding = read_results(run).grounding
     if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:
         human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
         raise InputError(

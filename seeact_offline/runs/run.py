@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from seeact_offline.records import InputError, Prediction
-from seeact_offline.runs.folder import RunFolder, read_manifest
+from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.scoring.report import headline_text
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from seeact_offline.runs.publishing import ExportFiles
+    from seeact_offline.scoring.results import Results
 
 TOOK = ("attempts", "seconds", "request_id")
 """Columns of a call; None for a reply that was kept."""
@@ -45,8 +46,8 @@ class Run:
         """Its folder and its headline, where it has one."""
         name = f"<Run {str(self.path)!r}>"
         try:
-            return f"{name} {headline_text(self.results)}"
-        except (OSError, ValueError, LookupError, TypeError):
+            return f"{name} {headline_text(self.record)}"
+        except (InputError, LookupError, TypeError):
             # unfinished, or of another program
             return name
 
@@ -54,6 +55,11 @@ class Run:
     def results(self) -> dict[str, Any]:
         """`results.json`: fractions between 0 and 1."""
         return dict(json.loads((self.path / "results.json").read_text(encoding="utf-8")))
+
+    @cached_property
+    def record(self) -> Results:
+        """`results.json` as a record. Raises InputError where it is none."""
+        return read_results(self.path)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from seeact_offline.files.digest import file_digest
 from seeact_offline.files.extras import install_command
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.records import InputError
+from seeact_offline.scoring.results import ENTRIES
 
 if TYPE_CHECKING:
     from seeact_offline.runs.run import Run
@@ -81,15 +82,15 @@ def figures(run: Run) -> dict[str, float]:
 
     An interval's two ends are named low and high. Unknown values (null) and other lists are left out.
     """
-    settings = {*run.manifest["settings"], "schema", "complete"}
-    return dict(_numbers({name: value for name, value in run.results.items() if name not in settings}))
+    entries = run.record.entries
+    return dict(_numbers({name: entries[name] for name in ENTRIES if name in entries}))
 
 
 def _numbers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _numbers(value, f"{path}{name}/")
-        elif isinstance(value, list) and name.endswith("ci95"):
+        elif isinstance(value, list | tuple) and name.endswith("ci95"):
             yield from zip((f"{path}{name}/low", f"{path}{name}/high"), value, strict=True)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{path}{name}", value

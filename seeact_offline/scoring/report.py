@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import Summary
+from seeact_offline.records import Metric
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.protocols import PROTOCOLS, headline
+from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.rules import sentence
 from seeact_offline.scoring.waterfall import (
     ANNOTATION_ERRORS,
@@ -35,12 +36,6 @@ SETTINGS = (
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
 """Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and the
 last is a digest for the manifest."""
-NO_SETTINGS = frozenset(field.name for field in fields(Summary)) | {
-    "schema", "complete", "without_flagged", "shuffle_spread", "merge_spread", "batching_price",
-    "by_split", "left_out", "unknowns", "n_not_run", "n_succeeded", "wrong_element", "what_if", "annotation_errors", "ranker_budget", "task_success_ci95",
-    "causes_by_person", "unanswered", "element_by_rule", "data_faults",
-}  # fmt: skip
-"""The entries of `results.json` that are not settings."""
 LONGEST = 80
 """Characters of a long value that are shown."""
 SUCCEEDED = "right element, right operation"
@@ -140,12 +135,12 @@ def none_answered(lost: Mapping[str, Any], n_steps: int) -> str:
     return f"no step was answered: {end}, first: {one_line(lost['detail'])}"
 
 
-def incomplete_in_words(results: Mapping[str, Any]) -> list[str]:
+def incomplete_in_words(results: Results) -> list[str]:
     """A sentence on what is missing of a run that was asked here; none for a complete one."""
-    n_steps = counted(results["n_steps"] + results["left_out"], "step")
-    if n := results["failures"].get(NO_PREDICTION):
+    n_steps = counted(results.n_steps + results.left_out, "step")
+    if n := results.failures.get(NO_PREDICTION):
         return [f"Not complete: {n:,} of {n_steps} have no prediction and count as wrong."]
-    if results["complete"] or "unanswered" in results or "format" in results:
+    if results.complete or results.unanswered or results.format:
         return []
     return [f"Not complete: the run has other steps or repeats, which are not among these {n_steps}."]
 
@@ -158,13 +153,12 @@ def faults_in_words(faults: Mapping[str, int]) -> list[str]:
     ]
 
 
-def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
+def report(results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
     unreadable, read = (
-        {name: n for name, n in results["reply_failures"].items() if is_unreadable(name) is kind}
-        for kind in (True, False)
+        {name: n for name, n in results.reply_failures.items() if is_unreadable(name) is kind} for kind in (True, False)
     )
     tables = [
         _settings(results),
@@ -174,23 +168,23 @@ def report(results: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], notes
         _whole_tasks(results),
         _recall(results),
         _waterfall(results),
-        _counts("Wrong elements", "kind", results["wrong_element"], KINDS),
+        _counts("Wrong elements", "kind", results.wrong_element, KINDS),
         _annotation_errors(results),
         _what_if(results),
         _budget(results),
-        _counts("Steps with a failure", "failure", results["failures"], {}),
+        _counts("Steps with a failure", "failure", results.failures, {}),
         _counts("Replies that could not be read", "failure", unreadable, {}),
         _counts("Replies that were read and lack an act, a place on the picture or a value", "failure", read, {}),
-        _counts("Worth knowing", "what", results.get("notes") or {}, notes),
+        _counts("Worth knowing", "what", results.notes, notes),
         _spread(results),
         _orders(results),
         _batching(results),
-        _usage(results["usage"]),
+        _usage(results.usage),
         _failed_steps(failed),
     ]
-    title = f"# {cell(results['grounding'])} on {cell(results['split'])}"
-    remarks = [NOT_THE_PAPERS] if results["dataset"] == "sample" else []
-    remarks += [" ".join(faults)] if (faults := faults_in_words(results.get("data_faults", {}))) else []
+    title = f"# {cell(results.grounding)} on {cell(results.split)}"
+    remarks = [NOT_THE_PAPERS] if results.dataset == "sample" else []
+    remarks += [" ".join(faults)] if (faults := faults_in_words(results.data_faults)) else []
     missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
     paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
     return "\n\n".join(paragraphs) + "\n"
@@ -229,38 +223,35 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     return "\n" + Table(title="How it was run", header=("what", "value"), rows=rows).markdown() + "\n"
 
 
-def headline_text(results: Mapping[str, Any]) -> str:
+def headline_text(results: Results) -> str:
     """The end of `eval`: the quoted figures with their intervals, the failures, and the cost."""
-    size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
-    lines = [
-        f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}, {results['model']}"
-    ]
-    named = [(name, title) for name, title in METRICS.items() if results[name] is not None]
-    quoted = [(title, headline(results["protocol"], name, results[name])) for name, title in named]
+    size = f"{counted(results.n_steps, 'step')} of {counted(results.n_tasks, 'task')}"
+    lines = [f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}, {results.model}"]
+    quoted = [(METRICS[name], one) for name, one in results.headlines.items()]
     rows = [(title, percent(one["value"]), _interval(one["ci95"]), one["average"]) for title, one in quoted]
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
     if parts := _by_split(results):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
     lines += incomplete_in_words(results)
-    if lost := results.get("unanswered"):
-        lines.append(f"Caution: {none_answered(lost, results['n_steps'])}")
-    if results["n_tasks"] < VERY_FEW_TASKS:
-        lines.append(f"Caution: {counted(results['n_tasks'], 'task')} only, too few to tell methods apart.")
-    faults = results.get("data_faults", {})
+    if lost := results.unanswered:
+        lines.append(f"Caution: {none_answered(lost, results.n_steps)}")
+    if results.n_tasks < VERY_FEW_TASKS:
+        lines.append(f"Caution: {counted(results.n_tasks, 'task')} only, too few to tell methods apart.")
+    faults = results.data_faults
     lines += faults_in_words(faults)
-    if failures := {name: n for name, n in results["failures"].items() if name not in faults}:
+    if failures := {name: n for name, n in results.failures.items() if name not in faults}:
         lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in failures.items())}")
-    usage = results["usage"]
+    usage = results.usage
     tokens = [f"{usage[f'{kind}_tokens']:,} {kind} tokens" for kind in TOKENS if usage[f"{kind}_tokens"]]
     return "\n".join(
         [*lines, f"{', '.join([counted(usage['calls'], 'call'), *tokens])}, {_usd(usage['cost_usd'])} USD"]
     )
 
 
-def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str:
+def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
     """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each note."""
-    size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
-    head = f"{results['grounding']} on {results['split']}: {size}, protocol {results['protocol']}"
+    size = f"{counted(results.n_steps, 'step')} of {counted(results.n_tasks, 'task')}"
+    head = f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}"
     tables = [
         _figures(results),
         _by_split(results),
@@ -268,85 +259,88 @@ def short(results: Mapping[str, Any], notes: Mapping[str, str] = UNKNOWN) -> str
         _whole_tasks(results),
         _recall(results),
         _waterfall(results),
-        _counts("", "wrong element", results["wrong_element"], KINDS),
+        _counts("", "wrong element", results.wrong_element, KINDS),
         _what_if(results),
-        _counts("", "failure", results["failures"], {}),
-        _counts("", "worth knowing", results.get("notes") or {}, notes),
-        _usage(results["usage"]),
+        _counts("", "failure", results.failures, {}),
+        _counts("", "worth knowing", results.notes, notes),
+        _usage(results.usage),
     ]
     return "\n\n".join(
         [
             head,
             *incomplete_in_words(results),
-            *faults_in_words(results.get("data_faults", {})),
+            *faults_in_words(results.data_faults),
             *(replace(one, title="").markdown() for one in tables if one is not None),
         ]
     )
 
 
-def _settings(results: Mapping[str, Any]) -> Table:
-    rows = [(name, results[name]) for name in SETTINGS if results.get(name) is not None]
-    for name, value in results.items():
-        if value is not None and name not in {*SETTINGS, *NOT_LISTED, *NO_SETTINGS}:
+def _settings(results: Results) -> Table:
+    settings = results.settings
+    rows = [(name, settings[name]) for name in SETTINGS if settings.get(name) is not None]
+    for name, value in settings.items():
+        if value is not None and name not in {*SETTINGS, *NOT_LISTED}:
             is_nested = isinstance(value, Mapping | list | tuple)
             text = json.dumps(value, ensure_ascii=False) if is_nested else str(value)
             rows.append((name, text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."))
-    rows += [("tasks", results["n_tasks"]), ("steps", results["n_steps"])]
+    rows += [("tasks", results.n_tasks), ("steps", results.n_steps)]
     return Table(header=("setting", "value"), rows=rows)
 
 
-def _figures(results: Mapping[str, Any]) -> Table:
+def _figures(results: Results) -> Table:
     named = [*METRICS.items()]
-    if results.get("point_accuracy") is not None:
+    if results.point_accuracy is not None:
         named.append(("point_accuracy", "Point in box"))
-    rows = [(title, *_cells(results[name]), _average(results, name)) for name, title in named]
-    for rule, figure in results.get("element_by_rule", {}).items():
-        quoted = headline(results["protocol"], "element_accuracy", figure)["average"]
+    rows = [(title, *_cells(results.figure(name)), _average(results, name)) for name, title in named]
+    for rule, figure in results.element_by_rule.items():
+        quoted = results.quoted("element_accuracy", figure)["average"]
         rows.append((f"{METRICS['element_accuracy']}, {rule}", *_cells(figure), quoted))
-    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results['protocol'])}{_intervals(results, named)}"
-    if results["left_out"]:
-        left_out = counted(results["left_out"], "step: it is", "steps: they are")
+    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results.protocol)}{_intervals(results, named)}"
+    if results.left_out:
+        left_out = counted(results.left_out, "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
-    protocol = PROTOCOLS.get(results["protocol"], PROTOCOLS["seeact"])
+    protocol = PROTOCOLS.get(results.protocol, PROTOCOLS["seeact"])
     for rule in protocol.unknowns.values():
-        if n := results.get("unknowns", {}).get(rule.__name__):
+        if n := results.unknowns.get(rule.__name__):
             note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
-    if "element_by_rule" in results:
+    if results.element_by_rule:
         note += (
             " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way, or lies"
             " around or inside of a positive, or has its centre in the box of one."
         )
-    if results["element_accuracy"] is None:
+    if results.element_accuracy is None:
         note += " No element was asked for, so that only the operation is scored."
     notes = []
-    if lost := results.get("unanswered"):
-        notes.append(f"Caution: {none_answered(lost, results['n_steps'])}")
-    if results["n_tasks"] < VERY_FEW_TASKS:
-        few = counted(results["n_tasks"], "task")
+    if lost := results.unanswered:
+        notes.append(f"Caution: {none_answered(lost, results.n_steps)}")
+    if results.n_tasks < VERY_FEW_TASKS:
+        few = counted(results.n_tasks, "task")
         notes.append(f"Caution: {few} only. Too few to tell methods apart: another draw may well give other figures.")
     header = ("metric", "macro", "95 % interval", "micro", "95 % interval", "quoted")
     return Table(header=header, rows=rows, notes=[*notes, note, *_ceiling(results)])
 
 
-def _by_split(results: Mapping[str, Any]) -> Table | None:
+def _by_split(results: Results) -> Table | None:
     """The averages that the protocol quotes of each split, of a run over several."""
-    parts = results.get("by_split")
+    parts = results.by_split
     if not parts:
         return None
-    named = [(name, title) for name, title in METRICS.items() if results[name] is not None]
+    named = [(name, title) for name, title in METRICS.items() if results.figure(name) is not None]
     rows = []
     for split, part in parts.items():
-        quoted = [headline(results["protocol"], name, part[name]) for name, _ in named]
+        figures = [(name, part.figure(name)) for name, _ in named]
+        quoted = [results.quoted(name, figure) for name, figure in figures if figure is not None]
         cells = [f"{percent(one['value'])} {one['average']} ({_interval(one['ci95'])})" for one in quoted]
-        rows.append((split, part["n_tasks"], part["n_steps"], *cells))
+        rows.append((split, part.n_tasks, part.n_steps, *cells))
     header = ("split", "tasks", "steps", *(title for _, title in named))
     note = "Percent. The averages that the protocol quotes, with their 95 % intervals."
     return Table(title="Each split", header=header, rows=rows, notes=[note])
 
 
-def _average(results: Mapping[str, Any], name: str) -> str:
+def _average(results: Results, name: str) -> str:
     """The name of the average that the protocol quotes."""
-    return "-" if results[name] is None else str(headline(results["protocol"], name, results[name])["average"])
+    figure = results.figure(name)
+    return "-" if figure is None else str(results.quoted(name, figure)["average"])
 
 
 def averaging(name: str) -> str:
@@ -357,27 +351,27 @@ def averaging(name: str) -> str:
     return "".join(f" {title}: {words[:1].lower()}{words[1:]}." for title, words in texts)
 
 
-def _intervals(results: Mapping[str, Any], named: Sequence[tuple[str, str]]) -> str:
+def _intervals(results: Results, named: Sequence[tuple[str, str]]) -> str:
     """The methods of the intervals."""
-    if results["n_tasks"] < 2:
+    if results.n_tasks < 2:
         return " One task says nothing of how tasks vary, so the interval is everything."
     methods: dict[str, list[str]] = {}
     for name, title in named:
-        if results[name] is not None:
-            methods.setdefault(results[name]["method"], []).append(title)
+        if (figure := results.figure(name)) is not None:
+            methods.setdefault(figure.method, []).append(title)
     kinds = [f"{METHODS.get(method, method)} ({', '.join(titles)})" for method, titles in methods.items()]
     return f" Intervals: {'; '.join(kinds)}."
 
 
-def _cells(value: Mapping[str, Any] | None) -> tuple[str, str, str, str]:
+def _cells(value: Metric | None) -> tuple[str, str, str, str]:
     """A figure's macro and micro average, each with its interval."""
     if value is None:
         return "-", "-", "-", "-"
     return (
-        percent(value["macro"]),
-        _interval(value["ci95"]),
-        percent(value["micro"]),
-        _interval(value.get("micro_ci95")),
+        percent(value.macro),
+        _interval(value.ci95),
+        percent(value.micro),
+        _interval(value.micro_ci95),
     )
 
 
@@ -385,63 +379,64 @@ def _interval(bounds: Sequence[float] | None) -> str:
     return "-" if bounds is None else f"{percent(bounds[0])} to {percent(bounds[1])}"
 
 
-def _ceiling(results: Mapping[str, Any]) -> list[str]:
+def _ceiling(results: Results) -> list[str]:
     """The part of the gap to a perfect score that is due to the grounding itself, if that is known."""
-    ceiling = results.get("ceiling")
-    if ceiling is None or results["element_accuracy"] is None:
+    ceiling = results.ceiling
+    if ceiling is None or results.element_accuracy is None:
         return []
-    lost_by = "the grounding itself loses" if results.get("ranker") is None else "ranker and grounding lose"
-    quoted = headline(results["protocol"], "ceiling", ceiling)["average"]
-    other = "micro" if quoted == "macro" else "macro"
+    lost_by = "the grounding itself loses" if results.ranker is None else "ranker and grounding lose"
+    shares = {"macro": ceiling.macro, "micro": ceiling.micro}
+    quoted = shares.pop(results.quoted("ceiling", ceiling)["average"])
+    ((other, rest),) = shares.items()
     return [
-        f"A perfect model would reach {percent(ceiling[quoted])} % Element Accuracy ({other} {percent(ceiling[other])} %):"
-        f" {lost_by} the other {percent(1 - ceiling[quoted])} points. Rows at fault count among these."
+        f"A perfect model would reach {percent(quoted)} % Element Accuracy ({other} {percent(rest)} %):"
+        f" {lost_by} the other {percent(1 - quoted)} points. Rows at fault count among these."
     ]
 
 
-def _without_flagged(results: Mapping[str, Any]) -> Table | None:
-    rest = results.get("without_flagged")
+def _without_flagged(results: Results) -> Table | None:
+    rest = results.without_flagged
     if rest is None:
         return None
-    rows = [(title, cells[0], cells[2]) for name, title in METRICS.items() for cells in [_cells(rest[name])]]
-    size = f"{counted(rest['n_steps'], 'step')} of {counted(rest['n_tasks'], 'task')}"
-    note = f"Without the {counted(rest['n_flagged'], 'flagged step')}: {size}."
+    rows = [(title, cells[0], cells[2]) for name, title in METRICS.items() for cells in [_cells(rest.figure(name))]]
+    size = f"{counted(rest.n_steps, 'step')} of {counted(rest.n_tasks, 'task')}"
+    note = f"Without the {counted(rest.n_flagged or 0, 'flagged step')}: {size}."
     return Table(header=("metric", "macro", "micro"), rows=rows, notes=[note])
 
 
-def _whole_tasks(results: Mapping[str, Any]) -> Table:
-    done, bounds = results["task_success_rate"], results["task_success_ci95"]
+def _whole_tasks(results: Results) -> Table:
+    done, bounds = results.task_success_rate, results.task_success_ci95
     named = {"offline0": "no failing step (Offline 0)", "offline1": "at most one (Offline 1)"}
     rows = [(title, percent(done[name]), _interval(bounds[name])) for name, title in named.items()]
     title = "Whole tasks" if _recall(results) is None else "Whole tasks and ranker"
     return Table(title=title, header=("whole task", "%", "95 % interval (Wilson)"), rows=rows)
 
 
-def _recall(results: Mapping[str, Any]) -> Table | None:
+def _recall(results: Results) -> Table | None:
     """None if nothing was ranked."""
-    recall = results["recall_at_k"]
+    recall = results.recall_at_k
     if all(value is None for value in recall.values()):
         return None
-    note = f"Recall over all {counted(results['n_steps'], 'step')}; steps without a right candidate count as misses."
+    note = f"Recall over all {counted(results.n_steps, 'step')}; steps without a right candidate count as misses."
     return Table(
         header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]], notes=[note]
     )
 
 
-def _waterfall(results: Mapping[str, Any]) -> Table | None:
+def _waterfall(results: Results) -> Table | None:
     """The losses from all steps to those that succeed. None for a run without steps."""
-    lost, done = results["waterfall"], results["step_success_rate"]
+    lost, done = results.waterfall, results.step_success_rate
     n_lost = sum(one["steps"] for one in lost.values())
-    if not n_lost + results["n_succeeded"]:
+    if not n_lost + results.n_succeeded:
         return None
     meanings = {**(CAUSES if done else CAUSES_WITHOUT_ELEMENT), **BY_EYE}
     causes = [*(cause for cause in meanings if cause in lost), *sorted(lost.keys() - meanings.keys())]
     columns = []
     for kind in ("macro", "micro"):
         shares = [lost[cause][kind] for cause in causes]
-        end = done[kind] if done else 1.0 - sum(shares)
+        end = (done.macro if kind == "macro" else done.micro) if done else 1.0 - sum(shares)
         columns.append([percent(1.0), *(f"-{percent(share)}" for share in shares), percent(end)])
-    n_steps = [n_lost + results["n_succeeded"], *(lost[cause]["steps"] for cause in causes), results["n_succeeded"]]
+    n_steps = [n_lost + results.n_succeeded, *(lost[cause]["steps"] for cause in causes), results.n_succeeded]
     names = ["all steps", *causes, SUCCESS if done else "right operation"]
     said = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
     rows = list(zip(names, n_steps, *columns, said, strict=True))
@@ -451,9 +446,9 @@ def _waterfall(results: Mapping[str, Any]) -> Table | None:
     return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
 
 
-def _by_person(results: Mapping[str, Any]) -> list[str]:
+def _by_person(results: Results) -> list[str]:
     """The numbers of causes that a person gave."""
-    said = results.get("causes_by_person")
+    said = results.causes_by_person
     if said is None:
         return []
     note = (
@@ -464,8 +459,8 @@ def _by_person(results: Mapping[str, Any]) -> list[str]:
     return [note + (f" Of the file not used: {', '.join(left)}." if left else "")]
 
 
-def _what_if(results: Mapping[str, Any]) -> Table | None:
-    supposed = results["what_if"]
+def _what_if(results: Results) -> Table | None:
+    supposed = results.what_if
     if not supposed:
         return None
     rows = [
@@ -474,14 +469,14 @@ def _what_if(results: Mapping[str, Any]) -> Table | None:
         if name in supposed
     ]
     note = "Step SR, all else as it was; steps: those that the supposition concerns."
-    if results["step_success_rate"] is None:
+    if results.step_success_rate is None:
         note = note.replace("Step SR", "Share of steps with the right operation")
     header = ("what if", "steps", "macro", "micro", "name")
     return Table(title="What if", header=header, rows=rows, notes=[note])
 
 
-def _annotation_errors(results: Mapping[str, Any]) -> Table | None:
-    errors = results.get("annotation_errors")
+def _annotation_errors(results: Results) -> Table | None:
+    errors = results.annotation_errors
     if errors is None or not errors["n_groups"]:
         return None
     rows = [(name, errors[name], meaning) for name, meaning in ANNOTATION_ERRORS.items()]
@@ -489,8 +484,8 @@ def _annotation_errors(results: Mapping[str, Any]) -> Table | None:
     return Table(title="Errors of annotation", header=("error", "pictures", "meaning"), rows=rows, notes=[note])
 
 
-def _budget(results: Mapping[str, Any]) -> Table | None:
-    budget = results.get("ranker_budget")
+def _budget(results: Results) -> Table | None:
+    budget = results.ranker_budget
     if budget is None:
         return None
     rows = [
@@ -528,8 +523,8 @@ def _counts(title: str, name: str, counts: Mapping[str, int], meanings: Mapping[
     return Table(title=title, header=(name, "count", "meaning"), rows=rows)
 
 
-def _spread(results: Mapping[str, Any]) -> Table | None:
-    spread = results.get("merge_spread") or {}
+def _spread(results: Results) -> Table | None:
+    spread = results.merge_spread
     if len(spread) < 2:
         return None
     return Table(
@@ -540,15 +535,18 @@ def _spread(results: Mapping[str, Any]) -> Table | None:
     )
 
 
-def _orders(results: Mapping[str, Any]) -> Table | None:
-    spread = results.get("shuffle_spread")
+def _orders(results: Results) -> Table | None:
+    spread = results.shuffle_spread
     if spread is None:
         return None
     rows = [
-        (title, average, *(percent(one) for one in (results[name][average], value["min"], value["max"], value["sd"])))
-        for name, title in METRICS.items()
-        if (value := spread.get(name)) and results[name]
-        for average in [_average(results, name)]
+        (
+            METRICS[name],
+            quoted["average"],
+            *(percent(one) for one in (quoted["value"], value["min"], value["max"], value["sd"])),
+        )
+        for name, quoted in results.headlines.items()
+        if (value := spread.get(name))
     ]
     runs = counted(spread["n_orders"], "run")
     note = f"Lowest, highest and standard deviation are of {runs}, each with groups and choices in a random order of its own."
@@ -556,8 +554,8 @@ def _orders(results: Mapping[str, Any]) -> Table | None:
     return Table(title="Order of groups and choices", header=header, rows=rows, notes=[note])
 
 
-def _batching(results: Mapping[str, Any]) -> Table | None:
-    price = results.get("batching_price")
+def _batching(results: Results) -> Table | None:
+    price = results.batching_price
     if price is None:
         return None
     rows = []

@@ -6,10 +6,11 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
+from seeact_offline.files.formats import typed
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
@@ -21,8 +22,6 @@ from seeact_offline.scoring.smaller_k import ranker_budget
 from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
-FIGURES = ("n_tasks", "n_steps", *METRICS)
-"""The figures that are also given without the flagged steps."""
 _PRICES = {
     "calls": "calls_if_per_group",
     "estimated_prompt_tokens": "estimated_prompt_tokens_if_per_group",
@@ -37,62 +36,163 @@ ELEMENT_RULES: Mapping[str, str] = {"strict": "strict_id_hit", "lenient": "lenie
 class ResultsFigure(Metric):
     """A metric of `results.json`."""
 
-    quoted: str | None = None
-    """The average that a protocol from outside the package quotes; None for a protocol of this package."""
+    quoted: str | msgspec.UnsetType = msgspec.UNSET
+    """The average that a protocol from outside the package quotes; not in the file for a protocol of this package."""
 
     @property
     def named(self) -> dict[str, Any]:
         """The entry of `results.json`."""
-        return {name: value for name, value in asdict(self).items() if name != "quoted" or value}
+        return dict(msgspec.to_builtins(self))
 
 
-class Results(msgspec.Struct, frozen=True):
-    """The entries of `results.json` that other programs of this project read. Those with a default are missing in files of
-    earlier versions."""
+class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of some of a run's steps."""
 
+    n_flagged: int | None = None
+    """Steps that are left out for their flags; None where none are."""
+    n_tasks: int
+    n_steps: int
+    element_accuracy: ResultsFigure | None
+    operation_f1: ResultsFigure
+    step_success_rate: ResultsFigure | None
+
+    def figure(self, metric: str) -> ResultsFigure | None:
+        """One of METRICS."""
+        found: ResultsFigure | None = getattr(self, metric)
+        return found
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of `results.json`: all by name, and those that programs of this project read as fields too."""
+
+    settings: dict[str, Any] = {}
+    """Name -> value, in the file's order. The file has them on its first level."""
     split: str
     grounding: str
     model: str
     protocol: str
+    ranker: str | None = None
+    dataset: str | None = None
+    marks: str | None = None
+    mark_position: str | None = None
+    mark_turn1: bool | None = None
+    observation: str | None = None
+    no_image: bool | None = None
+    format: str | None = None
+    """The format that an imported run was read from."""
+
+
+class Figures(Settings, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of `results.json`, in the file's order."""
+
     n_tasks: int
     n_steps: int
     element_accuracy: ResultsFigure | None
     """None, as is `step_success_rate`, for a run that asks for no element."""
     operation_f1: ResultsFigure
     step_success_rate: ResultsFigure | None
+    point_accuracy: ResultsFigure | None
+    """None where no step has a point."""
+    ceiling: ResultsFigure | None
+    """None where no step says whether its element can be reached."""
     task_success_rate: dict[str, float | None]
+    task_success_ci95: dict[str, tuple[float, float] | None]
+    recall_at_k: dict[str, float | None]
+
+
+class Losses(Figures, frozen=True, kw_only=True, omit_defaults=True):
+    """The causes of loss, after the figures."""
+
+    left_out: int
+    """Steps that the protocol leaves out: they are in no figure."""
+    unknowns: dict[str, int]
+    """Rule of the protocol -> steps to which it cannot be applied, as the run does not keep what it needs."""
+    n_not_run: int
+    n_succeeded: int
+    waterfall: dict[str, dict[str, int | float]]
+    wrong_element: dict[str, int]
+    what_if: dict[str, dict[str, int | float]]
+    ranker_budget: list[dict[str, Any]] | None
+    """None for a run that ranked nothing."""
+
+
+class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
+    """`results.json` as a record. `read` makes it of the file's content, and `entries` gives that content.
+
+    The file has the settings first, all on one level, then the figures, the losses and the rest, in the order of the fields.
+    A field with a default is not in the file where it has that value.
+    """
+
     usage: dict[str, Any]
-    waterfall: Any = None
-    notes: dict[str, int] = {}
-    reply_failures: dict[str, int] = {}
-    complete: bool = True
-    left_out: int = 0
-    n_not_run: int = 0
-    data_faults: dict[str, int] = {}
-    """Those among `n_not_run` that no model was asked, by the failure's name."""
-    no_image: bool = False
-    ranker: str | None = None
-    marks: str | None = None
-    mark_position: str | None = None
-    mark_turn1: bool | None = None
-    observation: str | None = None
-    ceiling: ResultsFigure | None = None
+    failures: dict[str, int]
+    reply_failures: dict[str, int]
+    notes: dict[str, int]
+    causes_by_person: dict[str, int] | None = None
+    merge_spread: dict[str, dict[str, float]]
+    batching_price: dict[str, Any] | None = None
+    annotation_errors: dict[str, Any] | None = None
     element_by_rule: dict[str, ResultsFigure] = {}
     """Element Accuracy by each of ELEMENT_RULES, of a web agent."""
+    complete: bool
+    data_faults: dict[str, int] = {}
+    """Those among `n_not_run` that no model was asked, by the failure's name."""
+    unanswered: dict[str, Any] | None = None
+    by_split: dict[str, PartFigures] | None = None
+    shuffle_spread: dict[str, Any] | None = None
+    without_flagged: PartFigures | None = None
+    protocol_code: str | None = None
+    """The digest of the file of a protocol from outside the package."""
+
+    @classmethod
+    def read(cls, content: object) -> Self:
+        """Makes the record of the content of a `results.json`. Raises FormatError."""
+        found = typed(content, dict[str, Any])
+        settings = {name: value for name, value in found.items() if name not in NO_SETTINGS}
+        return typed({**found, "settings": settings}, cls)
 
     @property
-    def headlines(self) -> dict[str, float]:
-        """Metric -> the average that the protocol quotes, of the metrics that the run has."""
-        figures = {name: getattr(self, name) for name in METRICS}
-        known = {name: figure.named for name, figure in figures.items() if figure is not None}
-        return {name: headline(self.protocol, name, figure)["value"] for name, figure in known.items()}
+    def entries(self) -> dict[str, Any]:
+        """The content of `results.json`."""
+        fields = msgspec.to_builtins(self)
+        return {
+            "schema": SCHEMA,
+            **self.settings,
+            **{name: fields[name] for name in ENTRIES if name in fields},
+        }
+
+    def changed(self, *, cost_usd: float | None, notes: Mapping[str, int] | None = None) -> Self:
+        """The same results at this cost, and with these notes too."""
+        both = dict(sorted((self.notes | dict(notes or {})).items()))
+        return msgspec.structs.replace(self, usage={**self.usage, "cost_usd": cost_usd}, notes=both)
+
+    def figure(self, metric: str) -> ResultsFigure | None:
+        """One of METRICS, `point_accuracy` or `ceiling`."""
+        found: ResultsFigure | None = getattr(self, metric)
+        return found
+
+    def quoted(self, metric: str, figure: ResultsFigure) -> dict[str, Any]:
+        """The average of the figure that the protocol quotes, as `protocols.headline` gives it."""
+        return headline(self.protocol, metric, figure.named)
+
+    @property
+    def headlines(self) -> dict[str, dict[str, Any]]:
+        """Metric -> the average that the protocol quotes, as `quoted` gives it, of the metrics that the run has."""
+        figures = {name: self.figure(name) for name in METRICS}
+        return {name: self.quoted(name, figure) for name, figure in figures.items() if figure is not None}
+
+
+SCHEMA = 1
+"""The version of the layout of `results.json`."""
+ENTRIES = tuple(name for name in Results.__struct_fields__ if name not in Settings.__struct_fields__)
+"""The entries of `results.json` after the settings, in order."""
+NO_SETTINGS = frozenset({"schema", *ENTRIES})
 
 
 @dataclass(frozen=True)
 class ScoringOutput:
     """Everything that scoring writes of a run."""
 
-    results: dict[str, Any]
+    results: Results
     """`results.json`."""
     rows: list[dict[str, Any]]
     """The lines of `steps.jsonl`."""
@@ -122,54 +222,62 @@ def assemble(
     answers = answers or Answers(predictions, truths)
     scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
     by_people = None if causes is None else relabelled(scores, predictions, causes)
-    scores = scores if by_people is None else by_people.scores
-    named = {name: value for name, value in settings.items() if name != "tasks"}
-    losses = _losses(scores, predictions, truths, protocol, settings)
-    results = _entries(summary, {**named, "protocol": protocol.name}, losses)
+    of_people = None
     if by_people is not None and causes is not None:
+        scores = by_people.scores
         unused = len(causes) - by_people.counts["used"] - by_people.counts["not_lost"]
-        results["causes_by_person"] = {**by_people.counts, "of_other_answers": unused}
-    results["merge_spread"] = merge_spread(answers, protocol, settings["merge"])
+        of_people = {**by_people.counts, "of_other_answers": unused}
+    named = {name: value for name, value in settings.items() if name != "tasks"} | {"protocol": protocol.name}
     price = price_of_batching(predictions)
-    if price is not None:
-        results["batching_price"] = price
-        results["notes"] = {name: n for name, n in results["notes"].items() if name not in PRICE_NOTES}
-    if settings.get("marks") is not None:
-        results["annotation_errors"] = annotation_errors(predictions, truths, oracle)
-    if settings.get("observation") is not None:
-        results["element_by_rule"] = element_by_rule(predictions, truths, scores, protocol, settings["seed"])
+    told = frozenset() if price is None else PRICE_NOTES
+    faults = Counter(str(prediction.failure) for prediction in predictions if prediction.is_data_fault)
     lost_to = unanswered(predictions)
-    results["complete"] = complete and lost_to is None
-    if faults := Counter(str(prediction.failure) for prediction in predictions if prediction.is_data_fault):
-        results["data_faults"] = dict(sorted(faults.items()))
-    if lost_to is not None:
-        results["unanswered"] = lost_to
+    errors = None if settings.get("marks") is None else annotation_errors(predictions, truths, oracle)
+    is_told_by_rule = settings.get("observation") is not None
+    by_rule = element_by_rule(predictions, truths, scores, protocol, settings["seed"]) if is_told_by_rule else {}
 
-    def figures_over(kept: Sequence[int]) -> dict[str, Any]:
+    def part(kept: Sequence[int], n_flagged: int | None = None) -> PartFigures:
         some = [predictions[i] for i in kept], [truths[i] for i in kept]
-        _, part = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
-        entries = _entries(part, {}, {})
-        return {name: entries[name] for name in FIGURES}
+        _, found = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
+        return PartFigures(n_flagged=n_flagged, **_averages(found, protocol))
 
+    by_split = without_flagged = None
     if settings.get("split") == "all":
-        # steps of runs of earlier versions name no split
         splits = dict.fromkeys(truth.split for truth in truths if truth.split)
-        of_split = {split: [i for i, truth in enumerate(truths) if truth.split == split] for split in splits}
-        results["by_split"] = {split: figures_over(places) for split, places in of_split.items()}
-    spread = shuffle_spread(orders, truths, protocol)
-    if spread is not None:
-        results["shuffle_spread"] = spread
+        by_split = {split: part([i for i, truth in enumerate(truths) if truth.split == split]) for split in splits}
     if flagged is not None:
         kept = [i for i, truth in enumerate(truths) if truth.key not in flagged]
-        results["without_flagged"] = {"n_flagged": len(truths) - len(kept)} | figures_over(kept)
-    if protocol.code:
-        results["protocol_code"] = protocol.code
-        for part in (results, *results.get("by_split", {}).values(), results.get("without_flagged", {})):
-            for name in (*METRICS, "point_accuracy", "ceiling"):
-                if part.get(name) is not None:
-                    part[name]["quoted"] = protocol.average_of(name)
-        for figure in results.get("element_by_rule", {}).values():
-            figure["quoted"] = protocol.average_of("element_accuracy")
+        without_flagged = part(kept, len(truths) - len(kept))
+    results = Results(
+        settings=named,
+        **{name: named[name] for name in Settings.__struct_fields__ if name in named},
+        **_averages(summary, protocol),
+        point_accuracy=_figure(summary.point_accuracy, "point_accuracy", protocol),
+        ceiling=_figure(summary.ceiling, "ceiling", protocol),
+        task_success_rate=dict(summary.task_success_rate),
+        task_success_ci95={
+            name: None if rate is None else wilson(rate, summary.n_tasks)
+            for name, rate in summary.task_success_rate.items()
+        },
+        recall_at_k=dict(summary.recall_at_k),
+        **_losses(scores, predictions, truths, protocol, settings),
+        usage=summary.usage.named,
+        failures=dict(sorted(summary.failures.items())),
+        reply_failures=dict(sorted(summary.reply_failures.items())),
+        notes={name: n for name, n in sorted(summary.notes.items()) if name not in told},
+        causes_by_person=of_people,
+        merge_spread=merge_spread(answers, protocol, settings["merge"]),
+        batching_price=price,
+        annotation_errors=errors,
+        element_by_rule=by_rule,
+        complete=complete and lost_to is None,
+        data_faults=dict(sorted(faults.items())),
+        unanswered=lost_to,
+        by_split=by_split,
+        shuffle_spread=shuffle_spread(orders, truths, protocol),
+        without_flagged=without_flagged,
+        protocol_code=protocol.code or None,
+    )
     return ScoringOutput(results, rows(scores, predictions, truths))
 
 
@@ -179,13 +287,14 @@ def element_by_rule(
     scores: Sequence[StepScore],
     protocol: Protocol,
     seed: int,
-) -> dict[str, Any]:
+) -> dict[str, ResultsFigure]:
     """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it counts."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     average = protocol.averaging([truths[i] for i in kept])
     notes = [dict(predictions[i].notes) for i in kept]
+    quoted = _quoted(protocol, "element_accuracy")
     return {
-        rule: _metric(average.metric([float(one.get(note, 0)) for one in notes], seed))
+        rule: ResultsFigure(**asdict(average.metric([float(one.get(note, 0)) for one in notes], seed)), quoted=quoted)
         for rule, note in ELEMENT_RULES.items()
     }
 
@@ -207,7 +316,7 @@ def _losses(
     protocol: Protocol,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The entries of `results.json` on the causes of loss. A step that the protocol leaves out is in none of them."""
+    """The fields of `Losses`. A step that the protocol leaves out is in none of them."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     counted, said, right = [scores[i] for i in kept], [predictions[i] for i in kept], [truths[i] for i in kept]
     average = protocol.averaging(right).points
@@ -223,34 +332,21 @@ def _losses(
     }
 
 
-def _entries(summary: Summary, settings: Mapping[str, Any], losses: Mapping[str, Any]) -> dict[str, Any]:
-    """`results.json`: `settings` (split, grounding, model, ...) first, then the figures. `losses`: the result of `_losses`."""
+def _averages(summary: Summary, protocol: Protocol) -> dict[str, Any]:
+    """The fields of `PartFigures` but for `n_flagged`."""
     return {
-        "schema": 1,
-        **settings,
         "n_tasks": summary.n_tasks,
         "n_steps": summary.n_steps,
-        "element_accuracy": _metric(summary.element_accuracy),
-        "operation_f1": _metric(summary.operation_f1),
-        "step_success_rate": _metric(summary.step_success_rate),
-        "point_accuracy": _metric(summary.point_accuracy),
-        "ceiling": _metric(summary.ceiling),
-        "task_success_rate": dict(summary.task_success_rate),
-        "task_success_ci95": {
-            name: None if rate is None else list(wilson(rate, summary.n_tasks))
-            for name, rate in summary.task_success_rate.items()
-        },
-        "recall_at_k": dict(summary.recall_at_k),
-        **losses,
-        "usage": summary.usage.named,
-        "failures": dict(sorted(summary.failures.items())),
-        "reply_failures": dict(sorted(summary.reply_failures.items())),
-        "notes": dict(sorted(summary.notes.items())),
+        **{name: _figure(getattr(summary, name), name, protocol) for name in METRICS},
     }
 
 
-def _metric(metric: Metric | None) -> dict[str, Any] | None:
-    return None if metric is None else asdict(metric) | {"ci95": list(metric.ci95)}
+def _figure(metric: Metric | None, name: str, protocol: Protocol) -> ResultsFigure | None:
+    return None if metric is None else ResultsFigure(**asdict(metric), quoted=_quoted(protocol, name))
+
+
+def _quoted(protocol: Protocol, metric: str) -> str | msgspec.UnsetType:
+    return protocol.average_of(metric) if protocol.code else msgspec.UNSET
 
 
 def shuffle_spread(

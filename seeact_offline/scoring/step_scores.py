@@ -108,7 +108,7 @@ class AnswerEntry(msgspec.Struct, frozen=True):
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """A line of `steps.jsonl`, as `rows` writes it. Fields with a default are missing in files of earlier versions."""
+    """A line of `steps.jsonl`, as `rows` writes it. The fields that reading needs not are left out."""
 
     annotation_id: str
     action_uid: str

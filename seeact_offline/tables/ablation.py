@@ -177,8 +177,7 @@ def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     predictions, truths = [p for p, _ in kept], [t for _, t in kept]
     protocol = finished.protocol(run.results.protocol)
     made = assemble(predictions, truths, protocol, finished.settings, complete=False)
-    results = typed(made.results, Results)
-    return replace(run, results=results, steps=[typed(row, StepRow) for row in made.rows])
+    return replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
 
 
 def _check_place(layout: Layout, runs: Sequence[TableRun]) -> None:

@@ -14,13 +14,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import FormatError, decoded, read_json
+from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.report import NO_SETTINGS
 from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
@@ -290,14 +289,13 @@ def read_run(path: Path, base: Path) -> TableRun:
     """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
     manifest = read_manifest(path) if (path / "manifest.json").is_file() else None
     results = read_results(path)
-    settings = manifest.settings if manifest else read_json(read_regular(path / "results.json"))
+    settings = manifest.settings if manifest else results.settings
     return TableRun(
         path=path,
         name=relative(path, base),
         results_sha256=file_digest(path / "results.json"),
         results=results,
-        settings={name: one for name, one in settings.items() if name not in NO_SETTINGS}
-        | {"protocol": results.protocol},
+        settings={**settings, "protocol": results.protocol},
         steps=list(read_steps(path).values()),
         date=manifest.made.date if manifest and manifest.made else "",
         identity=manifest.identity if manifest else {},

@@ -9,7 +9,6 @@ from seeact_offline.runs.finished import compare
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.protocols import headline
 from seeact_offline.training.attempts import Exploration
 
 
@@ -55,9 +54,9 @@ def _share(values: Mapping[str, Sequence[float]], seed: int) -> dict[str, Any]:
 
 def split_figures(run: Run) -> dict[str, Any]:
     """Every metric as its protocol quotes it, with the number of steps and tasks."""
-    results = run.results
-    quoted = {name: headline(results["protocol"], name, results[name]) for name in METRICS}
-    return {"n_tasks": results["n_tasks"], "n_steps": results["n_steps"], "n_not_run": run.n_failed, **quoted}
+    results = run.record
+    sizes = {"n_tasks": results.n_tasks, "n_steps": results.n_steps, "n_not_run": run.n_failed}
+    return {**sizes, **results.headlines}
 
 
 def differences(run: Run, others: Mapping[str, Run], seed: int) -> dict[str, Any]:

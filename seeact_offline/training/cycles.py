@@ -50,7 +50,7 @@ from seeact_offline.web_agents.thoughts import read_thoughts
 JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
 failed, as recorded steps have none."""
-RESULTS, REPORT, FIGURE = "results.json", "report.md", "improvement.png"
+RESULTS, REPORT, FIGURE = "improvement.json", "report.md", "improvement.png"
 OF_TRAINING = (
     "epochs",
     "batch",
@@ -74,7 +74,7 @@ class Improvement:
 
     @property
     def results(self) -> dict[str, Any]:
-        """`results.json`: fractions between 0 and 1."""
+        """`improvement.json`: fractions between 0 and 1."""
         return dict(json.loads((self.path / RESULTS).read_text("utf-8")))
 
     @property

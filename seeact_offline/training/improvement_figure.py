@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def improvement_png(results: Mapping[str, Any]) -> bytes:
-    """`results`: as `results.json` of `improve` holds them. The same results give the same bytes."""
+    """`results`: as `improvement.json` holds them. The same results give the same bytes."""
     return drawn(draw_improvement, results, ".png")
 
 

@@ -30,7 +30,7 @@ OF_CONTROL = (
 
 
 def improvement_report(results: Mapping[str, Any]) -> str:
-    """`results`: as `results.json` holds them."""
+    """`results`: as `improvement.json` holds them."""
     cycles, imitation = results["cycles"], results["imitation"]
     left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
     told = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"

@@ -8,8 +8,6 @@ from typing import Any
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.finished import compare
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
@@ -78,20 +76,17 @@ def tasks_json(keys: Iterable[StepKey], texts: Mapping[str, str]) -> dict[str, A
 
 
 def _run(entry: RunEntry) -> dict[str, Any]:
-    run, results = entry.run, entry.run.results or {}
-    named = {**run.settings, **results}
-    protocol = results.get("protocol", "")
+    run, results = entry.run, entry.run.results
+    named = {**run.settings, **({} if results is None else results.settings)}
     so_far = run.progress
     return {
         "name": entry.name,
         **{key: named.get(key) for key in FACTS},
-        "finished": run.results is not None,
+        "finished": results is not None,
         "settings": dict(run.settings),
-        "results": run.results,
+        "results": None if results is None else results.entries,
         "replies": None if (replies := run.manifest.get("replies")) is None else replies_in_words(replies),
-        "headlines": {
-            metric: headline(protocol, metric, results[metric]) for metric in METRICS if results.get(metric) is not None
-        },
+        "headlines": {} if results is None else results.headlines,
         "progress": so_far
         and {
             "done": so_far.done,

@@ -97,7 +97,7 @@ class RunSnapshot:
 
     path: Path
     manifest: Mapping[str, Any]
-    results: Mapping[str, Any] | None
+    results: Results | None
     """None for an unfinished run."""
     rows: Mapping[StepKey, StepRow]
     """The scored steps, in the order of the file."""
@@ -175,7 +175,7 @@ def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
 
 
 def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
-    manifest, results = _object(path / "manifest.json", _Manifest), _object(path / "results.json", Results)
+    manifest, results = _manifest(path / "manifest.json"), _results(path / "results.json")
     if manifest is None:
         raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
@@ -199,21 +199,35 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     if results is None or not run.predictions.keys() <= scored.keys():
         with worded(str(path / "predictions.jsonl"), "runs"):
             return _unfinished(run, {head.key: head for _, head in heads}, _scored_before(run, before))
-    is_complete = results.get("complete", True)
-    problems = () if is_complete else ("Not complete: some steps were never asked, or none was answered.",)
+    problems = () if results.complete else ("Not complete: some steps were never asked, or none was answered.",)
     return replace(run, rows=scored, problems=problems)
 
 
-def _object(path: Path, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
-    """All of a small file, of which the fields of `kind` are checked; None where there is no file. Raises OSError, InputError."""
-    try:
-        content = read_regular(path, SMALL)
-    except (FileNotFoundError, NotADirectoryError):
+def _manifest(path: Path) -> dict[str, Any] | None:
+    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError, InputError."""
+    content = _small(path)
+    if content is None:
         return None
     with worded(str(path), "runs"):
         found = read_json(content)
-        typed(found, kind)
+        typed(found, _Manifest)
     return dict(found)
+
+
+def _results(path: Path) -> Results | None:
+    """None where there is no file. Raises OSError, InputError."""
+    content = _small(path)
+    if content is None:
+        return None
+    with worded(str(path), "runs"):
+        return Results.read(read_json(content))
+
+
+def _small(path: Path) -> bytes | None:
+    try:
+        return read_regular(path, SMALL)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:

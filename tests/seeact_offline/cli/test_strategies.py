@@ -147,7 +147,7 @@ def test_a_row_without_picture_is_asked_where_none_is_shown(cli: Cli, tmp_path: 
         ("--batching shared-turn1 --turns 1", "--batching"),
         ("--batching shared-turn1 --grounding pixel", "--batching"),
         ("--batching shared-turn1 --grounding annotation --mark-turn1", "--mark-turn1"),
-        ("--shuffle-groups 2 --grounding attributes", "--shuffle-groups"),
+        ("--repeats 2 --grounding attributes", "--repeats"),
         ("--ungrounded --grounding pixel", "--ungrounded"),
         ("--max-image-side 2", "--max-image-side"),
         ("--marks letter --grounding annotation --group-size 30", "letter"),
@@ -227,7 +227,7 @@ def test_a_shared_turn_1_states_calls_and_tokens_of_both_protocols(cli: Cli, sam
 
 
 def test_the_spread_over_orders_is_that_of_the_repeats(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
-    run(cli, tall_sample, tmp_path / "run", "--shuffle-groups", 3, model="builtin/lexical")
+    run(cli, tall_sample, tmp_path / "run", "--repeats", 3, model="builtin/lexical")
     spread = read_json(tmp_path / "run" / "results.json")["shuffle_spread"]
     repeats = [read_json(tmp_path / "run" / f"shuffled-{n}" / "results.json") for n in (1, 2, 3)]
     assert spread["n_orders"] == 3
@@ -240,7 +240,7 @@ def test_the_spread_over_orders_is_that_of_the_repeats(cli: Cli, tall_sample: Sa
 
 
 def test_repeats_ask_the_same_groups_in_other_orders(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
-    run(cli, tall_sample, tmp_path / "run", "--shuffle-groups", 2)
+    run(cli, tall_sample, tmp_path / "run", "--repeats", 2)
     folders = [tmp_path / "run", *(tmp_path / "run" / f"shuffled-{n}" for n in (1, 2))]
     usual, first, second = ([line["groups"] for line in read_lines(folder / "predictions.jsonl")] for folder in folders)
 
@@ -252,9 +252,9 @@ def test_repeats_ask_the_same_groups_in_other_orders(cli: Cli, tall_sample: Samp
 
 
 def test_more_repeats_are_added_to_a_finished_run(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    run(cli, sample, tmp_path / "run", "--shuffle-groups", 1)
+    run(cli, sample, tmp_path / "run", "--repeats", 1)
     before = contents(tmp_path / "run" / "shuffled-1")
-    outcome = run(cli, sample, tmp_path / "run", "--shuffle-groups", 2)
+    outcome = run(cli, sample, tmp_path / "run", "--repeats", 2)
     assert outcome.status == 0
     assert "order 1 of 2: 0 steps to ask" in outcome.err
     assert contents(tmp_path / "run" / "shuffled-1") == before
@@ -266,7 +266,7 @@ def test_an_interrupted_repeat_goes_on_and_pays_for_nothing_twice(cli: Cli, samp
         return "ELEMENT: A\nACTION: CLICK\nVALUE: None" if len(body["messages"]) == 4 else "Plan."
 
     with ChatServer(answer) as server:
-        words = ("--model", "openai/test", "--base-url", server.base_url, "--shuffle-groups", 1)
+        words = ("--model", "openai/test", "--base-url", server.base_url, "--repeats", 1)
         asked = (*sample.words, *SMALL, "--merge", "first", *words, "--out", tmp_path / "run")
         assert cli("eval", *asked).status == 0
         paid, whole = len(server.requests), contents(tmp_path / "run", ["results.json", "report.md"])
@@ -279,7 +279,7 @@ def test_an_interrupted_repeat_goes_on_and_pays_for_nothing_twice(cli: Cli, samp
 
 
 def test_scoring_again_keeps_the_spread(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    run(cli, sample, tmp_path / "run", "--shuffle-groups", 2)
+    run(cli, sample, tmp_path / "run", "--repeats", 2)
     before = contents(tmp_path / "run", ["results.json", "report.md"])
     assert cli("score", tmp_path / "run").status == 0
     assert contents(tmp_path / "run", ["results.json", "report.md"]) == before

@@ -145,11 +145,11 @@ def test_a_damaged_text_is_gone_and_counted(filled: Path) -> None:
         assert text_of(store, "key 9") == TEXTS["key 9"]
 
 
-def test_a_file_of_an_earlier_version_is_read_and_gets_checksums(filled: Path) -> None:
-    change(filled, "ALTER TABLE completions DROP COLUMN checksum")
-    assert contents(filled) == TEXTS
-    with closing(sqlite3.connect(filled)) as db:
-        assert db.execute("SELECT count(*) FROM completions WHERE checksum IS NULL").fetchone() == (0,)
+@pytest.mark.parametrize("column", ["checksum", "about", "made", "used"])
+def test_a_file_of_an_earlier_version_is_refused(filled: Path, column: str) -> None:
+    change(filled, f"ALTER TABLE completions DROP COLUMN {column}")
+    with pytest.raises(InputError, match=f"an earlier development version, without {column}; remove it"):
+        contents(filled)
 
 
 @pytest.mark.parametrize("n", [1, 100, 4096, 9000])

@@ -651,12 +651,6 @@ def test_the_lexical_baseline_reads_the_question_and_answers_in_its_form(
     assert read_json(tmp_path / "run" / "results.json")["element_accuracy"]["macro"] > 0.2
 
 
-def test_repeats_go_by_their_older_name_too(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    asked = ("--model", "builtin/oracle", "--shuffle-groups", 1, "--limit", 1)
-    assert cli(*words(sample, tmp_path / "run", *asked)).status == 0
-    assert (tmp_path / "run" / "shuffled-1" / "results.json").is_file()
-
-
 def test_a_run_goes_on_where_it_stopped_and_asks_nothing_twice(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     answer = at_random("resumed", CHAT_REPLIES)
     with ChatServer(lambda body: answer(question_of(body))) as server:

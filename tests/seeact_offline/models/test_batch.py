@@ -43,7 +43,7 @@ def replies(tmp_path: Path) -> Iterator[ReplyStore]:
 
 
 def key_of(codec: BatchCodec, request: Request = HELLO) -> str:
-    return ReplyCache(cast("ReplyStore", None), codec.identity, codec.by_place).keys(request)[0]
+    return ReplyCache(cast("ReplyStore", None), codec.identity, codec.by_place).key(request)
 
 
 def failure_of(model: BatchModel, request: Request = HELLO) -> CallError:

@@ -14,7 +14,7 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
 from seeact_offline.models.client import ModelClient
-from seeact_offline.models.reply_cache import request_keys
+from seeact_offline.models.reply_cache import request_key
 from seeact_offline.records import PNG, CallError, Completion, ImageFormat, Message, Request, StepKey, Usage
 from tests.chat_server import Answer, ChatServer, script
 
@@ -220,7 +220,7 @@ def test_a_reply_that_another_run_paid_for_says_on_which_day(path: Path, run: st
 
 def changed(**changes: Any) -> str:
     message = Message("user", "text", KeyOnly("p"))
-    return request_keys(IDENTITY, Request((replace(message, **changes),), STEP, 0, 1), False)[0]
+    return request_key(IDENTITY, Request((replace(message, **changes),), STEP, 0, 1), False)
 
 
 def test_the_key_covers_role_text_and_picture() -> None:
@@ -232,13 +232,6 @@ def test_the_key_covers_role_text_and_picture() -> None:
         changed(picture=None),
     }
     assert len(keys) == 5
-
-
-def test_replies_of_earlier_versions_are_found() -> None:
-    """They were kept by their place."""
-    assert "27b2769b9da7206a6605577030b519c433dadb00b0208c6bfd55288f56d5e67d" in request_keys(
-        IDENTITY, asking("text"), False
-    )
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "one turn": {"turns": 1},
     "no picture": {"no_image": True},
     "low detail": {"image_detail": "low"},
-    "other orders": {"shuffle_groups": 1},
+    "other orders": {"repeats": 1},
 }
 
 
@@ -349,7 +349,7 @@ def test_steps_at_fault_are_named_and_not_counted(tmp_path: Path) -> None:
     rows = list(synthetic_rows(2, 2, 20, seed=3))
     broken = {**rows[0], "screenshot": None}
     sample = make_sample(tmp_path / "data", [broken, *rows[1:]], rows)
-    plan = alone(sample, tmp_path, shuffle_groups=1)
+    plan = alone(sample, tmp_path, repeats=1)
     assert plan.n_not_askable == 1
     assert plan.least.calls == 2 * (3 * 3 * 2)
 

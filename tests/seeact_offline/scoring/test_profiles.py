@@ -386,7 +386,7 @@ def test_a_step_without_an_element_does_not_end_its_task() -> None:
 def test_a_rule_that_lacks_what_it_needs_says_so(name: str, truth: Truth, unknown: dict[str, int]) -> None:
     settings_of_run = {"split": "cross_task", "grounding": "choice", "dataset": "mine", "model": "m", "top_k": 50, "seed": 0, "merge": None}  # fmt: skip
     made = assemble([said()], [truth], PROTOCOLS[name], settings_of_run, complete=True)
-    assert made.results["unknowns"] == unknown
+    assert made.results.unknowns == unknown
     text = report(made.results, made.rows)
     assert all(f"{rule}, {n} step" in text for rule, n in unknown.items())
 

@@ -13,7 +13,7 @@ from seeact_offline.scoring.results import assemble
 from seeact_offline.scoring.step_scores import score_step
 
 TRUTHS = [Truth(StepKey(f"t{i // 3}", f"s{i}"), Operation("TYPE", "York"), frozenset({"1"})) for i in range(4)]
-SETTINGS = {"split": "cross_task", "top_k": 50, "seed": 0, "merge": None}
+SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}
 
 
 def without_case(operation: Operation) -> str:
@@ -60,7 +60,7 @@ def test_a_registered_protocol_scores_a_step_by_its_rules(toy: Protocol) -> None
 
 def test_a_registered_protocol_names_and_averages_the_results(toy: Protocol) -> None:
     predictions = [said(truth, element="1" if i else None) for i, truth in enumerate(TRUTHS)]
-    results = assemble(predictions, TRUTHS, toy, SETTINGS, complete=True).results
+    results = assemble(predictions, TRUTHS, toy, SETTINGS, complete=True).results.entries
     assert results["protocol"] == "toy"
     assert results["element_accuracy"]["macro"] == 0.75
 

@@ -15,7 +15,7 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import Results, assemble
 from seeact_offline.tables.figures import draw_waterfall
 from seeact_offline.training import card
 
@@ -48,19 +48,23 @@ def results() -> tuple[dict, list[dict]]:
         for t, (e, v, f) in zip(truths, said, strict=True)
     ]
     made = assemble(predictions, truths, PROTOCOLS["seeact"], SETTINGS, complete=True)
-    return made.results, made.rows
+    return made.results.entries, made.rows
+
+
+def report_from(entries: dict, steps: list[dict], notes: Mapping[str, str] = tables.UNKNOWN) -> str:
+    return tables.report(Results.read(entries), steps, notes)
 
 
 def test_the_report_reads_as_its_snapshot() -> None:
     """After a change that was meant: SNAPSHOTS=write python -m pytest tests/seeact_offline/scoring/test_report.py"""
-    made = tables.report(*results())
+    made = report_from(*results())
     if os.environ.get("SNAPSHOTS") == "write":
         SNAPSHOT.write_text(made)
     assert made == SNAPSHOT.read_text()
 
 
 def test_no_markup_of_a_models_text_reaches_the_report() -> None:
-    report = tables.report(*results())
+    report = report_from(*results())
     assert "<b>" not in report
     assert "&lt;b&gt;new&lt;/b&gt; \\| \\`york\\`" in report
 
@@ -175,8 +179,11 @@ def test_a_picture_whose_target_is_not_marked_is_told_from_one_whose_mark_was_mi
     made = assemble(
         predictions, truths, PROTOCOLS["seeact"], SETTINGS | {"marks": "number"}, complete=True, oracle=oracle
     )
-    assert made.results["annotation_errors"]["population"] == "oracle_right"
-    assert (made.results["annotation_errors"]["n_steps"], made.results["annotation_errors"]["mislinked"]) == (1, 1)
+    assert (made.results.annotation_errors or {})["population"] == "oracle_right"
+    assert ((made.results.annotation_errors or {})["n_steps"], (made.results.annotation_errors or {})["mislinked"]) == (
+        1,
+        1,
+    )
     assert "(steps that the oracle grounding gets right and this run wrong)" in tables.report(made.results, made.rows)
 
 
@@ -188,7 +195,7 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
         "waterfall": {cause: {"steps": 1, "macro": share, "micro": share} for cause, share in lost.items()},
         "step_success_rate": done,
     }
-    printed = {row[0]: row[2] for row in section(tables.report(made, []), "Where steps are lost")}
+    printed = {row[0]: row[2] for row in section(report_from(made, []), "Where steps are lost")}
     assert printed == {
         "all steps": "100.0",
         **{cause: f"-{percent(share)}" for cause, share in lost.items()},
@@ -216,7 +223,7 @@ def test_what_eval_prints_has_the_waterfall_too() -> None:
 def test_a_step_that_did_not_run_is_counted_whatever_it_is_lost_to() -> None:
     predictions, truths = lossy()
     broken = [replace(p, element_id=None, ran=False, failure="timeout") for p in predictions]
-    made = assemble(broken, truths, PROTOCOLS["seeact"], SETTINGS, complete=True).results
+    made = assemble(broken, truths, PROTOCOLS["seeact"], SETTINGS, complete=True).results.entries
     assert made["n_not_run"] == 7
     assert {cause: one["steps"] for cause, one in made["waterfall"].items()} == {"ranker_miss": 1, "call_failed": 6}
 
@@ -225,22 +232,22 @@ def test_the_report_says_how_each_interval_was_made() -> None:
     made = results()[0]
     assert (
         "Intervals: Korn and Graubard's on the effective number of steps (Element Accuracy, Step SR);"
-        " Student's t on the logit of the mean (Operation F1)." in tables.report(made, [])
+        " Student's t on the logit of the mean (Operation F1)." in report_from(made, [])
     )
 
 
 def test_what_a_protocol_averages_otherwise_is_said() -> None:
-    said = tables.report(results()[0] | {"protocol": "seeclick"}, [])
+    said = report_from(results()[0] | {"protocol": "seeclick"}, [])
     assert "Operation F1: averages the steps of CLICK, TYPE and SELECT each" in said
     assert "Element Accuracy and Step SR: quotes the mean over steps." in said
-    assert "Tasks: counts 0 for each action" in tables.report(results()[0] | {"protocol": "uground"}, [])
+    assert "Tasks: counts 0 for each action" in report_from(results()[0] | {"protocol": "uground"}, [])
 
 
 def test_steps_that_the_protocol_leaves_out_are_counted_and_do_not_fail() -> None:
     # no truth has a picture, so that there is no box to click in
     made = assemble(*lossy(), PROTOCOLS["seeclick"], SETTINGS, complete=True)
     report = tables.report(made.results, made.rows)
-    assert made.results["left_out"] == 7
+    assert made.results.left_out == 7
     assert "The protocol leaves out 7 steps: they are in no figure." in report
     assert "Steps that failed" not in report
 
@@ -258,12 +265,12 @@ def test_steps_that_the_protocol_leaves_out_are_counted_and_do_not_fail() -> Non
     ids=["known", "unknown after known", "unknown alone"],
 )
 def test_notes_are_counted_with_their_meaning_where_it_is_known(notes: dict[str, int], row: str) -> None:
-    assert re.search(row, tables.report(results()[0] | {"notes": notes}, [], NOTES))
+    assert re.search(row, report_from(results()[0] | {"notes": notes}, [], NOTES))
 
 
 def test_an_unknown_cause_is_counted_by_its_name() -> None:
     lost = {"fell_asleep": {"steps": 2, "macro": 0.5, "micro": 0.5}}
-    made = tables.report(results()[0] | {"waterfall": lost}, [])
+    made = report_from(results()[0] | {"waterfall": lost}, [])
     assert re.search(r"\| fell_asleep \| 2     \| -50.0 \| -50.0 \|  +\|\n\| success ", made)
 
 
@@ -277,23 +284,23 @@ def test_an_unknown_cause_is_counted_by_its_name() -> None:
     ],
 )
 def test_an_unknown_setting_is_shown_by_its_name(value: object, shown: str) -> None:
-    made = tables.report(results()[0] | {"patience": value}, [])
+    made = report_from(results()[0] | {"patience": value}, [])
     assert re.search(rf"\| patience +\| {re.escape(shown)} +\|\n\| tasks ", made)
 
 
 def test_a_setting_that_does_not_apply_is_left_out() -> None:
-    assert "patience" not in tables.report(results()[0] | {"patience": None}, [])
+    assert "patience" not in report_from(results()[0] | {"patience": None}, [])
 
 
 def test_no_figure_is_taken_for_a_setting() -> None:
     made = results()[0] | dict.fromkeys(("complete", "choice_prompts_digest"), True)
     made |= {"shuffle_spread": None, "without_flagged": None, "batching_price": None}
-    assert tables.report(made, results()[1]) == SNAPSHOT.read_text()
+    assert report_from(made, results()[1]) == SNAPSHOT.read_text()
 
 
 def test_steps_beyond_those_listed_are_counted() -> None:
     made, steps = results()
-    assert tables.report(made, steps * 30).endswith("|\n\n10 more in `steps.jsonl`.\n")
+    assert report_from(made, steps * 30).endswith("|\n\n10 more in `steps.jsonl`.\n")
 
 
 # --- sentences ---
@@ -301,7 +308,7 @@ def test_steps_beyond_those_listed_are_counted() -> None:
 
 def changed(**values: Any) -> str:
     made, steps = results()
-    return tables.report({**made, **values}, steps)
+    return report_from({**made, **values}, steps)
 
 
 def test_the_sample_says_that_its_figures_are_not_the_papers() -> None:
@@ -346,7 +353,7 @@ def test_a_failed_step_reads_in_words_where_they_are_known() -> None:
     made, steps = results()
     known = {"predicted": {"element_text": "button Cancel"}, "target": {"element_text": "button | Book"}}
     rows = [{**row, **{name: row[name] | words for name, words in known.items()}} for row in steps]
-    lines = tables.report(made, rows).partition("## Steps that failed")[2].splitlines()
+    lines = report_from(made, rows).partition("## Steps that failed")[2].splitlines()
     assert all("button Cancel (" in line and "button \\| Book (" in line for line in lines[4:] if line.startswith("|"))
 
 
@@ -363,7 +370,7 @@ def lopsided(protocol: str) -> dict[str, Any]:
     ]
     predictions = [Prediction(t.key, (), "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
     settings = SETTINGS | {"merge": None, "protocol": protocol}
-    return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results
+    return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results.entries
 
 
 @pytest.mark.parametrize(
@@ -371,12 +378,12 @@ def lopsided(protocol: str) -> dict[str, Any]:
 )
 def test_report_and_card_name_the_average_that_the_protocol_quotes(protocol: str, average: str, value: float) -> None:
     made = lopsided(protocol)
-    line = next(one for one in tables.short(made).splitlines() if one.startswith("| Step SR"))
+    line = next(one for one in tables.short(Results.read(made)).splitlines() if one.startswith("| Step SR"))
     assert [cell.strip() for cell in line.split("|")][2:-1:2] == ["66.7", "50.0", average]
     part = {
         name: made[name] for name in ("n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate")
     }
-    each = tables.short(made | {"by_split": {"one": part}})
+    each = tables.short(Results.read(made | {"by_split": {"one": part}}))
     assert f"{100 * value:.1f} {average} (" in next(one for one in each.splitlines() if one.startswith("| one"))
     assert f"{100 * value:.1f} {average} (" in card._headline(made, "step_success_rate")
 
@@ -390,10 +397,10 @@ def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
     ]
     made = assemble(
         orders[0], truths, PROTOCOLS[protocol], SETTINGS | {"merge": None}, complete=True, orders=orders
-    ).results
+    ).results.entries
     values = made["shuffle_spread"]["step_success_rate"]["values"]
     assert values == pytest.approx([1 / 6, 1 / 2] if protocol == "seeact" else [1 / 4, 1 / 4])
-    assert f"| Step SR          | {'macro' if protocol == 'seeact' else 'micro'} " in tables.report(made, [])
+    assert f"| Step SR          | {'macro' if protocol == 'seeact' else 'micro'} " in report_from(made, [])
 
 
 def test_replies_that_were_read_are_not_among_those_that_could_not_be() -> None:

@@ -19,6 +19,7 @@ from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import assemble
 
 KEY = StepKey("task", "step")
+SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}
 TRUTH = Truth(KEY, Operation("TYPE", "new york"), frozenset({"1", "2"}))
 CLICK = replace(TRUTH, operation=Operation("CLICK"))
 
@@ -236,13 +237,13 @@ def test_under_every_protocol_what_is_lost_is_what_is_missing_of_step_sr(
                 TRUTH, key=key, positives=positives, target=target, boxes=boxes, picture_size=size, n_actions=n_actions
             )
         )
-    made = assemble(predictions, truths, PROTOCOLS[protocol], {"top_k": 50, "seed": 0, "merge": None}, complete=True)
-    lost = made.results["waterfall"].values()
+    made = assemble(predictions, truths, PROTOCOLS[protocol], SETTINGS, complete=True)
+    lost = made.results.waterfall.values()
     for kind in ("macro", "micro"):
-        done = made.results["step_success_rate"][kind]
-        assert sum(one[kind] for one in lost) == pytest.approx(1 - done if made.results["n_steps"] else 0, abs=1e-12)
-    assert made.results["n_succeeded"] + made.results["left_out"] + sum(
-        one["steps"] for cause, one in made.results["waterfall"].items() if cause != w.NO_ROW
+        done = getattr(made.results.step_success_rate, kind)
+        assert sum(one[kind] for one in lost) == pytest.approx(1 - done if made.results.n_steps else 0, abs=1e-12)
+    assert made.results.n_succeeded + made.results.left_out + sum(
+        one["steps"] for cause, one in made.results.waterfall.items() if cause != w.NO_ROW
     ) == len(steps)
 
 
