@@ -83,6 +83,21 @@ def test_an_option_that_cannot_be_used_is_named_and_no_folder_claimed(
 
 
 @pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--ungrounded --grounding pixel", "--ungrounded cannot be combined with --grounding pixel"),
+        ("--grounding annotation --mark-turn1 --batching shared-turn1", "--mark-turn1 needs --batching per-group"),
+        ("--step x --retry-failed", "use --step or --retry-failed, not both"),
+        ("--sample 2 --limit 3", "use --sample or --limit, not both"),
+    ],
+)
+def test_options_that_conflict_say_what_to_do(
+    cli: Cli, sample: Sample, tmp_path: Path, words: str, sentence: str
+) -> None:
+    assert cli("eval", *sample.words, *words.split(), "--out", tmp_path / "run").error == f"error: {sentence}"
+
+
+@pytest.mark.parametrize(
     ("words", "named"),
     [
         (["evaluate"], ["evaluate", "eval"]),

@@ -218,7 +218,7 @@ def test_other_steps_are_refused_unless_only_the_shared_are_asked_for(cli: Cli, 
     n = len(read_lines(runs[1] / "steps.jsonl"))
     rewritten(runs[1], lambda rows: rows.pop())
     reset(runs[1], n_steps=n - 1)
-    assert f"1 of {n} steps of lexical" in cli("compare", *runs).error
+    assert f"lexical has 1 of {n} steps that another run lacks" in cli("compare", *runs).error
     done = cli("compare", *runs, "--intersect")
     assert done.status == 0
     assert "lexical: 1 steps that another run lacks" in done.out
