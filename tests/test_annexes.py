@@ -1,0 +1,70 @@
+"""The core without one of its annexes: in a copy of the tree, its folder, its verb files and its tests are deleted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.annexes import ANNEXES
+
+REPO = Path(__file__).resolve().parents[1]
+CHECKS = """
+import sys
+import pytest
+from seeact_offline.cli import main
+assert main(["eval", "--limit", "1", "--ranker", "bm25", "--out", sys.argv[1]]) == 0
+try:
+    main(["--help"])
+except SystemExit as end:
+    assert not end.code
+sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *sys.argv[2:]]) if sys.argv[2:] else 0)
+"""
+"""One process for all: most of its time it loads packages."""
+CORE_TESTS = (
+    "tests/seeact_offline/scoring/test_metrics.py",
+    "tests/seeact_offline/replies/test_points.py",
+    "tests/seeact_offline/files/test_extensions.py",
+)
+"""A few that are quick."""
+
+
+def check(root: Path, out: Path, *tests: str) -> str:
+    """Asks a few steps with the packages of a tree, and runs tests of it; returns what was printed."""
+    env = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", CHECKS, str(out), *tests]
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The predictions of the tree as it is."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    check(REPO, out)
+    return (out / "predictions.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("annex", ANNEXES)
+def test_the_core_works_without_an_annex(annex: str, whole: bytes, tmp_path: Path) -> None:
+    root, verbs = tmp_path / "tree", ANNEXES[annex].verbs
+    for name in ("seeact_offline", "ranker", "prompts", "tests"):
+        shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPO / "pyproject.toml", root)
+    shutil.rmtree(root / "seeact_offline" / annex)
+    shutil.rmtree(root / "tests" / "seeact_offline" / annex)
+    for verb in verbs:
+        (root / "seeact_offline" / "cli" / f"{verb}.py").unlink()
+
+    printed = check(root, tmp_path / "run", *CORE_TESTS)
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == whole
+    assert "compare" in printed
+    assert not set(verbs) & set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))
