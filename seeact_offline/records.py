@@ -505,7 +505,7 @@ class Truth:
     kin: Mapping[Kinship, frozenset[str]] = field(default_factory=dict)
     """Elements that are like a positive: kinship -> their backend_node_ids. Empty where the page was not read."""
     task: str = ""
-    """The goal, in the person's words; empty in runs from before this was kept, as are the following."""
+    """The goal, in the person's words; empty where it is not known, as are the following."""
     index: int | None = None
     """Position in the task, from 0."""
     split: str = ""
@@ -765,7 +765,7 @@ class Prediction:
     calls: tuple[Call, ...] = ()
     """The calls of its answers, in order of asking. Kept in a file of their own, as they differ from run to run."""
     element_text: str = ""
-    """The page's text of the element; empty for none, and in runs from before this was kept."""
+    """The page's text of the element; empty for none."""
     captions: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Captions of pictures that were shown, by `backend_node_id`. Kept in a file of their own, which is not read again."""
     failed_in: Stage | None = field(default=None, compare=False)
@@ -842,7 +842,7 @@ class Metric:
     method: str = "bootstrap"
     """The method of `ci95`: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
     micro_ci95: tuple[float, float] | None = None
-    """Interval of the micro average, clustered by task; None in results from before it was kept."""
+    """Interval of the micro average, clustered by task; None where it is not known."""
     micro_se: float | None = None
     """Standard error of the micro average, clustered by task; None where it is not known."""
 

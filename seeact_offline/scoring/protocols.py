@@ -172,7 +172,7 @@ def recorded_protocol(name: str, *, grounded: bool = True) -> Protocol:
 def headline(protocol: str, metric: str, figure: Mapping[str, Any]) -> dict[str, Any]:
     """The quoted average of a figure of `results.json`: its name (`macro` or `micro`), its `value`, `ci95` and `se`.
 
-    The last two are None where the results are from before they were kept. A protocol from outside the package has its average
+    The last two are None where they are not known. A protocol from outside the package has its average
     noted in the figure (`quoted`); any other unknown one has the macro average.
     """
     average = figure.get("quoted") or PROTOCOLS.get(protocol, SEEACT).average_of(metric)

@@ -199,7 +199,7 @@ def replies_in_words(replies: Mapping[str, Any]) -> str:
 
 
 def how_it_was_run(manifest: Mapping[str, Any]) -> str:
-    """The end of `report.md`, from `manifest.json`; empty for a run from before this was kept."""
+    """The end of `report.md`, from `manifest.json`; empty for an imported run."""
     made = manifest.get("made")
     if not made:
         return ""

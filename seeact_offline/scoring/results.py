@@ -128,7 +128,7 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     reply_failures: dict[str, int]
     notes: dict[str, int]
     causes_by_person: dict[str, int] | None = None
-    merge_spread: dict[str, dict[str, float]]
+    merge_spread: Mapping[str, Mapping[str, float]]
     batching_price: dict[str, Any] | None = None
     annotation_errors: dict[str, Any] | None = None
     element_by_rule: dict[str, ResultsFigure] = {}
@@ -229,7 +229,7 @@ def assemble(
         of_people = {**by_people.counts, "of_other_answers": unused}
     named = {name: value for name, value in settings.items() if name != "tasks"} | {"protocol": protocol.name}
     price = price_of_batching(predictions)
-    told = frozenset() if price is None else PRICE_NOTES
+    told: frozenset[str] = frozenset() if price is None else PRICE_NOTES
     faults = Counter(str(prediction.failure) for prediction in predictions if prediction.is_data_fault)
     lost_to = unanswered(predictions)
     errors = None if settings.get("marks") is None else annotation_errors(predictions, truths, oracle)
@@ -241,7 +241,8 @@ def assemble(
         _, found = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
         return PartFigures(n_flagged=n_flagged, **_averages(found, protocol))
 
-    by_split = without_flagged = None
+    by_split: dict[str, PartFigures] | None = None
+    without_flagged: PartFigures | None = None
     if settings.get("split") == "all":
         splits = dict.fromkeys(truth.split for truth in truths if truth.split)
         by_split = {split: part([i for i, truth in enumerate(truths) if truth.split == split]) for split in splits}

@@ -33,7 +33,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class _Settings(msgspec.Struct):
-    """Settings of a manifest that the viewer uses. Manifests of earlier versions have fewer."""
+    """Settings of a manifest that the viewer uses. An imported run has fewer."""
 
     dataset: str | None = None
     split: str | None = None

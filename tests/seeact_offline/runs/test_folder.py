@@ -192,6 +192,16 @@ def test_settings_take_the_place_of_those_that_a_manifest_lacks(tmp_path: Path) 
     assert run.content() == {"schema": 1, "identity": {"seed": 0}, "settings": SETTINGS}
 
 
+def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    content = {"schema": 1, "identity": {"dataset_fingerprint": "f"}, "settings": {}}
+    folder.manifest.write_text(json.dumps(content))
+    with pytest.raises(
+        InputError, match=r"an earlier development version in .*, without data_digest; name another folder"
+    ):
+        folder.check({"dataset_fingerprint": "f", "data_digest": "d"})
+
+
 def test_flagged_steps_are_read_back(tmp_path: Path) -> None:
     keys = frozenset({StepKey("a", "b"), StepKey("a", "\ud83d")})
     RunFolder(tmp_path).remember_flagged(keys)

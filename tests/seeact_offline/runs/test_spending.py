@@ -97,6 +97,16 @@ def test_a_function_with_a_price_stays_below_the_limit_and_is_asked_nothing_twic
     assert (len(asked), again.results) == (calls, first.results)
 
 
+def test_a_folder_with_paid_answers_and_no_ledger_is_refused(sample: Sample, tmp_path: Path) -> None:
+    def answer(messages: Sequence[Message]) -> str:
+        return PICK
+
+    found = run(sample, tmp_path / "run", model=answer, price="10,30", max_cost=0.1)
+    (found.path / "spending.jsonl").unlink()
+    with pytest.raises(InputError, match=r"answers without one in .*, of an earlier development version"):
+        run(sample, tmp_path / "run", model=answer, price="10,30", max_cost=0.1)
+
+
 @pytest.mark.parametrize("model", ["builtin/lexical", lambda messages: PICK], ids=["built in", "function"])
 def test_a_limit_is_refused_where_nobody_says_what_calls_cost(sample: Sample, tmp_path: Path, model: Any) -> None:
     with pytest.raises(InputError, match=r"^`max_cost` needs a `price`, or a model that reports .*, unlike "):
