@@ -300,9 +300,10 @@ def _figures(results: Results) -> Table:
         left_out = counted(results.left_out, "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
     protocol = PROTOCOLS.get(results.protocol, PROTOCOLS["seeact"])
-    for rule in protocol.unknowns.values():
-        if n := results.unknowns.get(rule.__name__):
-            note += f" {rule.__name__}, {counted(n, 'step')}: {sentence(rule)[0].lower()}{sentence(rule)[1:]}."
+    for unknown in protocol.unknowns.values():
+        if n := results.unknowns.get(unknown.__name__):
+            about = sentence(unknown)
+            note += f" {unknown.__name__}, {counted(n, 'step')}: {about[0].lower()}{about[1:]}."
     if results.element_by_rule:
         note += (
             " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way, or lies"

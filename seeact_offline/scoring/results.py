@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from seeact_offline.files.formats import typed
+from seeact_offline.files.formats import FormatError, short, typed
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
@@ -146,9 +146,10 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def read(cls, content: object) -> Self:
         """Makes the record of the content of a `results.json`. Raises FormatError."""
-        found = typed(content, dict[str, Any])
-        settings = {name: value for name, value in found.items() if name not in NO_SETTINGS}
-        return typed({**found, "settings": settings}, cls)
+        if not isinstance(content, dict):
+            raise FormatError("a JSON object", short(content))
+        settings = {name: value for name, value in content.items() if name not in NO_SETTINGS}
+        return typed({**content, "settings": settings}, cls)
 
     @property
     def entries(self) -> dict[str, Any]:

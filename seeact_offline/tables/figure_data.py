@@ -60,7 +60,7 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
         "about": data_of(runs),
         "label": _labels_with_split(runs)[0],
         "losses": losses,
-        "rest": getattr(done, average) if done else 1.0 - sum(loss["share"] for loss in losses),
+        "rest": getattr(done, average) if done else 1.0 - sum(float(loss["share"]) for loss in losses),
         "measure": "Step SR" if done else "right operations",
         "average": average,
     }
