@@ -155,12 +155,12 @@ def test_rows_that_cannot_be_told_from_the_best_are_tied_with_it() -> None:
 
 
 def test_other_steps_are_refused_by_number_and_name() -> None:
-    with pytest.raises(InputError, match=r"1 of 10 steps of a .* such as t3_3"):
+    with pytest.raises(InputError, match=r"a has 1 of 10 steps .* such as t3_3"):
         compare_runs([run_of("a", TASKS), run_of("b", [*TASKS[:3], TASKS[3][:3]])])
 
 
 def test_steps_that_only_the_second_has_are_refused_too() -> None:
-    with pytest.raises(InputError, match=r"4 of 10 steps of b .* such as t3_0"):
+    with pytest.raises(InputError, match=r"b has 4 of 10 steps .* such as t3_0"):
         compare_runs([run_of("a", TASKS[:3]), run_of("b", TASKS)])
 
 
@@ -300,7 +300,7 @@ def test_a_group_of_more_than_seeds_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("other", "expected"),
-    [(run_of("b", TASKS[:3]), "runs of the same steps"), (replace(run_of("b", TASKS), protocol="mindact"), "one protocol")],
+    [(run_of("b", TASKS[:3]), "steps that another run lacks"), (replace(run_of("b", TASKS), protocol="mindact"), "under several protocols")],
 )  # fmt: skip
 def test_a_group_of_other_steps_or_protocols_is_refused(other: ScoredRun, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
