@@ -15,19 +15,15 @@ from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
+from seeact_offline.runs.options import words_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.training import BASELINES
+from seeact_offline.training.recipe import MACHINE, RECIPE, Recipe, Running
 
 if TYPE_CHECKING:
     from seeact_offline.training.baseline import FineTuning
 
-OF_RECIPE = """epochs draws choices none_share hard_negatives held_out batch learning_rate warmup weight_decay max_context
-max_question lora quantised optimizer group_by_length seed""".split()
-OF_RUNNING = (
-    "per_device bf16 gradient_checkpointing save_every log_every loader_workers attention threads report_to".split()
-)
-"""Options named like the field that they change."""
 OWN = ("side", "language", "max_pixels", "dialogues")
 """Options that not every baseline has."""
 
@@ -74,61 +70,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group(
-        "recipe", "left out: as published for flan-t5 and blip2; those of --small; ours for vlm and web-agent"
+        RECIPE, "left out: as published for flan-t5 and blip2; those of --small; ours for vlm and web-agent"
     )
-    basic(recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="5 as published"))
-    recipe.add_argument("--draws", type=options.positive_int, metavar="N", help="questions a step and epoch; 10")
-    recipe.add_argument("--choices", type=options.positive_int, metavar="N", help="elements a question; 5 as published")
-    recipe.add_argument(
-        "--none-share", type=options.non_negative_float, metavar="X", help="of questions with answer A; 0.2"
-    )
-    recipe.add_argument(
-        "--hard-negatives", type=options.positive_int, metavar="K", help="wrong elements are those ranked under K"
-    )
-    recipe.add_argument(
-        "--held-out", type=options.non_negative_float, metavar="X", help="share of the tasks not trained on; 0"
-    )
-    recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="questions, over all devices; 32")
-    recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="5e-5 as published")
-    recipe.add_argument(
-        "--warmup", type=options.non_negative_float, metavar="X", help="share of the steps; 0; vlm 0.03"
-    )
-    recipe.add_argument("--weight-decay", type=options.non_negative_float, metavar="X", help="0 as published")
-    recipe.add_argument("--max-context", type=options.positive_int, metavar="N", help="tokens of a page; 512")
-    recipe.add_argument("--max-question", type=options.positive_int, metavar="N", help="of the rest of a question; 512")
-    recipe.add_argument(
-        "--lora", type=options.positive_int, metavar="RANK", help="train matrices of this rank, by peft; vlm 16"
-    )
-    recipe.add_argument(
-        "--quantised", action="store_true", default=None, help="with --lora: NF4 weights by bitsandbytes, on a GPU"
-    )
-    recipe.add_argument(
-        "--optimizer", metavar="NAME", help="adafactor, adamw_bnb_8bit or another of transformers; AdamW"
-    )
-    recipe.add_argument(
-        "--group-by-length", action="store_true", default=None, help="batches of questions of like length: less padding"
-    )
-    recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
+    options.add_fields(recipe, Recipe, *words_of(Recipe))
 
 
 def add_running(parser: argparse.ArgumentParser) -> None:
     """Adds the options of a training that do not decide its weights."""
-    machine = parser.add_argument_group("machine")
-    machine.add_argument("--per-device", type=options.positive_int, metavar="N", help="questions at once on a device")
-    machine.add_argument(
-        "--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16 (default: on a GPU)"
-    )
-    machine.add_argument(
-        "--gradient-checkpointing", action=argparse.BooleanOptionalAction, default=None, help="recompute activations"
-    )
-    machine.add_argument("--save-every", type=options.positive_int, metavar="STEPS", help="checkpoints; an epoch")
-    machine.add_argument("--log-every", type=options.positive_int, metavar="STEPS", help="10 unless given")
-    machine.add_argument(
-        "--loader-workers", type=options.count, metavar="N", help="processes that load batches; a few with a GPU"
-    )
-    machine.add_argument("--attention", metavar="NAME", help="eager, sdpa, flash_attention_2; as the model has it")
-    machine.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")
-    machine.add_argument("--report-to", type=_names, metavar="NAME[,NAME]", help="tensorboard, wandb, mlflow, trackio")
+    machine, may_be_off = parser.add_argument_group(MACHINE), argparse.BooleanOptionalAction
+    for name in words_of(Running):
+        if name in ("bf16", "gradient_checkpointing"):
+            options.add_fields(machine, Running, name, action=may_be_off)
+        elif name == "report_to":
+            options.add_fields(machine, Running, name, type=_names)
+        else:
+            options.add_fields(machine, Running, name)
 
 
 def _add_evaluation(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +152,6 @@ def _stopped(out: Path) -> str:
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
     """Raises InputError."""
     from seeact_offline.training.baseline import FineTuning
-    from seeact_offline.training.recipe import Running
     from seeact_offline.training.small_bases import SmallBase
 
     asked = FineTuning(
@@ -208,7 +163,7 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
         limit=args.limit,
         scores=args.scores,
         prompts=args.prompts,
-        running=dataclasses.replace(Running(), **given(args, OF_RUNNING)),
+        running=dataclasses.replace(Running(), **options.given(args, Running)),
         own=given(args, OWN),
         resume=args.resume,
         processes=args.processes,
@@ -219,7 +174,7 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
         eval_limit=args.eval_limit,
         command=_command(args),
     )
-    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.resolved_recipe, **given(args, OF_RECIPE)))
+    return dataclasses.replace(asked, recipe=dataclasses.replace(asked.resolved_recipe, **options.given(args, Recipe)))
 
 
 def given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
@@ -231,8 +186,8 @@ def _command(args: argparse.Namespace) -> str:
     """The command that does the same again, for the card: all that decides the weights, and no folder but those named."""
     words = ["seeact-offline", "finetune", "--baseline", args.baseline, "--dataset", str(args.dataset)]
     words += ["--small"] if args.small else []
-    for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *OF_RECIPE):
-        if getattr(args, name) is not None:
+    for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *words_of(Recipe)):
+        if getattr(args, name, None) is not None:
             value = getattr(args, name)
             text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]

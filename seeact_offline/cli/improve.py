@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from seeact_offline.cli import options
-from seeact_offline.cli.finetune import OF_RUNNING, add_running, given, test_splits
+from seeact_offline.cli.finetune import add_running, given, test_splits
 from seeact_offline.cli.output import say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import TEST_SPLITS
 from seeact_offline.training.cycles import REPORT, improve
 from seeact_offline.training.improve_settings import ImproveConfig
-from seeact_offline.training.recipe import Running
+from seeact_offline.training.recipe import Recipe, Running
+from seeact_offline.training.web_agent_tuning import BASELINE
 
-OF_RECIPE = ("epochs", "batch", "learning_rate", "warmup", "lora", "seed")
-"""Options named like the field of the recipe that they change."""
+FULL: dict[str, Any] = {"lora": None, "learning_rate": 1e-5}
+"""Fields of a recipe that trains all weights."""
 OF_IMPROVE = """model out dataset limit test_data imitate thoughts cycles attempts temperature max_turns guided judge judge_base_url price max_cost together
 processes evaluate eval_limit command""".split()
 """Options named like the field of `ImproveConfig` that they set."""
@@ -93,14 +95,18 @@ def _add_cycles(parser: argparse.ArgumentParser) -> None:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group("training of each cycle")
-    basic(recipe.add_argument("--epochs", type=options.positive_int, metavar="N", help="2 unless given"))
-    recipe.add_argument("--batch", type=options.positive_int, metavar="N", help="actions a step of the optimizer; 64")
-    recipe.add_argument("--learning-rate", type=options.positive_float, metavar="X", help="1e-4; with --full 1e-5")
-    recipe.add_argument("--warmup", type=options.non_negative_float, metavar="X", help="share of the steps; 0.03")
+    usual = BASELINE.recipe
+    for name, text in (
+        ("epochs", f"{usual.epochs} unless given"),
+        ("batch", f"actions a step of the optimizer; {usual.batch}"),
+        ("learning_rate", f"{usual.learning_rate:g}; with --full {FULL['learning_rate']:g}"),
+        ("warmup", f"share of the steps; {usual.warmup:g}"),
+    ):
+        options.add_fields(recipe, Recipe, name, help=text)
     weights = recipe.add_mutually_exclusive_group()
-    weights.add_argument("--lora", type=options.positive_int, metavar="RANK", help="matrices of this rank; 16")
+    options.add_fields(weights, Recipe, "lora", help=f"matrices of this rank; {usual.lora}")
     basic(weights.add_argument("--full", action="store_true", help="train all weights"))
-    recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
+    options.add_fields(recipe, Recipe, "seed")
     recipe.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
     add_running(parser)
 
@@ -114,7 +120,9 @@ def run(args: argparse.Namespace) -> int:
 
 def config_of(args: argparse.Namespace) -> ImproveConfig:
     """Raises InputError."""
-    config = ImproveConfig(**given(args, OF_IMPROVE), running=dataclasses.replace(Running(), **given(args, OF_RUNNING)))
-    full = {"lora": None, "learning_rate": 1e-5} if args.full else {}
-    recipe = dataclasses.replace(config.recipe, **{**full, **given(args, OF_RECIPE)})
+    config = ImproveConfig(
+        **given(args, OF_IMPROVE), running=dataclasses.replace(Running(), **options.given(args, Running))
+    )
+    full = FULL if args.full else {}
+    recipe = dataclasses.replace(config.recipe, **{**full, **options.given(args, Recipe)})
     return dataclasses.replace(config, recipe=recipe)

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.records import InputError
+from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, option, words_of
+
+RECIPE, MACHINE = "recipe", "machine"
+"""Groups of options."""
 
 NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
@@ -21,48 +25,56 @@ HARD_SHARE = 0.8
 class Recipe:
     """All that decides the weights besides the data, the model to start from and the machine."""
 
-    epochs: int = 5
-    draws: int = 10
-    """Questions a step and epoch."""
-    choices: int = 5
-    """Elements a question."""
-    none_share: float = 0.2
+    # fmt: off
+    epochs: int = option(5, "{default} as published", group=RECIPE, number=POSITIVE, metavar="N", is_basic=True)
+    draws: int = option(10, "questions a step and epoch; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    choices: int = option(5, "elements a question; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    none_share: float = option(0.2, "of questions with answer A; {default}", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the questions without the right element, whose answer is `A.`."""
-    hard_negatives: int | None = None
-    """Wrong elements are those ranked under so many, in HARD_SHARE of the draws. None: uniformly from the page, as published."""
-    held_out: float = 0.0
-    """Share of the tasks that are not trained on but asked about during training."""
-    batch: int = 32
-    """Questions a step of the optimizer, over all devices."""
-    learning_rate: float = 5e-5
+    hard_negatives: int | None = option(
+        None, "wrong elements are those ranked under K", group=RECIPE, number=POSITIVE, metavar="K"
+    )
+    """In HARD_SHARE of the draws. None: uniformly from the page, as published."""
+    held_out: float = option(
+        0.0, "share of the tasks not trained on; {default}", group=RECIPE, number=FROM_0, metavar="X"
+    )
+    """They are asked about during training."""
+    batch: int = option(32, "questions, over all devices; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    """Questions a step of the optimizer."""
+    learning_rate: float = option(5e-5, "{default} as published", group=RECIPE, number=ABOVE_0, metavar="X")
     """Falls linearly to 0."""
-    warmup: float = 0.0
+    warmup: float = option(0.0, "share of the steps; {default}; vlm 0.03", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the steps over which the learning rate rises first."""
-    weight_decay: float = 0.0
+    weight_decay: float = option(0.0, "{default} as published", group=RECIPE, number=FROM_0, metavar="X")
     clip: float = 1.0
     """Largest norm of the gradients."""
-    max_context: int = 512
-    """Tokens of a page's markup; the end of longer ones is cut off."""
-    max_question: int = 512
-    """Tokens of the rest of a question, likewise."""
-    lora: int | None = None
-    """Rank of the matrices that are trained in place of the weights, which are then held in bfloat16 on a GPU; None: the weights."""
-    quantised: bool | None = None
-    """True: with LoRA, those weights are NF4 ones, by bitsandbytes (QLoRA: arXiv 2305.14314)."""
-    optimizer: str | None = None
-    """transformers' name of the optimizer, such as adafactor or adamw_bnb_8bit; None: AdamW."""
-    group_by_length: bool | None = None
-    """Questions of like length are put into one batch, which needs less padding."""
-    seed: int = 0
+    max_context: int = option(512, "tokens of a page; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    """The end of longer markup is cut off."""
+    max_question: int = option(512, "of the rest of a question; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    lora: int | None = option(
+        None, "train matrices of this rank, by peft; vlm 16", group=RECIPE, number=POSITIVE, metavar="RANK"
+    )
+    """The weights themselves are then held in bfloat16 on a GPU."""
+    quantised: bool | None = option(
+        None, "with --lora: NF4 weights by bitsandbytes, on a GPU", group=RECIPE, read=bool
+    )
+    """QLoRA: arXiv 2305.14314."""
+    optimizer: str | None = option(
+        None, "adafactor, adamw_bnb_8bit or another of transformers; AdamW", group=RECIPE, metavar="NAME"
+    )
+    group_by_length: bool | None = option(
+        None, "batches of questions of like length: less padding", group=RECIPE, read=bool
+    )
+    seed: int = option(0, "{default} unless given", group=RECIPE, number=COUNT, metavar="N")
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Raises InputError."""
         for name in ("none_share", "held_out", "warmup"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(name, "a share from 0 to less than 1", str(getattr(self, name)))
-        for name in ("epochs", "draws", "batch", "max_context"):
-            if getattr(self, name) < 1:
-                raise InputError(name, "a number of at least 1", str(getattr(self, name)))
+        for name, words in words_of(Recipe).items():
+            words.check(name, getattr(self, name))
         if self.quantised and self.lora is None:
             raise InputError(
                 "quantised", sentence="`quantised` needs `lora`, as 4-bit weights are not trained themselves"
@@ -81,23 +93,24 @@ SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
 class Running:
     """Settings of the machine. In exact arithmetic, and without dropout, none of them would change the weights."""
 
-    per_device: int | None = None
-    """Questions at once on a device, whose gradients add up to a batch; None: as many as a GPU's share, or a few on a CPU."""
-    bf16: bool | None = None
-    """None: on a GPU that has it."""
-    gradient_checkpointing: bool = False
-    """Activations are computed twice, not kept."""
-    save_every: int | None = None
-    """Steps of the optimizer between checkpoints, and between evaluations; None: an epoch."""
-    log_every: int = 10
-    loader_workers: int | None = None
-    """Processes that load batches; None: some beside a GPU, none on a CPU, where they would take the model's cores."""
-    attention: str | None = None
-    """An implementation by transformers' names, such as sdpa; None: the model's own."""
-    threads: int | None = None
-    """CPU threads of torch; None: torch's default."""
-    report_to: tuple[str, ...] = ()
-    """Services that the Trainer reports to, by transformers' names."""
+    # fmt: off
+    per_device: int | None = option(None, "questions at once on a device", group=MACHINE, number=POSITIVE, metavar="N")
+    """Their gradients add up to a batch; None: as many as a GPU's share, or a few on a CPU."""
+    bf16: bool | None = option(None, "compute in bfloat16 (default: on a GPU)", group=MACHINE, read=bool)
+    gradient_checkpointing: bool = option(False, "recompute activations", group=MACHINE, read=bool)
+    save_every: int | None = option(None, "checkpoints; an epoch", group=MACHINE, number=POSITIVE, metavar="STEPS")
+    """Steps of the optimizer between checkpoints, and between evaluations."""
+    log_every: int = option(10, "{default} unless given", group=MACHINE, number=POSITIVE, metavar="STEPS")
+    loader_workers: int | None = option(
+        None, "processes that load batches; a few with a GPU", group=MACHINE, number=COUNT, metavar="N"
+    )
+    """None on a CPU, where they would take the model's cores."""
+    attention: str | None = option(
+        None, "eager, sdpa, flash_attention_2; as the model has it", group=MACHINE, metavar="NAME"
+    )
+    threads: int | None = option(None, "of torch", group=MACHINE, number=POSITIVE, metavar="N")
+    report_to: tuple[str, ...] = option((), "tensorboard, wandb, mlflow, trackio", group=MACHINE, metavar="NAME[,NAME]")
+    # fmt: on
 
     def workers_of(self, has_gpu: bool) -> int:
         """Processes that load batches."""
