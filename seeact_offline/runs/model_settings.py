@@ -14,7 +14,7 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding.strategy import SecondModel
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.bills import Terms
-from seeact_offline.models.budget import Budget, Ledger, SharedBudget
+from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction
@@ -101,14 +101,17 @@ class ModelSettings:
 
     @contextmanager
     def spending(self, folder: RunFolder) -> Iterator[Budget]:
-        """The budget of the run in a folder, with everything that its ledger says it has spent. Raises InputError, also for a
-        folder with paid answers and no ledger."""
+        """The budget of the run in a folder, with everything that its ledger says it has spent. Raises InputError.
+
+        Replies that came by batches are in no ledger: the answers in the folder count, and those of the runs in it.
+        """
         price, terms = self.options.price, self.terms
         with Ledger(folder.ledger, price) as ledger:
             budget = Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
-            if ledger.is_new and not self.is_free and any(one.usage.calls for one in folder.load().values()):
-                got = f"answers without one in {folder.path}, of an earlier development version; name another folder"
-                raise InputError("out", f"a run with its {folder.ledger.name}", got)
+            if ledger.is_new and not self.is_free:
+                folders = [folder.path, *(path.parent for path in folder.path.glob("*/predictions.jsonl"))]
+                answers = (prediction for path in folders for prediction in RunFolder(path).load().values())
+                budget.add(sum(priced(prediction.usage, price).cost_usd or 0.0 for prediction in answers))
             yield budget
 
 

@@ -26,7 +26,7 @@ def test_a_run_by_batches_ends_as_a_live_one(
     with BatchServer(lambda body: REPLY) as server:
         live = cli(*words(sample, server, tmp_path / "live"))
         by_files = cli(*words(sample, server, tmp_path / "files"), "--batch", "submit", tmp_path / "waves")
-    assert (live.status, by_files.status) == (0, 0)
+    assert (live.status, by_files.status) == (0, 0), by_files.error
     assert by_files.out.partition("\n\nReport:")[0] == live.out.partition("\n\nReport:")[0]
     assert contents(tmp_path / "files", RESULT_FILES) == contents(tmp_path / "live", RESULT_FILES)
 
