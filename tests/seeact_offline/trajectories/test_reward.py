@@ -102,7 +102,7 @@ def test_a_model_judges_what_a_program_cannot(cli: Cli, files: list[Path | str],
         # nothing is sent before
         (
             ["--model", "openai/x", "--base-url", "https://api.openai.com/v1", "--max-cost", "1"],
-            "--max-cost needs a --price",
+            "--max-cost needs a price, or a model",
         ),
         (["--answers", "missing.jsonl"], "cannot read missing.jsonl"),
         (["--config", "missing.json"], "cannot read missing.json"),

@@ -158,7 +158,7 @@ def test_a_folder_of_something_else_and_a_file_are_refused(sample_site: Site, tm
     (tmp_path / "thesis.tex").write_text("...")
     with pytest.raises(InputError, match=r"holds other files; name a new folder"):
         write_bundle(sample_site, tmp_path)
-    with pytest.raises(InputError, match="expected a folder"):
+    with pytest.raises(InputError, match="is a file; name a folder"):
         write_bundle(sample_site, tmp_path / "thesis.tex")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
