@@ -58,15 +58,15 @@ def test_the_oracle_reaches_each_rankings_ceiling(made: Path) -> None:
         assert row["recall_at_10"] == row["recall_at_20"] == row["ceiling"]
 
 
-def test_rows_are_compared_step_by_step_with_the_best(made: Path) -> None:
+def test_rows_are_compared_step_by_step_with_the_first(made: Path) -> None:
     table = read_json(made / "table.json")
-    best = next(row for row in table["rows"] if row["folder"] == table["best"])
+    baseline = next(row for row in table["rows"] if row["folder"] == table["baseline"])
     for row in table["rows"]:
-        if row is best:
-            assert row["difference_to_best"] is None
+        if row is baseline:
+            assert row["difference_to_baseline"] is None
         else:
-            gap = row["difference_to_best"]["ceiling"]["macro"]
-            assert gap == pytest.approx(row["ceiling"]["macro"] - best["ceiling"]["macro"])
+            gap = row["difference_to_baseline"]["ceiling"]["macro"]
+            assert gap == pytest.approx(row["ceiling"]["macro"] - baseline["ceiling"]["macro"])
 
 
 def test_the_table_reads_again_from_its_runs(cli: Cli, made: Path, tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ def write_site(
         for row in range(n if steps is None else steps)
     }
     (folder / "replies.json").write_text(json.dumps(replies))
+    check = {"status": "verified in part", "differences": [], "not_proved": [texts.task]}
+    (folder / "checks.json").write_text(json.dumps({"runs": [check] * n_runs}))
     for row in range(n if steps is None else steps):
         (folder / "step" / f"{key_of(row)}.json").write_text(json.dumps(_step(row, n_runs, texts)))
     return folder
