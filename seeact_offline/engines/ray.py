@@ -35,8 +35,9 @@ from seeact_offline.engines.ray_stages import (
     worker_digest,
 )
 from seeact_offline.files.extensions import loaded_modules
+from seeact_offline.ranking.named_rankers import open_ranker
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
-from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
+from seeact_offline.ranking.rankers import model_threads, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
 
 STEPS_AT_ONCE = 8
