@@ -40,7 +40,7 @@ class Tally:
     asks_elements: bool = True
     """False in runs that score only the operation."""
     spent_usd: float | None = None
-    """What the run has spent so far; None where that is not known."""
+    """USD that the run has spent so far; None where that is not known."""
 
     def add(self, prediction: Prediction, score: StepScore) -> None:
         self.n += 1

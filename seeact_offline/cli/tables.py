@@ -150,7 +150,7 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
 
 
 def _run_differences(base: Path, name: str) -> list[str]:
-    """What is not in a run's files as it follows from the others; no data are opened. Scores without their run are not checked."""
+    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without their run are not checked."""
     # reads replies, which a table does not
     from seeact_offline.runs.verifying import verify_files
 

@@ -36,8 +36,9 @@ from seeact_offline.cluster.ray_stages import (
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.files.extras import install_command
+from seeact_offline.ranking.named_rankers import open_ranker
 from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
-from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
+from seeact_offline.ranking.rankers import model_threads, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.engines import Workers
 

@@ -24,7 +24,7 @@ class Tokens:
 
     prompt: int
     completion: int
-    """Of the reply, with its thoughts."""
+    """Tokens of the reply, with its thoughts."""
     images: int
     """The part of `prompt` that was pictures; 0 where the server does not say."""
 

@@ -74,7 +74,7 @@ class Terms:
 
 
 class Load(NamedTuple):
-    """What a call sends, and the most that it can get."""
+    """The size of a call: all that it sends, and the most that it can get."""
 
     text: float
     """The most tokens that all texts can have."""

@@ -53,7 +53,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     """As the server counts, in the second line as well as `completion_tokens`."""
     completion_tokens: int = 0
     text: float = 0.0
-    """What the attempt sends, as a `Load` has it, in the first line."""
+    """The size of the attempt, as a `Load` has it, in the first line."""
     pictures: tuple[Size, ...] = ()
     reply: float = 0.0
     model: str = ""

@@ -189,7 +189,7 @@ class OpenAIModel(ServerModel):
         return outcome if outcome.usage.calls else replace(outcome, usage=failures.UNREAD)
 
     def _path_advice(self) -> str:
-        """What may be wrong with the address; empty where it has a version in it, as `/v1`."""
+        """Names a likely fault of the address; empty where it has a version in it, as `/v1`."""
         path = urlsplit(self._server.url).path
         if path.rstrip("/").endswith(self.api.path):
             return f"leave {self.api.path} off --base-url"

@@ -1,5 +1,6 @@
 """Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files and recall."""
 
+from seeact_offline.ranking.named_rankers import open_ranker
 from seeact_offline.ranking.rankers import (
     BACKENDS,
     DTYPES,
@@ -8,7 +9,6 @@ from seeact_offline.ranking.rankers import (
     Ranker,
     StepScores,
     bundled_folder,
-    open_ranker,
     parts_of,
     ranker_digest,
 )

@@ -1,5 +1,5 @@
-"""Rankers by name, and how one ranks a step. `bundled` and `bm25` come with the program; any other name is a score file or a
-checkpoint, and names with a + between them are fused."""
+"""Names of rankers, and how a ranker ranks a step. `bundled` and `bm25` come with the program; any other name is a score file or a
+checkpoint, and names with a + between them are fused. `named_rankers` opens them."""
 
 from __future__ import annotations
 
@@ -106,35 +106,6 @@ def is_score_file(name: str) -> bool:
     return Path(name).suffix in SCORE_FILES and not Path(name).is_dir()
 
 
-def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> AnyRanker:
-    """Opens a ranker, score file or fusion by name. Raises InputError if it does not exist or cannot be used.
-
-    `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for it, and
-    others ignore them.
-    """
-    parts = parts_of(name)
-    if len(parts) > 1:
-        from seeact_offline.ranking.fused import FusedRanker
-
-        if not all(parts):
-            raise InputError("ranker", f"a ranker on both sides of each {FUSED}", name)
-        return FusedRanker(name, [open_ranker(part, dtype, backend) for part in parts])
-    if name == LEXICAL:
-        from ranker import LexicalRanker
-
-        return LexicalRanker()
-    if is_score_file(name):
-        from seeact_offline.ranking.fused import FileRanker
-
-        return FileRanker(name)
-    checkpoint = _find_checkpoint(name)
-    if name == BUNDLED and dtype in ("auto", "float32") and backend == "auto":
-        from ranker import PlainRanker
-
-        return PlainRanker(checkpoint)
-    return _open_cross_encoder(name, checkpoint, dtype, backend)
-
-
 def uses_torch(name: str) -> bool:
     """Tells whether a ranker, which is no fusion, is a checkpoint to load into torch."""
     return name not in (LEXICAL, BUNDLED) and not is_score_file(name)
@@ -210,33 +181,3 @@ def begin_ranking(ranker: AnyRanker, given: RankerInput) -> Callable[[], StepSco
         return {node: (scored[node], rank) for rank, node in enumerate(order)}
 
     return finish
-
-
-def _find_checkpoint(name: str) -> str | Path:
-    if name == BUNDLED:
-        folder = bundled_folder()
-        if folder is None:
-            found = f"{BUNDLED}, which has no weights in this installation"
-            raise InputError("ranker", f"{LEXICAL}, a score file, a folder or a hub id OWNER/NAME", found)
-        return folder
-    if Path(name).is_dir():
-        return Path(name)
-    if not is_hub_id(name):
-        wanted = f"{BUNDLED}, {LEXICAL}, a score file, a folder or a hub id OWNER/NAME, or several with {FUSED} between"
-        raise InputError("ranker", wanted, name or "nothing")
-    return name
-
-
-def _open_cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
-    try:
-        from ranker import CrossEncoderRanker
-
-        return CrossEncoderRanker(model, dtype=dtype, backend=backend)
-    except ImportError as error:
-        hint = install_command("hf")
-        raise InputError("ranker", sentence=f"{name} needs torch and transformers ({error}): run {hint}") from error
-    except RankerError as error:
-        argument = error.argument if error.argument in ("dtype", "backend") else "ranker"
-        raise InputError(argument, error.expected, error.got) from error
-    except (ValueError, OSError) as error:
-        raise InputError("ranker", sentence=f"cannot load {name}: {' '.join(str(error).split())[:400]}") from error

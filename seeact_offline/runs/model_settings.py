@@ -82,7 +82,7 @@ class ModelSettings:
 
     @property
     def terms(self) -> Terms:
-        """What decides the cost of a call. A picture counts at the detail at which it costs most."""
+        """Terms that decide the cost of a call. A picture counts at the detail at which it costs most."""
         rules_of = self.source.provider.picture_rules
         rules = (self.image_rule or TILES,) if rules_of is None else rules_of(self.source.name)
         return Terms(self.options.price, self.options.max_tokens, tuple(rule.most for rule in rules))

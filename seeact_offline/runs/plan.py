@@ -141,7 +141,11 @@ class Estimate:
             name: {**asdict(amount), "prompt_tokens": amount.prompt_tokens, "cost_usd": amount.cost(self.quote)}
             for name, amount in amounts.items()
         }
-        price = None if self.quote is None else {**asdict(self.quote), "price": self.quote.price._asdict()}
+        price = None
+        if self.quote is not None:
+            usual = {"prompt": self.quote.price.prompt, "completion": self.quote.price.completion}
+            tiers = {tier: {"prompt": of.prompt, "completion": of.completion} for tier, of in self.quote.price.tiers}
+            price = {**asdict(self.quote), "price": usual | ({"tiers": tiers} if tiers else {})}
         known = {"schema": 1, **plain, **figures, "price": price}
         if (second := self.second) is None:
             return known

@@ -86,7 +86,7 @@ def _read(group: Reply, grounding: GroupStrategy) -> Reply:
 
 
 def _question(group: Reply) -> Question:
-    """What readers know of a group's question."""
+    """Rebuilds as much of a group's question as readers use."""
     return Question(group.group, group.offered, "", (), (), is_final_round=group.is_final_round)
 
 

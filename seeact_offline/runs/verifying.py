@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.dataset.split import with_earlier
-from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.formats import FormatError, read_json, short
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import read_regular
 from seeact_offline.grounding import Grounding
@@ -56,9 +56,9 @@ class Verification:
     """The outcome of a check."""
 
     differences: tuple[str, ...]
-    """What is not as it follows from the other files, a sentence each."""
+    """Differences from what the other files say, a sentence each."""
     not_proved: tuple[str, ...]
-    """What could not be checked, and why."""
+    """Claims that could not be checked, each with the reason."""
 
     @property
     def status(self) -> Status:
@@ -202,7 +202,7 @@ def _target_differences(stored: Truth, fresh: Truth, ignored: Iterable[str] = ()
     fresh = read_target(target_line(fresh))
     for name in names:
         if getattr(stored, name) != getattr(fresh, name):
-            yield f"{stored.key}: {name} is {_short(getattr(stored, name))}, in the data {_short(getattr(fresh, name))}"
+            yield f"{stored.key}: {name} is {short(getattr(stored, name))}, in the data {short(getattr(fresh, name))}"
 
 
 # --- replies ---
@@ -231,7 +231,7 @@ def _check_replies(finished: FinishedRun, grounding: Grounding | None, findings:
 
 
 def _sentence(prediction: Prediction, found: Mismatch) -> str:
-    return f"{prediction.key}: {found.field} is {_short(found.stored)}, its replies say {_short(found.read)}"
+    return f"{prediction.key}: {found.field} is {short(found.stored)}, its replies say {short(found.read)}"
 
 
 async def _check_pages(
@@ -273,7 +273,7 @@ def _check_manifest(run: Path, findings: _Findings) -> None:
     findings.add(
         "manifest.json",
         [
-            f"settings.{name} is {_short(manifest.settings[name])}, identity.{name} {_short(manifest.identity[name])}"
+            f"settings.{name} is {short(manifest.settings[name])}, identity.{name} {short(manifest.identity[name])}"
             for name in _TWICE
             if {name} <= manifest.settings.keys() & manifest.identity.keys()
             and manifest.settings[name] != manifest.identity[name]
@@ -342,16 +342,16 @@ def _differences(stored: Any, fresh: Any, place: str) -> Iterator[str]:
         for name in {**fresh, **stored}:
             inner = f"{place}.{name}" if place else str(name)
             if name not in stored:
-                yield f"{inner} is missing, scored again it is {_short(fresh[name])}"
+                yield f"{inner} is missing, scored again it is {short(fresh[name])}"
             elif name not in fresh:
-                yield f"{inner} is {_short(stored[name])}, which scoring again does not give"
+                yield f"{inner} is {short(stored[name])}, which scoring again does not give"
             else:
                 yield from _differences(stored[name], fresh[name], inner)
     elif isinstance(stored, list) and isinstance(fresh, list) and len(stored) == len(fresh):
         for number, (one, other) in enumerate(zip(stored, fresh, strict=True)):
             yield from _differences(one, other, f"{place}[{number}]")
     elif not _alike(stored, fresh):
-        yield f"{place} is {_short(stored)}, scored again it is {_short(fresh)}"
+        yield f"{place} is {short(stored)}, scored again it is {short(fresh)}"
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -381,11 +381,6 @@ def _line_differences(stored: str, fresh: str) -> Iterator[str]:
     old, new = stored.split("\n"), fresh.split("\n")
     for number, (was, now) in enumerate(zip(old, new, strict=False), 1):
         if was != now:
-            yield f"line {number} is {_short(was)}, scored again it is {_short(now)}"
+            yield f"line {number} is {short(was)}, scored again it is {short(now)}"
             return
     yield f"{counted(len(old), 'line')}, scored again {len(new):,}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."

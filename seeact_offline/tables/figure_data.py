@@ -167,7 +167,7 @@ def _read_all(paths: Sequence[Path]) -> list[TableRun]:
 
 
 def _read(paths: Sequence[Path]) -> list[TableRun]:
-    """Of runs that differ in their date alone, the newest."""
+    """Keeps the newest of runs that differ in their date alone."""
     return one_of_each(_read_all(paths))
 
 

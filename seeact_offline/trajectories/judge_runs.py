@@ -73,7 +73,7 @@ class JudgedFolder:
     n_left: int
     """Judgements that the budget left over."""
     spent_usd: float | None
-    """What all commands on this folder have spent, as its ledger says; None where that is not known."""
+    """USD that all commands on this folder have spent, as its ledger says; None where that is not known."""
 
     @property
     def n_failed(self) -> int:

@@ -140,6 +140,14 @@ def contents(folder: Path, names: Iterable[str] | None = None) -> dict[str, byte
     return {name: _lasting(folder / name) for name in names or sorted(path.name for path in folder.iterdir())}
 
 
+def without_cost(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files without their figures of cost: an attempt that a killed process has sent is paid for, and in the ledger."""
+    return {
+        name: b"\n".join(line for line in content.split(b"\n") if b"USD" not in line and b"cost_usd" not in line)
+        for name, content in files.items()
+    }
+
+
 def _lasting(path: Path) -> bytes:
     content = path.read_bytes()
     if path.name == "report.md":

@@ -191,7 +191,7 @@ def test_no_code_that_a_checked_file_names_is_loaded(cli: Cli, runs: Path, tmp_p
     (tmp_path / "mine.py").write_text("raise SystemExit(99)")
     (tmp_path / "t.md").write_text(block(table=f"{tmp_path}/mine.py:steps"))
     error = cli("tables", "--check", tmp_path / "t.md").error
-    assert error.startswith("error: --check: expected one of tables 1, 2, 3, 4, 5, 6, observations, got ")
+    assert error.startswith("error: --check: expected one of tables 1, 2, 3, 4, 5, 6, observations, rankers, got ")
 
 
 # --- figures and usage ---

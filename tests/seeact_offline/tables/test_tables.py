@@ -70,7 +70,7 @@ def test_a_file_without_such_a_function_is_one_sentence(tmp_path: Path, code: st
 
 def test_an_unknown_table_is_refused_with_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"^table: expected one of 1, 2, 3, 4, 5, 6, observations, or FILE\.py:NAME, got 7"
+        InputError, match=r"^table: expected one of 1, 2, 3, 4, 5, 6, observations, rankers, or FILE\.py:NAME, got 7"
     ):
         build_table(7, [make_run(tmp_path / "a")])
 

@@ -56,7 +56,14 @@ def train_each(dataset: Path, bases: Path, out: Path, names: Sequence[str] = tup
         baseline, recipe = RECIPES[name]
         running = Running(log_every=1, threads=1)
         asked = FineTuning(
-            out / name, baseline, str(bases / baseline), dataset=dataset, recipe=recipe, running=running, evaluate=()
+            out / name,
+            baseline,
+            str(bases / baseline),
+            dataset=dataset,
+            recipe=recipe,
+            running=running,
+            evaluate=(),
+            eval_ranker="bm25",
         )
         fine_tune(asked)
 

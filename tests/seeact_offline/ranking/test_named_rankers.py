@@ -13,7 +13,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.ranking import LiveScores, ScoreRow, open_ranker, parts_of, read_scores, write_scores
-from seeact_offline.ranking.fused import FileRanker, FusedRanker
+from seeact_offline.ranking.named_rankers import FileRanker, FusedRanker
 from seeact_offline.records import Candidate, InputError, Operation, RowError, ScoreFileError, Step, StepKey
 from seeact_offline.runs.estimate import dry_run
 from seeact_offline.runs.ranking import RankConfig
