@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from socketserver import StreamRequestHandler
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -72,9 +73,9 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture(autouse=True)
-def away(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def away(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working folder of its own, so that no test can leave a file in the checkout; and no key."""
-    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+    monkeypatch.chdir(mkdtemp(dir=caches))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

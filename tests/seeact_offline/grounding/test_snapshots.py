@@ -9,42 +9,38 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from seeact_offline.cli import options
-from seeact_offline.cli.eval import config_of
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import LiveScores, Scores, open_ranker, read_scores
 from seeact_offline.records import Picture, Step
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
 
 FOLDER = Path(__file__).parents[1] / "snapshots" / "questions"
-WAYS = {
-    "choice": "",
-    "choice-one-turn": "--turns 1",
-    "choice-no-image": "--no-image",
-    "choice-one-turn-no-image": "--turns 1 --no-image",
-    "choice-shared-turn1": "--batching shared-turn1",
-    "annotation": "--grounding annotation",
-    "annotation-letters-in-turn1": "--grounding annotation --marks letter --mark-turn1",
-    "attributes": "--grounding attributes",
-    "attributes-no-image": "--grounding attributes --no-image",
-    "pixel": "--grounding pixel",
-    "pixel-fraction": "--grounding pixel --coordinates fraction",
-    "pixel-per-mille": "--grounding pixel --coordinates per-mille",
-    "ungrounded": "--ungrounded",
+WAYS: dict[str, dict[str, Any]] = {
+    "choice": {},
+    "choice-one-turn": {"turns": 1},
+    "choice-no-image": {"no_image": True},
+    "choice-one-turn-no-image": {"turns": 1, "no_image": True},
+    "choice-shared-turn1": {"batching": "shared-turn1"},
+    "annotation": {"grounding": "annotation"},
+    "annotation-letters-in-turn1": {"grounding": "annotation", "marks": "letter", "mark_turn1": True},
+    "attributes": {"grounding": "attributes"},
+    "attributes-no-image": {"grounding": "attributes", "no_image": True},
+    "pixel": {"grounding": "pixel"},
+    "pixel-fraction": {"grounding": "pixel", "coordinates": "fraction"},
+    "pixel-per-mille": {"grounding": "pixel", "coordinates": "per-mille"},
+    "ungrounded": {"ungrounded": True},
 }
 
 
-def asked(words: str, step: Step, scores: Scores, k: int) -> list[Question]:
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    options.add_question_arguments(parser)
-    grounding = open_strategy(config_of(parser.parse_args(words.split()))).grounding
+def asked(options: dict[str, Any], step: Step, scores: Scores, k: int) -> list[Question]:
+    grounding = open_strategy(EvalConfig().changed(**options)).grounding
     prepared = prepare(step, scores if grounding.needs_ranking else None, k, grounding.form.image)
     return grounding.questions(prepared)
 
@@ -104,8 +100,8 @@ def live() -> Scores:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_asked_of_the_samples_step_is_as_it_was_read(way: str, sample_step: Step, live: Scores) -> None:
     grouped = way.startswith(("choice", "annotation"))
-    words = f"--group-size 5 {WAYS[way]}" if grouped else WAYS[way]
-    same(f"sample-{way}.txt", "".join(in_full(asked(words, sample_step, live, 8))))
+    options = {"group_size": 5} | WAYS[way] if grouped else WAYS[way]
+    same(f"sample-{way}.txt", "".join(in_full(asked(options, sample_step, live, 8))))
 
 
 @pytest.mark.parametrize("way", WAYS)
