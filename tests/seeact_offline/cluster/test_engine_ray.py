@@ -20,8 +20,8 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.watch import Watch
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents, make_sample
 from tests.seeact_offline.cluster.mortal_model import MortalModel
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents, make_sample
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 FILES = (*RESULT_FILES, "targets.jsonl")
