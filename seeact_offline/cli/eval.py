@@ -245,7 +245,7 @@ def add_limit_arguments(runs: argparse._ArgumentGroup, seed: int = 0) -> None:
             "--max-cost",
             type=options.positive_float,
             metavar="USD",
-            help="stop before an attempt that could exceed this cost; needs a price, or a model that reports the cost of calls",
+            help="stop before an attempt that could exceed it; needs prices, or a server that names costs",
         )
     )
 

@@ -215,8 +215,8 @@ def add_ranker_argument(parser: argparse._ActionsContainer) -> None:
         parser.add_argument(
             "--ranker",
             metavar="NAME|DIR|HUB_ID|FILE[+...]",
-            help="ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
-            " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
+            help="bm25, bundled, a checkpoint, a score file, or several fused by rank"
+            " (default: bundled+bm25 for the sample, else the published DeBERTa)",
         )
     )
     parser.add_argument(
