@@ -93,8 +93,8 @@ class RankingOptions:
     )
 
     ranker: str | None = option(
-        None, "ranker of the candidates: bm25, bundled, a sequence-classification checkpoint, a score file, or several joined by +,"
-        " which are fused by rank (default: bundled+bm25 for the sample, else the published DeBERTa from the hub)",
+        None, "bm25, bundled, a checkpoint, a score file, or several fused by rank"
+        " (default: bundled+bm25 for the sample, else the published DeBERTa)",
         group=RANKING, metavar="NAME|DIR|HUB_ID|FILE[+...]", is_basic=True,
     )
     dtype: str = option(
@@ -281,7 +281,7 @@ class EvalConfig(RankingOptions):
         group=RUN, number=POSITIVE, metavar="N", flags=("--concurrency", "--max-connections"), is_basic=True,
     )
     max_cost: float | None = option(
-        None, "stop before an attempt that could exceed this cost; needs a price, or a model that reports costs",
+        None, "stop before an attempt that could exceed it; needs prices, or a server that names costs",
         group=RUN, number=ABOVE_0, metavar="USD", is_basic=True,
     )
     predict_only: bool = option(

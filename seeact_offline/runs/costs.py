@@ -3,6 +3,7 @@ later, and of calls whose outcome nobody knows."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def _calls(folder: RunFolder) -> list[CallRecord]:
 
 def ledger_cost(ledger: Path, calls: Iterable[CallRecord], counted: float | None) -> float | None:
     """USD of the runs of one ledger. `calls`: theirs. `counted`: see `run_cost`."""
-    if not ledger.is_file():
+    if not os.path.lexists(ledger):
         return counted
     of_others = taken_over(calls)
     known = Ledger(ledger)

@@ -96,7 +96,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     if asked.evaluate:
         # not after hours of training; the model is not there yet, and ranks nothing
         planned = _evaluation(asked, asked.evaluate[0], opened.evaluation)
-        check_ranking(dataclasses.replace(planned, model="oracle"))
+        check_ranking(dataclasses.replace(planned, model="builtin/oracle"))
     identity = _identity(asked, baseline, split, opened)
     check_out(asked.out, identity, asked.resume)
     kept = {**identity, "dataset_version": split.content_digest}

@@ -276,12 +276,20 @@ def _unfinished(
         done=len(heads),
         failed=sum(not head.ran for head in heads.values()),
         figures=_averages(list(scored.values()), truths, protocol),
-        cost_usd=run_cost(RunFolder(run.path), counted),
+        cost_usd=_cost(run.path, counted),
         failures=dict(sorted(Counter(head.failure for head in heads.values() if head.failure).items())),
     )
     lacking = len(heads) - len(known)
     problem = f"The run does not keep the right answers of {lacking} steps: they are shown once it is scored."
     return replace(run, results=None, rows=scored, progress=progress, problems=(problem,) if lacking else ())
+
+
+def _cost(run: Path, counted: float | None) -> float | None:
+    """Raises InputError `runs` for a ledger that cannot be read."""
+    try:
+        return run_cost(RunFolder(run), counted)
+    except InputError as error:
+        raise InputError("runs", error.expected, error.got, error.sentence) from None
 
 
 def _score(

@@ -60,6 +60,9 @@ def shown_beside(good: Path, bad: Path) -> str:
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_of_a_run_is_one_sentence(sample_run: Path, run: Path, name: str, kind: str) -> None:
+    if name == "spending.jsonl":
+        # what a finished run has cost is in its results
+        (run / "results.json").unlink()
     (run / name).unlink(missing_ok=True)
     KINDS[kind](run / name)
     sentence = shown_beside(sample_run, run)

@@ -1,0 +1,279 @@
+"""Work on a real Ray of this machine, in one file, so that two of them never share its processors: whole commands, each on a Ray of its
+own, and then, on one that stays, the engines that rank and ask, some of whose workers are killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from ranker import LexicalRanker
+from seeact_offline.cluster.ray import RayEngine, open_engine
+from seeact_offline.cluster.ray_asking import AskWorkers, RayWorkerPool
+from seeact_offline.dataset import Split, open_split
+from seeact_offline.models import ModelOptions
+from seeact_offline.ranking import Origin, write_scores
+from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
+from seeact_offline.records import InputError, Message, ModelStopped, Prediction
+from seeact_offline.runs.ask import ask_each, ask_step
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.engines import AskTask, Workers
+from seeact_offline.runs.evaluate import evaluate
+from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.watch import Watch
+from tests.chat_server import Answer, ChatServer
+from tests.mortal_ranker import open_mortal
+from tests.pages import synthetic_rows, write_parquet
+from tests.seeact_offline.cluster.mortal_model import MortalModel, StoppedModel
+from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, contents, make_sample
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
+]
+
+FILES = (*RESULT_FILES, "targets.jsonl")
+ORIGIN = Origin("0", "cross_task", None, "x", 1)
+ONE_WORKER = AskWorkers((2,), gpus_each=0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _not_nice() -> Iterator[None]:
+    """Ray's workers let every other process go first, of which the suite has many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        yield
+
+
+# --- commands ---
+
+
+def test_a_run_on_ray_leaves_the_files_and_remarks_of_a_local_one(sample: Sample, tmp_path: Path) -> None:
+    heard: dict[str, list[str]] = {}
+
+    class Heard(Watch):
+        def note(self, text: str) -> None:
+            heard.setdefault(engine, []).append(text)
+
+    with ChatServer(lambda body: Answer("ELEMENT: A\nACTION: CLICK\nVALUE: None", finish_reason="tired")) as server:
+        options = {"dataset": sample.dataset, "ranker": "bm25", "model": "openai/m", "base_url": server.base_url}
+        for engine in ("local", "ray"):
+            more = {"score_workers": 1} if engine == "ray" else {}
+            run = evaluate(**options, **more, engine=engine, out=tmp_path / engine, watch=Heard())
+            assert run.results["notes"]["unknown_finish_reason"] > 0
+    remarks = {engine: [note for note in notes if "tired (" in note] for engine, notes in heard.items()}
+    assert len(remarks["local"]) == 1
+    assert remarks["ray"] == remarks["local"]
+    assert contents(tmp_path / "ray", FILES) == contents(tmp_path / "local", FILES)
+
+
+def test_a_worker_that_is_killed_changes_no_byte(sample: Sample, tmp_path: Path) -> None:
+    common = {"dataset": sample.dataset, "grounding": "pixel", "concurrency": 2}
+    first = evaluate(**common, out=tmp_path / "recorded").path
+    recording = first / "predictions.jsonl"
+    local = evaluate(**common, model=mortal(tmp_path / "here", recording, dies_at=0), out=tmp_path / "local").path
+    model = mortal(tmp_path / "there", recording, dies_at=9)
+    ray = evaluate(**common, model=model, engine="ray", score_workers=1, out=tmp_path / "ray").path
+    assert contents(ray, FILES) == contents(local, FILES)
+    assert (tmp_path / "there" / "death0").exists()
+    # two steps of two calls each were under way
+    repeated = len(model.calls()) - len({call.partition(" ")[2] for call in model.calls()})
+    assert 1 <= repeated <= 4
+
+
+def mortal(folder: Path, recording: Path, dies_at: int) -> MortalModel:
+    folder.mkdir()
+    return MortalModel(folder, recording, dies_at)
+
+
+def raising(messages: Sequence[Message]) -> str:
+    raise RuntimeError("out of luck")
+
+
+def test_ranks_outlive_a_model_that_raises(sample: Sample, tmp_path: Path) -> None:
+    common = {"dataset": sample.dataset, "ranker": "bm25", "model": raising}
+    local = evaluate(**common, out=tmp_path / "local")
+    ray = evaluate(**common, out=tmp_path / "ray", engine="ray", score_workers=1)
+    assert contents(ray.path, FILES) == contents(local.path, FILES)
+    usual = evaluate(dataset=sample.dataset, ranker="bm25", out=tmp_path / "usual").results
+    assert [ray.results[name] for name in ("recall_at_k", "ceiling")] == [usual["recall_at_k"], usual["ceiling"]]
+
+
+@pytest.fixture
+def spoilt(tmp_path: Path) -> Sample:
+    """Four steps, of which one has a candidate that is not in its page."""
+    rows = list(synthetic_rows(2, 2, 8, seed=4))
+    candidate = json.dumps({"backend_node_id": "999999", "tag": "a", "attributes": "{}"})
+    rows[1] = {**rows[1], "neg_candidates": [*rows[1]["neg_candidates"], candidate]}
+    return make_sample(tmp_path / "data", rows)
+
+
+def test_a_cross_encoder_on_ray_leaves_the_same_file_and_figures(cli: Cli, spoilt: Sample, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tests.ranker.test_cross_encoder import make_checkpoint
+
+    words = ("--dataset", spoilt.dataset, "--ranker", make_checkpoint(tmp_path / "tiny"), "--json")
+    local = cli("rank", *words, "--out", tmp_path / "local.parquet")
+    ray = cli("rank", *words, "--out", tmp_path / "ray.parquet", "--engine", "ray")
+    assert (local.status, ray.status) == (1, 1), ray.err
+    assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "local.parquet").read_bytes()
+    assert json.loads(ray.out) | {"out": ""} == json.loads(local.out) | {"out": ""}
+    assert [line.partition(" ")[0] for line in ray.err.splitlines() if not line.startswith("cross_task: ")] == [
+        "Ray:",
+        "4",
+        "step",
+    ]
+
+
+# --- engines ---
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[RayEngine]:
+    """One Ray for all tests here, with a worker for each stage."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("seeact_offline.cluster.ray.OBJECT_STORE_BYTES", 100 << 20)
+        with open_engine("bm25", Workers(score=1, describe=1)) as engine:
+            yield engine
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    """Twelve steps in two files, those of a task not in order."""
+    folder = tmp_path_factory.mktemp("data")
+    rows = list(synthetic_rows(4, 3, 12, seed=1))
+    write_parquet(rows[::2], folder / "data" / "test_task-00000-of-00002.parquet")
+    write_parquet(rows[1::2], folder / "data" / "test_task-00001-of-00002.parquet")
+    return open_split(str(folder), "cross_task")
+
+
+def score_file(engine: Engine, split: Split, path: Path) -> bytes:
+    """The bytes of a whole run."""
+    with ScoreJournal(path.with_suffix(".journal"), ORIGIN) as journal:
+        done = list(engine.rank(split, journal))
+        assert sorted(step.truth.key for step in done) == sorted(split.keys)
+        write_scores(path, journal.rows(split.keys))
+    return path.read_bytes()
+
+
+def mortal_engine(here: RayEngine, folder: Path, dies_at: int, lives: int = 1, attempts: int = 3) -> RayEngine:
+    return RayEngine(f"{folder}:{dies_at}:{lives}", here.crew, open_mortal, 2, attempts)
+
+
+def calls(folder: Path) -> list[str]:
+    """The process of every call of a mortal ranker that came to its end."""
+    return (folder / "calls").read_text().split()
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_worker_changes_no_byte(here: RayEngine, split: Split, tmp_path: Path) -> None:
+    found = score_file(mortal_engine(here, tmp_path, dies_at=5), split, tmp_path / "ray.parquet")
+    assert found == score_file(LocalEngine(LexicalRanker()), split, tmp_path / "local.parquet")
+    assert (tmp_path / "death0").exists()
+    assert len(set(calls(tmp_path))) == 2
+
+
+def test_a_run_that_ended_early_goes_on_and_may_do_so_on_ray(here: RayEngine, split: Split, tmp_path: Path) -> None:
+    local = LocalEngine(LexicalRanker())
+    with ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal:
+        known = {step.truth.key for step in islice(local.rank(split, journal), 5)}
+        rest = list(mortal_engine(here, tmp_path, dies_at=0).rank(split, journal))
+        assert {step.truth.key for step in rest if step.resumed} == known
+    assert len(calls(tmp_path)) == 12 - 5
+    assert score_file(local, split, tmp_path / "s.parquet") == score_file(local, split, tmp_path / "t.parquet")
+
+
+def test_work_that_ends_every_worker_ends_the_run(here: RayEngine, split: Split, tmp_path: Path) -> None:
+    engine = mortal_engine(here, tmp_path, dies_at=1, lives=99, attempts=1)
+    with (
+        ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal,
+        pytest.raises(
+            InputError, match=r"^engine: expected workers .*, got 1 that ended while scoring the steps from task-"
+        ),
+    ):
+        list(engine.rank(split, journal))
+
+
+def test_a_ranker_that_cannot_be_opened_on_a_worker_is_one_sentence(here: RayEngine) -> None:
+    with pytest.raises(InputError, match=r"^ranker: expected bundled, bm25, .* got no such folder$"):
+        _ = RayEngine("no such folder", here.crew).digest
+
+
+# --- asking ---
+
+
+@pytest.fixture(scope="module")
+def two_steps(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    """Two steps."""
+    folder = tmp_path_factory.mktemp("data")
+    write_parquet(list(synthetic_rows(1, 2, 12, seed=1)), folder / "test_task.parquet")
+    return open_split(str(folder), "cross_task")
+
+
+def asking(model: object, options: ModelOptions | None = None) -> AskTask:
+    grounding = open_strategy(EvalConfig(grounding="pixel")).grounding
+    return AskTask(model, options or ModelOptions(), partial(ask_step, grounding=grounding, top_k=50))
+
+
+def ask_all(given: AskTask, split: Split, attempts: int = 3, askers: AskWorkers = ONE_WORKER) -> list[Prediction]:
+    """Two steps at once."""
+    found: list[Prediction] = []
+
+    async def ask() -> None:
+        workers = RayWorkerPool(replace(given, options=replace(given.options, concurrency=2)), askers, attempts)
+        try:
+            await ask_each(split.steps(), lambda step: workers.ask(step, None), lambda a: found.append(a.prediction), 2)
+        finally:
+            await workers.aclose()
+
+    asyncio.run(ask())
+    return found
+
+
+@pytest.mark.usefixtures("here")
+def test_a_model_that_stops_in_a_worker_stops_the_run(two_steps: Split) -> None:
+    with pytest.raises(ModelStopped, match=r"^model: expected an answer from http://nowhere, got api_error: no such"):
+        ask_all(asking(StoppedModel()), two_steps)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_step_that_ends_every_worker_ends_the_run(two_steps: Split, tmp_path: Path) -> None:
+    model = MortalModel(tmp_path, tmp_path / "none", dies_at=1, lives=99)
+    with pytest.raises(InputError, match=r"^engine: expected workers .*, got 2 that ended while step task-1-0_"):
+        ask_all(asking(model), two_steps, attempts=2)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_worker_with_another_server_than_the_command_is_refused(
+    two_steps: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the workers' processes were begun without it
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with pytest.raises(InputError, match=r"^model: expected base_url 'http://127.0.0.1:1/v1' on every machine"):
+        ask_all(asking("openai/gpt-4o"), two_steps)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_worker_that_there_is_no_room_for_is_not_waited_for(
+    two_steps: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seeact_offline.cluster.ray_asking.START_S", 1.0)
+    with pytest.raises(InputError, match=r"^no worker started within 1 s"):
+        ask_all(asking("builtin/lexical"), two_steps, askers=AskWorkers((2,), gpus_each=1000))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_model_that_cannot_be_sent_is_refused(two_steps: Split) -> None:
+    lock = threading.Lock()
+    with pytest.raises(InputError, match=r"^the model cannot be sent to Ray's workers: "):
+        ask_all(asking(lambda messages: str(lock)), two_steps)
