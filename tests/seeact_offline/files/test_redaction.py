@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from time import perf_counter
+from time import process_time
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -85,9 +85,9 @@ def test_what_others_report_loses_what_looks_like_a_secret(said: str, kept: str)
 
 @pytest.mark.parametrize("piece", ["://", "bearer ", "?key", "?a", "sk-", "%25", "://x@", "authorization:", "\\"])
 def test_a_long_report_takes_no_long_time(piece: str) -> None:
-    begin = perf_counter()
+    begin = process_time()
     redact_reported(piece * (1_000_000 // len(piece)))
-    assert perf_counter() - begin < 5
+    assert process_time() - begin < 5
 
 
 @given(st.text(max_size=40), st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"]), min_size=8, max_size=12))

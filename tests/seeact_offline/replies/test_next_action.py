@@ -135,9 +135,9 @@ def test_published_plans_without_their_lines_are_seldom_read_as_another_operatio
     "bit", ["the next step is to select ", "click. ", '"', "'a ", "ACTION: TYPE foo\n", "will ", "the value is "]
 )
 def test_long_texts_of_one_kind_are_read_in_no_time(bit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     parse_next_action(bit * 5_000)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @given(st.text(max_size=200))

@@ -123,9 +123,9 @@ def test_what_cannot_be_read_is_named(text: str, failure: str) -> None:
 
 @pytest.mark.parametrize("bit", ["[1,", "(1,2", "<point", "x:", "ELEMENT:\n", "1,", '"', "<point x='1' ", "(1, 2) "])
 def test_long_texts_of_one_kind_are_read_in_no_time(bit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     read_point(bit * 20_000)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @given(st.text(max_size=200))
