@@ -111,10 +111,8 @@ class RayWorkerPool:
                 if isinstance(found, SeeActError):
                     raise found
                 return found
-        problem = (
-            f"{self._attempts} that ended while step {step.key} was with them ({problem}); all that is answered is kept"
-        )
-        raise InputError("engine", sentence=f"the workers did not finish: {problem}")
+        killed = f"step {step.key} killed {self._attempts} workers ({problem}); all that is answered is kept"
+        raise InputError("engine", sentence=killed)
 
     async def remarks(self) -> list[str]:
         """The remarks of all workers' models; those of a worker that does not answer are lost."""

@@ -131,7 +131,7 @@ class Register:
         self._begun[stage, first] += 1
         if self._begun[stage, first] <= self._attempts:
             return ""
-        return f"{self._attempts} that ended while {stage} the steps from {first} on; all that is scored is kept"
+        return f"{stage} the steps from {first} on killed {self._attempts} workers; all that is scored is kept"
 
 
 def _begin(register: Any, stage: str, first: StepKey) -> None:
@@ -140,7 +140,7 @@ def _begin(register: Any, stage: str, first: StepKey) -> None:
 
     problem = ray.get(register.begin.remote(stage, first))
     if problem:
-        raise InputError("engine", sentence=f"the workers did not finish: {problem}")
+        raise InputError("engine", sentence=problem)
 
 
 def worker_digest(opener: Opener, ranker: str) -> str | InputError:

@@ -197,9 +197,7 @@ def test_work_that_ends_every_worker_ends_the_run(here: RayEngine, split: Split,
     engine = mortal_engine(here, tmp_path, dies_at=1, lives=99, attempts=1)
     with (
         ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal,
-        pytest.raises(
-            InputError, match=r"^engine: expected workers .*, got 1 that ended while scoring the steps from task-"
-        ),
+        pytest.raises(InputError, match=r"^scoring the steps from task-.* on killed 1 workers"),
     ):
         list(engine.rank(split, journal))
 
@@ -249,7 +247,7 @@ def test_a_model_that_stops_in_a_worker_stops_the_run(two_steps: Split) -> None:
 @pytest.mark.usefixtures("here")
 def test_a_step_that_ends_every_worker_ends_the_run(two_steps: Split, tmp_path: Path) -> None:
     model = MortalModel(tmp_path, tmp_path / "none", dies_at=1, lives=99)
-    with pytest.raises(InputError, match=r"^engine: expected workers .*, got 2 that ended while step task-1-0_"):
+    with pytest.raises(InputError, match=r"^step task-1-0_.* killed 2 workers"):
         ask_all(asking(model), two_steps, attempts=2)
 
 

@@ -71,7 +71,7 @@ def test_nothing_else_is_read_and_the_environment_left_alone(folder: Path) -> No
 def test_a_file_cannot_send_the_key_of_the_environment_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     (folder / ".env").write_text("OPENAI_BASE_URL=http://evil.example/v1")
-    with pytest.raises(ModelSpecError, match=r"^OPENAI_BASE_URL: expected in the environment"):
+    with pytest.raises(ModelSpecError, match=r"^OPENAI_BASE_URL is in .env alone, and the API key is not"):
         find_server(None)
     assert find_server("http://localhost:8000/v1").host == "localhost"
 
