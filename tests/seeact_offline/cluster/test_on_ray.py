@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.models import ModelOptions
 from seeact_offline.ranking import Origin, write_scores
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
-from seeact_offline.records import InputError, Message, ModelStopped, Prediction
+from seeact_offline.records import InputError, ModelStopped, Prediction
 from seeact_offline.runs.ask import ask_each, ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import AskTask, Workers
@@ -96,19 +96,6 @@ def mortal(folder: Path, recording: Path, dies_at: int) -> MortalModel:
     return MortalModel(folder, recording, dies_at)
 
 
-def raising(messages: Sequence[Message]) -> str:
-    raise RuntimeError("out of luck")
-
-
-def test_ranks_outlive_a_model_that_raises(sample: Sample, tmp_path: Path) -> None:
-    common = {"dataset": sample.dataset, "ranker": "bm25", "model": raising}
-    local = evaluate(**common, out=tmp_path / "local")
-    ray = evaluate(**common, out=tmp_path / "ray", engine="ray", score_workers=1)
-    assert contents(ray.path, FILES) == contents(local.path, FILES)
-    usual = evaluate(dataset=sample.dataset, ranker="bm25", out=tmp_path / "usual").results
-    assert [ray.results[name] for name in ("recall_at_k", "ceiling")] == [usual["recall_at_k"], usual["ceiling"]]
-
-
 @pytest.fixture
 def spoilt(tmp_path: Path) -> Sample:
     """Four steps, of which one has a candidate that is not in its page."""
@@ -175,22 +162,18 @@ def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().split()
 
 
-@pytest.mark.timeout(300)
-def test_a_killed_worker_changes_no_byte(here: RayEngine, split: Split, tmp_path: Path) -> None:
-    found = score_file(mortal_engine(here, tmp_path, dies_at=5), split, tmp_path / "ray.parquet")
-    assert found == score_file(LocalEngine(LexicalRanker()), split, tmp_path / "local.parquet")
+def test_a_ranking_that_ended_early_goes_on_and_a_killed_worker_changes_no_byte(
+    here: RayEngine, split: Split, tmp_path: Path
+) -> None:
+    local = LocalEngine(LexicalRanker())
+    with ScoreJournal(tmp_path / "ray.journal", ORIGIN) as journal:
+        assert len(list(islice(local.rank(split, journal), 5))) == 5
+    found = score_file(mortal_engine(here, tmp_path, dies_at=3), split, tmp_path / "ray.parquet")
+    assert found == score_file(local, split, tmp_path / "local.parquet")
     assert (tmp_path / "death0").exists()
     assert len(set(calls(tmp_path))) == 2
-
-
-def test_a_run_that_ended_early_goes_on_and_may_do_so_on_ray(here: RayEngine, split: Split, tmp_path: Path) -> None:
-    local = LocalEngine(LexicalRanker())
-    with ScoreJournal(tmp_path / "s.journal", ORIGIN) as journal:
-        known = {step.truth.key for step in islice(local.rank(split, journal), 5)}
-        rest = list(mortal_engine(here, tmp_path, dies_at=0).rank(split, journal))
-        assert {step.truth.key for step in rest if step.resumed} == known
-    assert len(calls(tmp_path)) == 12 - 5
-    assert score_file(local, split, tmp_path / "s.parquet") == score_file(local, split, tmp_path / "t.parquet")
+    # what a killed worker had scored is scored again
+    assert 12 - 5 <= len(calls(tmp_path)) < 12
 
 
 def test_work_that_ends_every_worker_ends_the_run(here: RayEngine, split: Split, tmp_path: Path) -> None:

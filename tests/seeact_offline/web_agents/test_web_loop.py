@@ -77,7 +77,7 @@ def of_first_step(model: Model) -> list[Request]:
 
 @pytest.mark.parametrize(("name", "observation"), ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, observation: str, tmp_path: Path) -> None:
-    run = evaluated(tmp_path, name, None, observation, limit=6)
+    run = evaluated(tmp_path, name, None, observation, limit=3)
     right = run.to_pandas("steps")["element"].astype(bool).tolist()
     assert right == [prediction.reachable for prediction in run.predictions()]
     assert sum(right) > len(right) / 2
