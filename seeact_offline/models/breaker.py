@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seeact_offline.models.model_call import ENOUGH
 from seeact_offline.records import ModelStopped
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ FIRST_IN_A_ROW = 10
 """Failed calls, before any has got through, that stop a run."""
 MOST_IN_A_ROW = 20
 """Failed calls one after the other that stop it later."""
-ENOUGH = 10
-"""Calls of which a share means something."""
 
 
 class Breaker:

@@ -16,7 +16,6 @@ from typing import Any
 
 from seeact_offline.files.redaction import redact_reported
 from seeact_offline.models import server_words
-from seeact_offline.models.http_client import ReplyTooLarge
 from seeact_offline.records import CallError, Usage
 
 DETAIL_CHARS = 300
@@ -180,7 +179,7 @@ def of_exception(error: Exception) -> Failure:
     kind = type(cause).__name__
     detail = f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind
     unreachable = kind in ("ConnectError", "ConnectTimeout")
-    if isinstance(cause, ReplyTooLarge):
+    if kind == "ReplyTooLarge":
         return Failure("reply_too_large", str(cause), usage=UNREAD)
     if kind == "DecodingError":
         return malformed(f"a body that cannot be unpacked: {cause}")

@@ -6,6 +6,8 @@ from seeact_offline.records import CallError, Completion, Model, Request, SeeAct
 
 WAITING = "waiting_for_batch"
 """The failure of a call whose reply is still to come in a file of a batch."""
+ENOUGH = 10
+"""Calls of which a share means something."""
 
 
 async def call_model(model: Model, request: Request, ideal: str) -> Completion:

@@ -11,13 +11,15 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seeact_offline.models.apis import Api
 from seeact_offline.models.failures import Failure, error_codes, words
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.server_words import only_streams, refuses_system
 from seeact_offline.records import ModelSpecError
+
+if TYPE_CHECKING:
+    from seeact_offline.models.apis import Api
 
 DETAIL = "detail"
 """The parameter of a picture: sent inside the messages, and left out like any other."""

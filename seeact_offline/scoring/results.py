@@ -6,14 +6,13 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from seeact_offline.files.formats import FormatError, short, typed
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
-from seeact_offline.scoring.human_causes import AnswerId, HumanCause, relabelled
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
@@ -21,6 +20,9 @@ from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.smaller_k import ranker_budget
 from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.human_causes import AnswerId, HumanCause
 
 _PRICES = {
     "calls": "calls_if_per_group",
@@ -222,9 +224,11 @@ def assemble(
     """
     answers = answers or Answers(predictions, truths)
     scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
-    by_people = None if causes is None else relabelled(scores, predictions, causes)
     of_people = None
-    if by_people is not None and causes is not None:
+    if causes is not None:
+        from seeact_offline.scoring.human_causes import relabelled
+
+        by_people = relabelled(scores, predictions, causes)
         scores = by_people.scores
         unused = len(causes) - by_people.counts["used"] - by_people.counts["not_lost"]
         of_people = {**by_people.counts, "of_other_answers": unused}

@@ -266,15 +266,6 @@ def edit_manifest(run: Path, **changes: Any) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest | changes))
 
 
-def test_a_run_of_before_data_were_digested_is_resumed(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    command = ["eval", *sample.words, *SMALL, "--out", tmp_path / "run"]
-    assert cli(*command, "--limit", "1").status == 0
-    identity = read_json(tmp_path / "run" / "manifest.json")["identity"]
-    del identity["data_digest"]
-    edit_manifest(tmp_path / "run", identity=identity)
-    assert cli(*command).status == 0
-
-
 def test_a_run_of_another_version_is_resumed_with_a_remark(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     command = ["eval", *sample.words, *SMALL, "--out", tmp_path / "run"]
     assert cli(*command, "--limit", "1").status == 0

@@ -250,7 +250,7 @@ def test_check_takes_a_folder_of_runs(cli: Cli, finished: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--out", "x"), ("--protocol", "seeact,mindact"), ("--format", "table")])
 def test_check_writes_nothing_and_imports_nothing(cli: Cli, finished: Path, words: tuple[str, ...]) -> None:
-    assert "--check: expected" in cli("score", finished, "--check", *words).error
+    assert "--check takes a run alone" in cli("score", finished, "--check", *words).error
 
 
 def test_a_table_of_an_edited_run_is_not_verified(cli: Cli, finished: Path, tmp_path: Path) -> None:
