@@ -124,7 +124,7 @@ def test_each_option_named_in_the_docs_exists() -> None:
 
 
 def options_of(verb: str) -> set[str]:
-    (verbs,) = (action for action in cli._parser([verb])._actions if action.dest == "verb")
+    (verbs,) = (action for action in cli._parser([verb, "--help", "all"])._actions if action.dest == "verb")
     assert isinstance(verbs.choices, dict)
     return {name for action in verbs.choices[verb]._actions for name in action.option_strings}
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli.parser import Parser, basic
+from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
@@ -27,8 +27,6 @@ from seeact_offline.runs.options import (
 )
 
 ALL = "all"
-MOST_NAMED = 4
-"""Most strategies that the help of an option names; more are all agents, or nearly all."""
 T = TypeVar("T")
 
 

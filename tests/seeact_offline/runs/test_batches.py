@@ -522,7 +522,7 @@ def test_two_at_once_are_one_too_many(run: EvalConfig) -> None:
     second: list[InputError] = []
 
     def meanwhile(seconds: float) -> None:
-        with pytest.raises(InputError, match="no other process") as caught:
+        with pytest.raises(InputError, match="another process is at work") as caught:
             submit(run)
         second.append(caught.value)
 

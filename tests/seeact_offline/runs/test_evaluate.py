@@ -281,7 +281,7 @@ def test_options_win_over_a_configuration(sample: Sample, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("grounding", "taste"), ("merge", "coin"), ("turns", 3), ("marks", "roman"), ("top_k", 0), ("limit", "two")],
+    [("grounding", "taste"), ("merge", "coin"), ("turns", 3), ("top_k", 0), ("limit", "two")],
 )
 def test_a_value_that_a_field_cannot_have_is_named(name: str, value: object) -> None:
     with pytest.raises(InputError, match=f"^{name}: expected"):

@@ -289,7 +289,7 @@ def test_one_website_has_the_figures_that_the_run_has(tmp_path: Path, protocol: 
     ("number", "options"), [(4, {"by": "website"}), (5, {"by": "domain"}), (1, {"stderr": True}), (2, {"dataset": "x"})]
 )
 def test_options_of_other_tables_are_refused(tmp_path: Path, number: int, options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=f"^{next(iter(options))}: expected table"):
+    with pytest.raises(InputError, match=f"^`{next(iter(options))}` needs `table` "):
         build_table(number, [make_run(tmp_path / "a")], **options)
 
 
