@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SETUP_FILES := pyproject.toml constraints.txt
 
-.PHONY: eval test check format docs notebooks wheel clean
+.PHONY: eval test quick check format docs notebooks wheel clean
 .DEFAULT_GOAL := eval
 
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
@@ -18,6 +18,10 @@ eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 # A file's tests run in one process; three share two cores, as many tests wait for servers and browsers. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# All but the tests marked as slow
+quick: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -15,6 +16,8 @@ from seeact_offline.files import redaction
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
+QUICK, QUICK_S, OVERTIME = "not slow", 2.0, "overtime"
+"""The choice of `make quick`, and the seconds that a test of it may take."""
 
 # A slow machine must not turn a passing property into a failing one; in CI every run tries the same examples.
 settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
@@ -25,6 +28,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begins with the files of few tests, which take longest: a process that is left with one at the end works alone."""
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: tests[item.path])
+
+
+_too_long: dict[str, float] = {}
+"""Tests over `QUICK_S` that are not marked as slow, and their seconds, in the process that runs them."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Measures the processor's time, that of processes which the test has waited for included: it depends little on what else runs."""
+    began = sum(os.times()[:4])
+    yield
+    seconds = sum(os.times()[:4]) - began
+    if seconds > QUICK_S and item.get_closest_marker("slow") is None:
+        item.user_properties.append((OVERTIME, seconds))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    for name, seconds in report.user_properties:
+        if name == OVERTIME:
+            _too_long[report.nodeid] = float(str(seconds))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.option.markexpr == QUICK:
+        terminalreporter.write_line("left out: tests that are marked as slow; make test runs all")
+    elif "SEEACT_LONG_TESTS" not in os.environ:
+        terminalreporter.write_line("left out: tests of minutes and hours; SEEACT_LONG_TESTS=1 make test runs all")
+    for test, seconds in sorted(_too_long.items()):
+        terminalreporter.write_line(f"over {QUICK_S:g} s and not marked as slow: {test}, {seconds:.1f} s")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """`make quick` is to stay quick; elsewhere another machine may be the reason."""
+    if _too_long and session.config.option.markexpr == QUICK and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_collection_finish() -> None:

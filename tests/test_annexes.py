@@ -13,6 +13,8 @@ import pytest
 
 from tests.annexes import ANNEXES
 
+pytestmark = pytest.mark.slow
+
 REPO = Path(__file__).resolve().parents[1]
 CHECKS = """
 import sys
@@ -51,7 +53,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (out / "predictions.jsonl").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("annex", ANNEXES)
 def test_the_core_works_without_an_annex(annex: str, whole: bytes, tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def looked_up() -> list[Path]:
     return [page for page in marked if page not in WALKTHROUGHS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", looked_up(), ids=documents.name)
 def test_the_commands_of_a_page_run(
     page: Path, small_sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,7 @@ def test_public_functions_and_classes_have_examples() -> None:
     assert sum(len(examples(module)) for module in MODULES) >= LEAST
 
 
+@pytest.mark.slow
 def test_the_modules_of_the_examples_load_no_heavy_package() -> None:
     asked = f"import {', '.join(MODULES)}, sys; print(*sorted({{*{HEAVY}}} & {{*sys.modules}}))"
     assert subprocess.check_output([sys.executable, "-c", asked], cwd=REPO, text=True).split() == []

@@ -15,6 +15,7 @@ DRAWN = 30
 """Texts a reader, of some hundreds or thousands; others for each reader."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_text_of_twice_the_size_takes_twice_the_time(name: str) -> None:
     slow = grown(name, DRAWN, 1 << 14)

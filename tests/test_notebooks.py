@@ -10,6 +10,8 @@ import pytest
 
 from tests.notebooks import PATHS, executed, texts
 
+pytestmark = pytest.mark.slow
+
 LARGEST = 600_000
 """Bytes of a notebook with its outputs."""
 

@@ -182,6 +182,7 @@ def test_installed_command_runs_from_another_directory(installed: Path, tmp_path
     assert "eval" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["eval", "rank", "show", "score", "ablate_markup", "import_prompts"])
 def test_script_runs_from_another_directory_without_being_installed(script: str, tmp_path: Path) -> None:
     # -S leaves site-packages out, where an editable install would be found; the dependencies come back by PYTHONPATH
@@ -196,6 +197,7 @@ def test_loading_the_command_loads_no_heavy_package() -> None:
     assert heavy_modules_after("import seeact_offline.cli") == []
 
 
+@pytest.mark.slow
 def test_loading_every_module_loads_no_heavy_package() -> None:
     names = [path.relative_to(REPO).with_suffix("").as_posix().replace("/", ".") for path in sources()]
     modules = [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
@@ -239,11 +241,13 @@ def imports_of_rooms() -> Iterator[tuple[Import, str]]:
             yield imported, imported.module.split(".")[1]
 
 
+@pytest.mark.slow
 def test_an_import_points_down_or_sideways_and_to_an_annex_from_its_own_verbs_only() -> None:
     wrong = [f"{one.where} {one.module}" for one, room in imports_of_rooms() if not may_import(one.path, room)]
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_rooms_import_each_other_in_no_circle() -> None:
     needs: dict[str, set[str]] = {}
     for one, room in imports_of_rooms():

@@ -25,6 +25,8 @@ from packaging.utils import canonicalize_name
 from tests import documents
 from tests.documents import PAGES, REPO, SHELL, WALKTHROUGHS, Block
 
+pytestmark = pytest.mark.slow
+
 NEEDS = {
     "a key": r"--model openai/gpt|OPENAI_API_KEY",
     "the hub": r"\b(osunlp|google)/|\bhf download",

@@ -21,7 +21,7 @@ KS = (1, 3, 5, 10, 20, 50, 100)
 DIGEST = "602aff72ffaa04f76d72ae2dee3beb5060f687fc8952541b84ac1fe98de10e65"
 """Of the files whose recall the card states. After a change, measure it anew: `scripts/rank.py --split SPLIT --ranker bundled`."""
 FOLDER = bundled_folder() or Path("missing")
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="this checkout has no bundled ranker")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason="this checkout has no bundled ranker")]
 
 
 def best_rank(given: RankerInput, right: frozenset[str], ranker: PlainRanker | LexicalRanker) -> int:

@@ -117,6 +117,7 @@ def one_by_one(model: Any, tokenizer: Any, pairs: list[tuple[str, str]]) -> np.n
 # Right scores
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(TEXT, min_size=1, max_size=8))
 def test_scores_equal_those_of_each_pair_alone(folder: Path, ranker: CrossEncoderRanker, texts: list[str]) -> None:
@@ -194,6 +195,7 @@ def test_the_loaded_tokenizer_is_the_saved_one(folder: Path) -> None:
 # Batching and order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @settings(max_examples=15)
 @given(texts=st.lists(TEXT, min_size=1, max_size=30), batch_tokens=st.integers(1, 400))

@@ -67,6 +67,7 @@ def score(folder: Path) -> float:
 # Code of its own
 
 
+@pytest.mark.slow
 def test_every_checkpoint_is_opened_without_code_of_its_own(repo: Path) -> None:
     """Holds for code to come as well: each call that opens a model, config, tokenizer or processor says so."""
     careless = []
@@ -247,6 +248,7 @@ def test_other_files_that_a_config_names_are_not_read(copy: Path, key: str, valu
 NASTY: list[Any] = [None, 5, -1, 0, 1.5, True, "x", "", [], [5], {}, {"a": "b"}, 10**12, "\x00", ["x"]]
 
 
+@pytest.mark.slow
 def test_settings_spoiled_in_any_way_load_or_are_refused(copy: Path) -> None:
     """Each in three ways; all fifteen are met."""
     good = json.loads((copy / "config.json").read_text())

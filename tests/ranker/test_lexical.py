@@ -38,6 +38,7 @@ def test_scores_equal_the_formula(query: list[str], texts: list[str]) -> None:
     assert LexicalRanker().score(" ".join(query), texts) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=5))
 def test_any_texts_get_one_finite_score_each(query: str, texts: list[str]) -> None:

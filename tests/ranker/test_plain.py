@@ -39,6 +39,7 @@ def folder() -> Path:
     return FOLDER
 
 
+@pytest.mark.slow
 def test_scores_equal_those_of_transformers(plain: PlainRanker, reference: CrossEncoderRanker) -> None:
     for step in islice(load_steps("sample", "cross_website"), 0, 60, 30):
         described = ranker_input(step)
@@ -68,6 +69,7 @@ def test_no_texts_have_no_scores(plain: PlainRanker) -> None:
     assert plain.score(QUERY, []).shape == (0,)
 
 
+@pytest.mark.slow
 def test_scores_have_the_same_bits_in_any_order_and_company(plain: PlainRanker) -> None:
     texts = ["button Search", "link Home", *(f"input Date {'of the journey ' * n}" for n in range(40)), "button Search"]
     found = plain.score(QUERY, texts)

@@ -17,6 +17,8 @@ from ranker.pairs import EpochPairs, Pair, PairGroup
 from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, collate, train
 from tests.together import run_together
 
+pytestmark = pytest.mark.slow
+
 TINY = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediate_size=32, max_tokens=64, dropout=0.0)
 QUICK = TrainingSettings(epochs=2, negatives=3, batch=4, learning_rate=3e-3, max_tokens=64, seed=1, threads=1)
 WORDS = "amber birch cedar dune ember fjord grove heath inlet jetty".split()
@@ -324,7 +326,6 @@ def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:
         train(groups(4), trained, QUICK, base=TINY)
 
 
-@pytest.mark.slow
 def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     from tests.ranker import train_pairs
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from ranker.trial import TrialGroup, report_trial
+
+pytestmark = pytest.mark.slow
 
 FILLER = tuple(f"filler {place}" for place in range(60))
 

@@ -51,6 +51,7 @@ def test_the_sample_is_under_its_size() -> None:
     assert sum(path.stat().st_size for path in ROOT.rglob("*") if path.is_file()) < MOST_BYTES
 
 
+@pytest.mark.slow
 def test_there_are_enough_steps_tasks_sites_and_domains(splits) -> None:
     assert len(splits["train"]) >= 400
     for split in TESTS:
@@ -107,6 +108,7 @@ def test_every_task_passes_its_check_at_its_end_and_never_before(splits) -> None
             assert all(checks[-1].after), task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", TESTS)
 def test_profile_is_within_its_bounds(splits, split: str) -> None:
     profile = asdict(dataset_profile(map(step_figures, splits[split])))
@@ -134,6 +136,7 @@ def test_what_was_typed_is_on_a_later_page(splits) -> None:
     assert seen / typed > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("split", SPLITS)
 def test_lint_finds_what_is_meant_and_nothing_else(split: str) -> None:
@@ -163,6 +166,7 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_browser
 @pytest.mark.timeout(300)
 def test_a_site_recorded_again_is_the_one_in_the_sample(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_web_agent_reads_the_labels_that_it_writes(name: str, label: str, valu
         assert answer.value == ("" if op == "CLICK" else value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)
 def test_no_reply_raises_anything_but_unreadable(agent: Agent) -> None:
     rng, shown = random.Random(0), Shown.whole((1280, 5000))

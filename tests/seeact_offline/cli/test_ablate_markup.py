@@ -95,6 +95,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 # --- killed and resumed ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_run_killed_half_way_pays_for_nothing_twice_and_ends_with_the_same_table(
     cli: Cli, tmp_path: Path, whole: tuple[list[dict[str, Any]], Path], concurrency: int
@@ -121,6 +122,7 @@ def test_a_run_killed_half_way_pays_for_nothing_twice_and_ends_with_the_same_tab
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_a_finished_run_asks_nothing_and_stays_as_it_is(
     cli: Cli, sample: Sample, tmp_path: Path, whole: tuple[list[dict[str, Any]], Path]
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_finished_run_asks_nothing_and_stays_as_it_is(
     assert files(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_run_stopped_by_its_cost_has_its_table_over_the_steps_of_all_rows_and_resumes(
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:
@@ -169,6 +172,7 @@ def test_every_different_question_of_turn_1_is_asked_once(whole: tuple[list[dict
     assert questions - len(requests) == sum(row["replies_reused"] for row in table["rows"]) > 0
 
 
+@pytest.mark.slow
 def test_rows_with_a_plain_turn_1_share_all_of_it_with_the_first(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     """Groups on other parts of the page: nothing is shared within a row, and all of turn 1 of the groups between rows."""
     with ChatServer(scripted) as server:
@@ -178,6 +182,7 @@ def test_rows_with_a_plain_turn_1_share_all_of_it_with_the_first(cli: Cli, tall_
     assert [(row["usage"]["calls"], row["replies_reused"]) for row in rows] == [(16, 0), (8, 8)]
 
 
+@pytest.mark.slow
 def test_a_row_says_what_eval_says(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(scripted) as server:
         assert cli(*words(server, tmp_path / "run", data=(*tall_sample.words, *SMALL))).status == 0
@@ -188,6 +193,7 @@ def test_a_row_says_what_eval_says(cli: Cli, tall_sample: Sample, tmp_path: Path
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_how_many_steps_are_asked_at_once(
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:
@@ -198,6 +204,7 @@ def test_the_result_does_not_depend_on_how_many_steps_are_asked_at_once(
     assert files(tmp_path / "1") == files(tmp_path / "8")
 
 
+@pytest.mark.slow
 def test_rows_can_be_added_to_a_finished_run(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     with ChatServer(scripted) as server:
         for kinds in ("number", "number,letter"):
@@ -238,6 +245,7 @@ def test_the_papers_seven_rows_are_the_default(cli: Cli, sample: Sample, tmp_pat
     assert "7 ways of marking, 4 steps" in outcome.err
 
 
+@pytest.mark.slow
 def test_steps_that_failed_to_run_are_said_and_tried_again(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     is_down = [True]
 

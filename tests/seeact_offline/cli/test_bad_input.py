@@ -109,6 +109,7 @@ def test_a_verb_or_ranker_that_does_not_exist_is_refused(cli: Cli, words: list[s
     assert [name for name in named if name not in error] == []
 
 
+@pytest.mark.slow
 def test_debug_shows_the_traceback(sample: Sample, repo: Path) -> None:
     command = [sys.executable, "-m", "seeact_offline.cli", "eval", *sample.words, "--protocol", "olympic", "--debug"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=repo, check=False)

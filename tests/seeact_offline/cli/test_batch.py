@@ -19,6 +19,7 @@ def words(sample: Sample, server: BatchServer, out: Path) -> list[object]:
     return ["eval", *sample.words, "--top-k", 6, "--group-size", 3, "--limit", 1, *model, "--out", out]
 
 
+@pytest.mark.slow
 def test_a_run_by_batches_ends_as_a_live_one(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

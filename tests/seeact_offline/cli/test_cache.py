@@ -31,6 +31,7 @@ def run(sample: Sample, server: ChatServer, out: Path, **options) -> so.Run:
     return so.evaluate(out=out, **(settings | given))
 
 
+@pytest.mark.slow
 def test_a_pilot_and_other_merge_rules_are_paid_for_once(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
     run(sample, server, tmp_path / "pilot", limit=2)
     whole = run(sample, server, tmp_path / "whole", merge="first")
@@ -52,6 +53,7 @@ STORED: dict[str, tuple[dict[str, object], dict[str, object], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "changes", "times"), STORED.values(), ids=STORED)
 def test_a_second_run_asks_anew_unless_the_replies_are_its_too(
     sample: Sample,
@@ -69,6 +71,7 @@ def test_a_second_run_asks_anew_unless_the_replies_are_its_too(
     assert (tmp_path / "1" / "calls.sqlite").is_file() is (times == 2 and not changes)
 
 
+@pytest.mark.slow
 def test_another_version_of_the_model_is_asked_anew(sample: Sample, server: ChatServer, tmp_path: Path) -> None:
     first = run(sample, server, tmp_path / "1", model_version="may").results["usage"]["calls"]
     run(sample, server, tmp_path / "2", model_version="june")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.campaigns import (
     FAULTS,
     Asking,
@@ -17,6 +19,8 @@ from tests.campaigns import (
     secret_campaign,
     slow_server,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_steps_end_right_or_as_named_failures_when_three_requests_of_ten_fail(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample
 REPO = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "said"),
     [
@@ -61,6 +62,7 @@ def test_a_user_without_a_home_folder_keeps_nothing(cli: Cli, sample: Sample, mo
     assert not cache_folder().exists()
 
 
+@pytest.mark.slow
 def test_a_terminated_run_says_what_an_interrupted_one_says(sample: Sample, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(
         "import time\ndef model(messages):\n    open('asked', 'w').close()\n    time.sleep(0.2)\n    return 'x'\n"

@@ -163,6 +163,7 @@ def test_turn_two_feeds_the_first_reply_back(cli: Cli, tall_sample: Sample, tmp_
     assert "\nA. " in second["messages"][3]["content"]
 
 
+@pytest.mark.slow
 def test_the_picture_is_the_file_that_show_writes(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         ask(cli, tall_sample, server, tmp_path / "run", "--concurrency", 1)
@@ -175,6 +176,7 @@ def test_the_picture_is_the_file_that_show_writes(cli: Cli, tall_sample: Sample,
     assert picture.height < 3000, "the sample must be taller than its crops"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "kind"), [("png", "PNG"), ("jpeg:40", "JPEG"), ("webp:80", "WEBP")])
 def test_the_format_and_detail_asked_for_are_sent(
     cli: Cli, tall_sample: Sample, tmp_path: Path, text: str, kind: str
@@ -276,6 +278,7 @@ def test_a_picture_that_cannot_be_sent_so_is_refused(cli: Cli, sample: Sample, w
     assert sentence in cli("eval", *sample.words, *words.split()).error
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_what_is_sent(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         ask(cli, tall_sample, server, tmp_path / "run", "--concurrency", 1)
@@ -285,6 +288,7 @@ def test_what_is_shown_is_what_is_sent(cli: Cli, tall_sample: Sample, tmp_path: 
     assert sent == [shown["system"], *shown["turns"]]
 
 
+@pytest.mark.slow
 def test_usage_is_summed_and_priced(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         ask(cli, tall_sample, server, tmp_path / "run", "--price", "2,8")
@@ -312,6 +316,7 @@ def test_a_second_run_makes_no_call_and_changes_no_byte(cli: Cli, tall_sample: S
     assert contents(tmp_path / "run") == before
 
 
+@pytest.mark.slow
 def test_concurrency_changes_no_byte_of_a_servers_results(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         for n in (1, 8):
@@ -338,6 +343,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAILING)
 def test_a_failed_call_is_a_named_failure_and_the_run_goes_on(
     cli: Cli, sample: Sample, tmp_path: Path, name: str
@@ -351,6 +357,7 @@ def test_a_failed_call_is_a_named_failure_and_the_run_goes_on(
     assert (results["n_steps"], results["n_not_run"]) == (12, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", GARBAGE.values(), ids=GARBAGE.keys())
 def test_an_answer_that_makes_no_sense_ends_one_step_only(
     cli: Cli, sample: Sample, tmp_path: Path, body: bytes
@@ -362,6 +369,7 @@ def test_an_answer_that_makes_no_sense_ends_one_step_only(
     assert sum(results["failures"].values()) + sum(results["reply_failures"].values()) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_refused_key_ends_the_run_in_one_sentence(
     cli: Cli, sample: Sample, tmp_path: Path, caplog: pytest.LogCaptureFixture, concurrency: int
@@ -380,6 +388,7 @@ def test_a_refused_key_ends_the_run_in_one_sentence(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+@pytest.mark.slow
 def test_the_same_command_asks_only_for_what_failed(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     broken = Answer("broken", status=500, headers=SOON)
     calls = 0
@@ -400,12 +409,14 @@ def test_the_same_command_asks_only_for_what_failed(cli: Cli, tall_sample: Sampl
     assert contents(tmp_path / "run", RESULT_FILES) == contents(tmp_path / "whole", RESULT_FILES)
 
 
+@pytest.mark.slow
 def test_what_failed_is_said_to_be_tried_again(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     with ChatServer(script(400, "Plan.", FINAL)) as server:
         outcome = ask(cli, sample, server, tmp_path / "run", "--concurrency", 1)
     assert "1 of 12 steps failed to run" in outcome.err
 
 
+@pytest.mark.slow
 def test_beyond_the_cost_limit_no_step_is_begun(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         words = ("--concurrency", 1, "--price", "1,100000", "--max-tokens", 10, "--max-cost", 18)
@@ -417,6 +428,7 @@ def test_beyond_the_cost_limit_no_step_is_begun(cli: Cli, tall_sample: Sample, t
     assert not results["complete"]
 
 
+@pytest.mark.slow
 def test_a_step_by_name_within_the_cost_limit_stops_nothing(cli: Cli, tall_sample: Sample, tmp_path: Path) -> None:
     with ChatServer(answer) as server:
         words = ("--price", "1,1", "--max-tokens", 10, "--max-cost", 18)
@@ -444,6 +456,7 @@ def test_the_cost_limit_is_never_exceeded(cli: Cli, tall_sample: Sample, tmp_pat
     assert len(server.requests) * a_call <= 3
 
 
+@pytest.mark.slow
 def test_a_limit_below_the_first_step_is_refused_and_what_was_paid_is_kept(
     cli: Cli, tall_sample: Sample, tmp_path: Path
 ) -> None:
@@ -494,6 +507,7 @@ def test_a_refused_key_is_not_quoted(cli: Cli, sample: Sample, tmp_path: Path, m
 NASTY = "\x1b[31mred \x9b2J <script>alert(1)</script> **bold** | [x](http://evil.example) \u202etxt"
 
 
+@pytest.mark.slow
 def test_a_models_text_reaches_the_report_as_plain_text_only(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     final = f"ELEMENT: A\nACTION: TYPE\nVALUE: {NASTY}"
     with ChatServer(lambda body: final if is_second_turn(body) else NASTY) as server:
@@ -586,6 +600,7 @@ def test_a_run_that_could_not_begin_leaves_no_folder(cli: Cli, sample: Sample, t
 # --- how replies end -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_reply_that_the_server_broke_off_is_not_scored_nor_used_by_the_next_run(
     cli: Cli, sample: Sample, tmp_path: Path
 ) -> None:

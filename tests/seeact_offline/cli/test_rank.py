@@ -120,6 +120,7 @@ def test_ties_across_the_cut_are_counted(cli: Cli, tall_sample: Sample, tmp_path
     assert found["ties_across_cut"] == 4
 
 
+@pytest.mark.slow
 def test_the_curve_is_a_table_and_a_picture(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     found = json.loads(rank(cli, sample.dataset, tmp_path / "s.parquet", "--curve", "--json").out)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "s.curve.csv").read_text())))
@@ -132,6 +133,7 @@ def test_the_curve_is_a_table_and_a_picture(cli: Cli, sample: Sample, tmp_path: 
     }
 
 
+@pytest.mark.slow
 def test_another_rankers_curve_is_drawn_beside_it(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     rank(cli, sample.dataset, tmp_path / "other.parquet", "--curve")
     rank(cli, sample.dataset, tmp_path / "s.parquet", "--curve", "--beside", tmp_path / "other.curve.csv")

@@ -98,6 +98,7 @@ KILLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", KILLS.values(), ids=KILLS.keys())
 def test_a_killed_run_asks_again_only_for_what_was_never_answered(
     cli: Cli, tall_sample: Sample, tmp_path: Path, whole: Counter[str], at: int
@@ -110,6 +111,7 @@ def test_a_killed_run_asks_again_only_for_what_was_never_answered(
     assert run == whole
 
 
+@pytest.mark.slow
 def test_a_run_killed_with_many_calls_in_flight_ends_up_the_same(
     cli: Cli, tall_sample: Sample, tmp_path: Path, whole: Counter[str]
 ) -> None:
@@ -194,6 +196,7 @@ def test_lost_results_are_made_again(cli: Cli, finished: list[object], tmp_path:
     assert contents(tmp_path / "run") == before
 
 
+@pytest.mark.slow
 def test_a_run_stopped_by_its_cost_goes_on_with_more(
     cli: Cli, tall_sample: Sample, tmp_path: Path, whole: Counter[str]
 ) -> None:
@@ -205,6 +208,7 @@ def test_a_run_stopped_by_its_cost_goes_on_with_more(
     assert contents(tmp_path / "run", RESULT_FILES) == contents(tmp_path / "whole", RESULT_FILES)
 
 
+@pytest.mark.slow
 def test_a_cost_limit_loses_nothing_that_was_done_beyond_it(
     cli: Cli, tall_sample: Sample, tmp_path: Path, whole: Counter[str]
 ) -> None:
@@ -229,6 +233,7 @@ def test_a_recording_made_by_a_run_gives_the_same_predictions(
     assert contents(tmp_path / "again", names) == contents(tmp_path / "run", names)
 
 
+@pytest.mark.slow
 def test_what_a_server_does_not_take_is_said_in_the_manifest_for_good(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     def picky(body: dict[str, Any]) -> Answer | str:
         return Answer("Unsupported parameter: 'seed'", status=400) if "seed" in body else answer(body)

@@ -90,6 +90,7 @@ def test_a_run_from_before_targets_were_kept_is_scored_by_its_data(cli: Cli, fin
     assert read_json(finished / "results.json")["operation_f1"] == json.loads(before["results.json"])["operation_f1"]
 
 
+@pytest.mark.slow
 def test_scoring_finished_files_loads_no_heavy_library(cli: Cli, finished: Path, repo: Path) -> None:
     program = (
         "import sys; from seeact_offline.cli import main; main(sys.argv[1:]);"

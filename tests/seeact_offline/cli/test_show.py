@@ -172,6 +172,7 @@ def test_a_file_that_cannot_be_is_refused_in_one_sentence(cli: Cli, sample: Samp
     assert sentence in cli("show", *sample.words, *words.split()).error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn1", [(), ("--mark-turn1",)])
 def test_annotation_says_where_its_pictures_were_cut_from(
     cli: Cli, step_words: list[str], turn1: tuple[str, ...]
@@ -182,6 +183,7 @@ def test_annotation_says_where_its_pictures_were_cut_from(
     assert [group["crop"] for group in shown["groups"]] == [group["crop"] for group in plain["groups"]]
 
 
+@pytest.mark.slow
 def test_boxes_are_drawn_in_the_colour_of_their_kind(cli: Cli, step_words: list[str], tmp_path: Path) -> None:
     outcome = cli("show", *step_words, "--boxes", tmp_path / "boxes.png", "--json")
     boxes = json.loads(outcome.out)["boxes"]
@@ -212,6 +214,7 @@ def test_page_text_cannot_steer_the_terminal(cli: Cli, tmp_path: Path) -> None:
     assert not {c for c in outcome.out if unicodedata.category(c) in {"Cc", "Cf"}} - {"\n", "\t"}
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_causes_no_error(step_words: list[str], repo: Path) -> None:
     command = [sys.executable, "-m", "seeact_offline.cli", "show", *step_words, "--json"]
     env = {**os.environ, "PYTHONPATH": str(repo)}

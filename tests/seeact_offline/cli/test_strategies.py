@@ -260,6 +260,7 @@ def test_more_repeats_are_added_to_a_finished_run(cli: Cli, sample: Sample, tmp_
     assert read_json(tmp_path / "run" / "results.json")["shuffle_spread"]["n_orders"] == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_repeat_goes_on_and_pays_for_nothing_twice(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     def answer(body: dict[str, Any]) -> str:
         return "ELEMENT: A\nACTION: CLICK\nVALUE: None" if len(body["messages"]) == 4 else "Plan."

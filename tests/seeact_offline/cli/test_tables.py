@@ -143,6 +143,7 @@ def test_a_file_that_stats_did_not_write_is_one_sentence(cli: Cli, tmp_path: Pat
     assert "runs: expected" in cli("tables", "--table", 1, tmp_path / "stats.json").error
 
 
+@pytest.mark.slow
 def test_an_ablation_is_table_5_with_its_rows_hashes(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     few = (
         "--kinds",
@@ -240,6 +241,7 @@ def test_wrong_usage_is_one_sentence(cli: Cli, words: tuple[str, ...], said: str
     assert said in cli("tables", *words).error
 
 
+@pytest.mark.slow
 def test_tables_of_finished_runs_load_no_heavy_package(runs: Path) -> None:
     heavy = ("torch", "PIL", "lxml", "pandas", "pyarrow", "datasets", "matplotlib", "scipy")
     code = f"import sys; from seeact_offline.cli import main; main(['tables', '--table', '2', {str(runs)!r}]); print([n for n in {heavy} if n in sys.modules])"
@@ -305,6 +307,7 @@ HUGE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_a_file_of_nothing_but_marks_is_checked_in_linear_time(cli: Cli, runs: Path, tmp_path: Path, name: str) -> None:
     """Quadratic time would be hours."""

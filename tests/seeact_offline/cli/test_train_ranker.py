@@ -16,6 +16,8 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.ranking import candidate_texts
 from seeact_offline.ranking.pair_groups import SMALL, TrainingSettings, to_group
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def few_tried(monkeypatch: pytest.MonkeyPatch) -> None:

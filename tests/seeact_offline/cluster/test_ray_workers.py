@@ -144,6 +144,7 @@ def test_an_address_that_cannot_be_used_is_refused(
     assert said in cli("rank", "--dataset", sample.dataset, "--ranker", "bm25", "--out", out, *words).error
 
 
+@pytest.mark.slow
 @needs_ray
 def test_what_is_no_ray_is_not_waited_for(
     cli: Cli, sample: Sample, tmp_path: Path, listener: str, monkeypatch: pytest.MonkeyPatch

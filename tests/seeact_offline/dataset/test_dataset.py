@@ -737,6 +737,7 @@ listed = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(text=listed, after=st.sampled_from(["", " ", "}", "\ud800"]))
 def test_the_quick_reading_of_a_candidate_gives_what_the_careful_one_does(text: str, after: str) -> None:

@@ -298,6 +298,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
 def test_entries_are_those_of_a_parser_that_reads_the_whole_file(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any], chunk_bytes: int, indent: int | None, ascii_only: bool
@@ -327,6 +328,7 @@ def with_text(old: str, new: str) -> str:
     return json.dumps(make_task("bad")).replace(old, new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -377,6 +379,7 @@ def test_an_entry_of_too_many_values_is_not_parsed(tmp_path: Path, monkeypatch: 
     assert [entry.fault for entry in read_items(path)] == ["", "more than 100 commas"]
 
 
+@pytest.mark.slow
 def test_brackets_that_never_close_cost_the_rest_of_their_file(dump: Dump) -> None:
     path = dump.add("train/train_0.json", [make_task("pie", 1)])
     path.write_text(path.read_text()[:-1] + ", " + "[" * 1_000_000)
@@ -427,12 +430,14 @@ def test_split_without_any_row_leaves_no_file(dump: Dump) -> None:
     assert not list(dump.out.rglob("*.*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the peak is read from /proc, which is not here")
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     small, large = (peak_megabytes(tmp_path / str(n), n_tasks=n) for n in (8, 80))
     assert large - small < 8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the peak is read from /proc, which is not here")
 def test_a_megabyte_of_brackets_takes_little_memory(tmp_path: Path) -> None:
     dumps = [Dump(tmp_path / name) for name in ("plain", "nested")]

@@ -100,6 +100,7 @@ def test_a_file_that_cannot_be_written_any_more_is_named(filled: Path) -> None:
             store.put("key", "text")
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_changes_a_text_or_locks_the_file(filled: Path) -> None:
     """It changed one in 6 of 40 trials, and locked all in 24 of 60; most texts outlive it, whatever the place."""
     good = filled.read_bytes()
@@ -244,6 +245,7 @@ def test_a_claim_ends_with_a_program_that_is_killed(path: Path, repo: Path) -> N
     assert not list(path.parent.glob("*.lock"))
 
 
+@pytest.mark.slow
 def test_programs_may_open_a_new_file_at_once(tmp_path: Path, repo: Path) -> None:
     opening = """
 import sys, time

@@ -25,6 +25,7 @@ from tests.tiny_models import save_llava
 ASKED = [name for name, agent in GUI_MODELS.items() if name != "uground-grounder"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -> None:
     run = so.evaluate(
@@ -43,6 +44,7 @@ def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -
     assert not run.results["failures"]
 
 
+@pytest.mark.slow
 def test_under_its_own_rules_showui_is_told_what_it_selects_from(tmp_path: Path) -> None:
     """It said the option, which these rules do not compare."""
     run = so.evaluate(agent="showui", model="builtin/oracle", split="cross_website", limit=6, out=tmp_path / "run")
@@ -113,6 +115,7 @@ def test_the_grounder_is_shown_the_same_block_and_the_description(tmp_path: Path
     assert run.predictions()[0].point is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "text", "failure", "detail"),
     [
@@ -150,6 +153,7 @@ def test_pictures_are_sent_at_the_size_of_the_rule(tmp_path: Path) -> None:
     assert picture.size[0] * picture.size[1] <= 1_003_520
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_part_and_both_sizes_of_each_picture(tmp_path: Path) -> None:
     model, run = asked(tmp_path, "uitars-1.5", "Action: click(start_box='(1,1)')", max_pixels=500_000)
     picture, first = model.requests[0].messages[-1].picture, run.predictions()[0].groups[0]
@@ -226,6 +230,7 @@ def test_a_second_model_finds_what_the_first_describes(finder: str, tmp_path: Pa
     assert run.results["failures"] == {"no_act": run.results["n_steps"]}
 
 
+@pytest.mark.slow
 def test_any_grounder_reaches_what_the_planner_describes(tmp_path: Path) -> None:
     run = so.evaluate(
         agent="uground",
@@ -272,6 +277,7 @@ def test_earlier_replies_of_uitars_are_told_with_box_tokens(tmp_path: Path) -> N
     assert all(re.fullmatch(rf"Action: {box}(\n\ntype\(content='.*'\))?", text) for text in told), told
 
 
+@pytest.mark.slow
 def test_typing_without_a_place_goes_where_the_step_before_clicked(tmp_path: Path) -> None:
     _, run = asked(tmp_path, "aguvis", "pyautogui.write(message='x')", type_place="last-click")
     steps = list(so.load_steps("sample", "cross_website"))
@@ -282,6 +288,7 @@ def test_typing_without_a_place_goes_where_the_step_before_clicked(tmp_path: Pat
         assert (prediction.point is not None) == clicked
 
 
+@pytest.mark.slow
 def test_a_local_model_is_asked_and_each_reply_is_read_or_named(tmp_path: Path) -> None:
     """A tiny LLaVA; Qwen2.5-VL itself, which needs torchvision, is asked in `models/test_transformers_serve.py`."""
     run = so.evaluate(
@@ -309,6 +316,7 @@ def test_an_agent_is_scored_by_its_own_rules_unless_others_are_named(
     assert run.results["protocol"] == used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "doubted"), [((300, 300), True), ((900, 300), False)])
 def test_places_in_one_corner_make_a_server_suspect(place: tuple[int, int], doubted: bool, tmp_path: Path) -> None:
     watch = Notes()

@@ -461,6 +461,7 @@ def test_one_who_knows_the_truth_is_right_exactly_where_that_can_be(
 # --- worked examples -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_our_examples_are_of_no_task_of_a_test_split() -> None:
     shown, _ = read_demonstrations(None)
     tasks = {step.task for step in load_steps("sample", "all")}
@@ -532,6 +533,7 @@ def question_of(body: dict[str, Any]) -> str:
     return str(content if isinstance(content, str) else content[0]["text"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--out-of-range", "keep"), ("--elimination", "corrected"), ("--group-size", 3)])
 def test_a_server_that_answers_at_random_is_eliminated_with_as_the_slow_one_does(
     cli: Cli, sample: Sample, tmp_path: Path, more: tuple[object, ...]
@@ -600,6 +602,7 @@ def test_the_oracle_reaches_exactly_the_ceiling(cli: Cli, sample: Sample, tmp_pa
     assert (results["merge"], results["group_size"], results["merge_spread"]) == (None, 5, {})
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_repeats_other_orders(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     answer = at_random("repeats", CHAT_REPLIES)
     with ChatServer(lambda body: answer(question_of(body))) as server:

@@ -189,6 +189,7 @@ def centre_is_right(step: Step) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coordinates", "max_side"), [("absolute", None), ("per-mille", 700)])
 def test_on_the_sample_the_ceiling_is_that_of_the_element_under_the_targets_centre(coordinates, max_side) -> None:
     steps = [step for step in load_steps("sample", "cross_task") if not step.faults]

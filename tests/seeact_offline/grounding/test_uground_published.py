@@ -18,6 +18,8 @@ from tests.chat_server import ChatServer
 from tests.conftest import SHARED_DATA
 from tests.pages import write_parquet
 
+pytestmark = pytest.mark.slow
+
 SCROLL = "ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None"
 Sample = dict[str, Any]
 

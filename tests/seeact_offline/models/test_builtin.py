@@ -133,6 +133,7 @@ def test_the_truth_is_never_looked_up() -> None:
     assert answers == {"ELEMENT: B\nACTION: CLICK\nVALUE: None"}
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_same_in_every_process(shared_step: Path) -> None:
     program = (
         "import asyncio, json, sys\n"

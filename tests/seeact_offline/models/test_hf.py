@@ -160,6 +160,7 @@ def test_the_picture_counts(folders: dict[str, Path]) -> None:
     assert said([red]) != said([green])
 
 
+@pytest.mark.slow
 def test_predictions_are_the_same_whatever_the_batch_size(folders: dict[str, Path], tmp_path: Path) -> None:
     def predictions(size: int) -> bytes:
         out = tmp_path / str(size)

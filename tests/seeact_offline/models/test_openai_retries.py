@@ -395,6 +395,7 @@ def test_calls_that_wait_while_the_run_stops_are_not_sent() -> None:
 # --- all of it together ---
 
 
+@pytest.mark.slow
 def test_a_storm_of_faults_is_weathered() -> None:
     """Three calls of ten meet one of all kinds of faults; every answer is that of its own request."""
     faults = [*PASSING.values(), Answer(""), Answer("late", delay_s=0.5)]

@@ -85,6 +85,7 @@ def assert_equal_descriptions(html: str, ids: list[str], rng: random.Random) -> 
         assert page.ranker_text(one) == reference.ranker_text(html, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeat_ids", [0.0, 0.1])
 @pytest.mark.parametrize("spread", [0.2, 0.6, 1.0])
 def test_descriptions_equal_the_slow_ones_on_many_random_pages(spread: float, repeat_ids: float) -> None:
@@ -94,6 +95,7 @@ def test_descriptions_equal_the_slow_ones_on_many_random_pages(spread: float, re
         assert_equal_descriptions(html, list(dict.fromkeys(ids)), rng)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     seed=st.integers(0, 2**64),
@@ -124,6 +126,7 @@ def real_page(shared_step) -> Page:
 TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\ufffe\uffff"), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(text=TEXTS, label=TEXTS)
 def test_any_text_and_attribute_equals_the_slow_description(text: str, label: str) -> None:

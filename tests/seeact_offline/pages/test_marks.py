@@ -221,6 +221,7 @@ rects = st.builds(
 few = st.lists(st.tuples(rects, st.builds(Size, st.integers(2, 9), st.just(5))), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(few, st.sampled_from(MARK_POSITIONS))
 def test_places_are_those_of_trying_every_place(marks: list[tuple[Rect, Size]], position: MarkPosition) -> None:
@@ -305,6 +306,7 @@ def test_where_there_is_no_room_at_all_a_label_goes_inside() -> None:
     assert place_outside([Rect(0, 0, 400, 300)], [NARROW], PICTURE, "bottom-left").spots[0][:2] == (0, 281)
 
 
+@pytest.mark.slow
 @given(crowds, st.sampled_from(MARK_POSITIONS))
 def test_a_label_covers_its_box_only_where_each_line_outside_is_taken(
     marks: list[tuple[Rect, Size]], position: MarkPosition
@@ -409,6 +411,7 @@ def default_places(boxes: Sequence[Rect], labels: Sequence[str]) -> list[Rect]:
     return spots
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", MARK_POSITIONS)
 @pytest.mark.parametrize(("kind", "count"), [("number", 50), ("letter", 26), ("double-letter", 50)])
 def test_under_2_in_100_labels_overlap_on_the_densest_page(

@@ -107,6 +107,7 @@ def test_a_picture_of_another_format_is_a_failure_that_names_the_six() -> None:
         _ = PagePicture(Stored(every_format()["EPS"])).size
 
 
+@pytest.mark.slow
 def test_pictures_are_opened_in_one_place(repo: Path) -> None:
     """For code to come as well."""
     found = []

@@ -288,6 +288,7 @@ def test_a_huge_text_costs_little(written) -> None:
     assert time.process_time() - began < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -403,6 +404,7 @@ def pages(draw: st.DrawFn) -> str:
     return f'<html backend_node_id="0">{"".join(node(0) for _ in range(draw(st.integers(1, 4))))}</html>'
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(pages(), KIND_ASKED, ASKED, st.sampled_from([50.0, 80.0]), st.data())
 def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, threshold: float, data: st.DataObject) -> None:
@@ -415,6 +417,7 @@ def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, thresho
     assert (list(found.ids), found.tier) == (expected, tier)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(pages())
 def test_the_texts_of_every_element_equal_those_found_slowly(html: str) -> None:
@@ -445,6 +448,7 @@ def test_the_target_of_the_real_step_is_among_the_two_search_buttons(shared_step
     assert found.ids == ("8635", "10628")
 
 
+@pytest.mark.slow
 def test_the_first_search_of_a_page_of_600_elements_is_made_at_once() -> None:
     steps = [step for step in load_steps("sample", "cross_task") if not step.faults]
     page = max((Page(step.cleaned_html) for step in steps), key=len)

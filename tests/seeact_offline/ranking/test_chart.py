@@ -16,6 +16,7 @@ ONE = {"bm25": POINTS}
 SEVERAL = ONE | {"$\\frac{deberta": [CurvePoint(k, k / 110, k / 100, k / 120) for k in range(1, 101)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("curves", [ONE, SEVERAL], ids=["one", "several"])
 def test_the_picture_is_the_same_every_time(ending: str, curves: dict[str, list[CurvePoint]]) -> None:
@@ -78,6 +79,7 @@ def test_a_curve_that_ends_before_the_cut_has_no_mark() -> None:
     assert (len(axes.texts), [int(tick) for tick in axes.get_xticks()]) == (0, [1, 10, 20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["half a pair \udc80", "a price of $5 or {\\frac$", "two\nlines"])
 def test_a_file_name_of_any_kind_can_be_the_title(title: str) -> None:
     assert curve_picture(ONE, title).startswith(b"\x89PNG")

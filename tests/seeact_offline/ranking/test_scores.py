@@ -73,6 +73,7 @@ def test_published_scores_without_ranks_give_the_same_order(shared_step, tmp_pat
     assert top_k(real, bare, 468) == top_k(real, read_scores(shared_step / "scores_all_data.pkl"), 468)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.text("0123456789", min_size=1, max_size=4), st.floats(-5, 5)),

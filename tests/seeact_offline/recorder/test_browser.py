@@ -29,6 +29,7 @@ from seeact_offline.records import InputError, Operation, Step, StepError
 from tests.pages import synthetic_rows, write_parquet
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not any(map(shutil.which, NAMES)), reason=f"no Chromium: none of {', '.join(NAMES)} is on the PATH"
     ),

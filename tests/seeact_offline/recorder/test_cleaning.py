@@ -139,6 +139,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(TREES, max_size=4))
 def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page_or_beside_it(body: list[Node]) -> None:

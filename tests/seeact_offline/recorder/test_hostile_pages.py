@@ -21,6 +21,7 @@ from seeact_offline.records import InputError, StepError
 from tests.seeact_offline.recorder.test_browser import PAGE, write_script
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not any(map(shutil.which, NAMES)), reason=f"no Chromium: none of {', '.join(NAMES)} is on the PATH"
     ),

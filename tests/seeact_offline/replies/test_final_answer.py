@@ -670,6 +670,7 @@ def seconds(text: str) -> float:
         gc.enable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["", "ELEMENT: H", '{"VALUE": "', " | ELEMENT: "])
 def test_no_text_takes_more_than_linear_time(head: str) -> None:
     slow = {piece: spent for piece in HUGE if (spent := seconds(head + piece * (200_000 // len(piece)))) > 1}

@@ -122,6 +122,7 @@ def same_as_live(sample: Sample, server: ChatServer, **options: Any) -> None:
 # --- waves ---
 
 
+@pytest.mark.slow
 def test_waves_end_as_a_live_run_does_without_a_call(run: EvalConfig, sample: Sample, server: BatchServer) -> None:
     reports = by_waves(run)
     assert [dict(report.turns) for report in reports[:2]] == [{"turn 1": 18}, {"turn 2": 12}]
@@ -132,6 +133,7 @@ def test_waves_end_as_a_live_run_does_without_a_call(run: EvalConfig, sample: Sa
     same_as_live(sample, server)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -146,6 +148,7 @@ def test_every_way_of_asking_goes_through_files(options: dict[str, Any], sample:
     same_as_live(sample, server, **options)
 
 
+@pytest.mark.slow
 def test_a_request_in_a_file_is_the_one_that_a_live_run_sends(
     run: EvalConfig, sample: Sample, server: BatchServer
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_request_in_a_file_is_the_one_that_a_live_run_sends(
     assert all(len(line["custom_id"]) <= 64 for line in filed)
 
 
+@pytest.mark.slow
 def test_what_a_live_run_has_paid_is_in_no_file_and_the_other_way_round(
     sample: Sample, server: BatchServer, tmp_path: Path
 ) -> None:
@@ -265,6 +269,7 @@ def test_all_that_goes_wrong_on_the_way_is_counted_and_comes_with_the_next_wave(
     assert turns == {"turn 1": 4, "turn 2": 14}
 
 
+@pytest.mark.slow
 def test_faults_of_every_wave_leave_no_trace_in_the_end(run: EvalConfig, sample: Sample, server: BatchServer) -> None:
     tried: set[str] = set()
 
@@ -311,6 +316,7 @@ def test_a_request_that_the_server_refuses_for_good_fails_its_step_by_name(run: 
     assert 0 < ended.results["failures"]["bad_request"] == ended.n_failed < 6
 
 
+@pytest.mark.slow
 def test_a_parameter_of_ours_that_the_server_refuses_is_left_out_of_the_next_wave(run: EvalConfig) -> None:
     def picky(body: dict[str, Any]) -> Answer | str:
         if "seed" in body:
@@ -360,6 +366,7 @@ def submit(config: EvalConfig, **options: Any) -> BatchReport:
     return run_batch(config, "submit", BATCHES, sleep=lambda seconds: None, **options)
 
 
+@pytest.mark.slow
 def test_submit_goes_from_wave_to_wave_until_the_run_has_ended(
     run: EvalConfig, sample: Sample, server: BatchServer
 ) -> None:
@@ -373,6 +380,7 @@ def test_submit_goes_from_wave_to_wave_until_the_run_has_ended(
     same_as_live(sample, server)
 
 
+@pytest.mark.slow
 def test_expired_and_failed_batches_go_into_the_next_wave(sample: Sample) -> None:
     begun: set[str] = set()
 
@@ -404,6 +412,7 @@ class Killed(BaseException):
     """As by a signal."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 2, 4, 5, 7, 9, 11, 12])
 def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anything_twice(
     at: int, sample: Sample
@@ -432,6 +441,7 @@ def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anythin
         same_as_live(sample, server, merge="first")
 
 
+@pytest.mark.slow
 def test_a_batch_that_failed_is_not_taken_for_that_of_the_next_wave_which_holds_the_same(
     run: EvalConfig, server: BatchServer
 ) -> None:
@@ -443,6 +453,7 @@ def test_a_batch_that_failed_is_not_taken_for_that_of_the_next_wave_which_holds_
     assert len(server.uploads) == len(server.batches) == 5
 
 
+@pytest.mark.slow
 def test_a_submission_that_is_killed_once_it_has_read_the_replies_goes_on(
     run: EvalConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +469,7 @@ def test_a_submission_that_is_killed_once_it_has_read_the_replies_goes_on(
     assert submit(run).run is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["POST /files", "POST /batches", "GET /files", "GET /batches"])
 @pytest.mark.parametrize("fault", [Answer("busy", status=503), Answer(hang_up=True), Answer(body=b"<html>")])
 def test_a_call_that_fails_is_repeated_without_doing_anything_twice(
@@ -476,6 +488,7 @@ def test_a_wave_under_way_is_not_written_anew(run: EvalConfig, server: BatchServ
         export(run)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_as_it_was_exported_is_not_sent(run: EvalConfig, server: BatchServer) -> None:
     server.faults = {"POST /files": [Answer("no", status=403)]}
     with pytest.raises(ModelStopped):
@@ -537,6 +550,7 @@ def test_without_a_key_for_openai_nothing_is_begun(sample: Sample, monkeypatch: 
     assert not (BATCHES).exists()
 
 
+@pytest.mark.slow
 def test_batches_are_sent_with_the_headers_of_live_calls(
     server: BatchServer, run: EvalConfig, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from tests.tariffs import PRICE, PRIORITY, VERBS, Bill, Tariff, bill, write_pages
 
+pytestmark = pytest.mark.slow
+
 _USUAL = {"prompt": PRICE[0], "completion": PRICE[1]}
 _DEAR = {name: usd * PRIORITY for name, usd in _USUAL.items()}
 TIERS = "prices.json"
@@ -64,7 +66,6 @@ def test_no_more_is_billed_than_the_limit(verb: str, name: str, pages: Path, tmp
     assert 0 < found.billed <= found.cap
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     "SEEACT_LONG_TESTS" not in os.environ, reason="takes a quarter of an hour: set SEEACT_LONG_TESTS to run it"
 )

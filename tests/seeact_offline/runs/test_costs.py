@@ -141,6 +141,7 @@ def test_the_live_line_and_the_viewer_show_what_the_ledger_says(sample: Sample, 
     assert progress.cost_usd == pytest.approx(ledger(found))
 
 
+@pytest.mark.slow
 def test_the_total_of_an_ablation_is_its_ledgers(sample: Sample, tmp_path: Path) -> None:
     config = EvalConfig(
         dataset=sample.dataset, split="cross_task", model="openai/m", out=tmp_path / "run", price="0,1000",

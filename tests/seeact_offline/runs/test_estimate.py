@@ -139,6 +139,7 @@ def assert_meets(planned: Amount, actual: Amount) -> None:
 # --- against a server --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_most_is_what_a_model_uses_that_names_an_element_in_every_group(
     sample: Sample, tmp_path: Path, form: str
@@ -157,6 +158,7 @@ def test_the_most_is_what_a_model_uses_that_names_an_element_in_every_group(
     assert_meets(plan.most, used(tmp_path / "run"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grounding", "none"), [("choice", "Z"), ("annotation", "NA")])
 def test_the_least_is_what_a_model_uses_that_names_none(
     sample: Sample, tmp_path: Path, grounding: str, none: str
@@ -169,6 +171,7 @@ def test_the_least_is_what_a_model_uses_that_names_none(
     assert plan.least.calls < plan.expected.calls < plan.most.calls
 
 
+@pytest.mark.slow
 def test_dollars_are_those_of_the_results(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(saying("A"))) as server:
         run = config(sample, server, tmp_path / "run")
@@ -177,6 +180,7 @@ def test_dollars_are_those_of_the_results(sample: Sample, tmp_path: Path) -> Non
     assert plan.most.cost(plan.quote) == pytest.approx(results["usage"]["cost_usd"], rel=0.05)
 
 
+@pytest.mark.slow
 def test_equal_requests_are_planned_once(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(saying("A"))) as server:
         run = config(sample, server, tmp_path / "run", ask_equal=False)
@@ -230,6 +234,7 @@ def mixed(body: dict[str, Any]) -> str:
     return saying("A" if digest[0] % 2 else "Z")(body)
 
 
+@pytest.mark.slow
 def test_replies_that_another_run_has_paid_for_are_not_counted_again(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(mixed)) as server:
         so.evaluate(config(sample, server, tmp_path / "pilot", limit=2))
@@ -244,6 +249,7 @@ def test_replies_that_another_run_has_paid_for_are_not_counted_again(sample: Sam
     assert plan.most.calls == 2 * (3 + 1) * 2
 
 
+@pytest.mark.slow
 def test_a_run_whose_replies_are_all_kept_costs_nothing(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(mixed)) as server:
         so.evaluate(config(sample, server, tmp_path / "first"))
@@ -260,6 +266,7 @@ def test_steps_that_are_done_are_not_asked_again(sample: Sample, tmp_path: Path)
     assert (plan.n_done, plan.n_asked, plan.n_steps, plan.n_kept) == (2, 4, 6, 0)
 
 
+@pytest.mark.slow
 def test_lengths_are_measured_in_what_the_run_has_done(sample: Sample, tmp_path: Path) -> None:
     with ChatServer(counting(saying("A"))) as server:
         so.evaluate(config(sample, server, tmp_path / "run"))
@@ -268,6 +275,7 @@ def test_lengths_are_measured_in_what_the_run_has_done(sample: Sample, tmp_path:
     assert "Measured in 6 steps of this run" in plan.report()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batching", ["per-group", "shared-turn1"])
 def test_what_a_model_thinks_and_does_not_show_is_measured_too(sample: Sample, tmp_path: Path, batching: str) -> None:
     def thinking(body: dict[str, Any]) -> Answer:

@@ -485,6 +485,7 @@ def test_scoring_again_keeps_the_figures_without_flagged_steps(cli: Cli, sample:
     assert so.load_run(tmp_path / "run").results == before
 
 
+@pytest.mark.slow
 def test_help_says_what_evaluate_does(repo: Path) -> None:
     code = "import seeact_offline as so; help(so.evaluate); help(so.EvalConfig)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo, check=True)

@@ -47,6 +47,7 @@ def grid(dataset: Path, out: Path, watch: Watch | None = None, **options: Any) -
     return evaluate_grid(config, **named, watch=watch)
 
 
+@pytest.mark.slow
 def test_cells_are_models_by_groundings_by_test_splits(dataset: Path, tmp_path: Path) -> None:
     made = grid(
         dataset,

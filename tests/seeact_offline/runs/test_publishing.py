@@ -88,6 +88,7 @@ def test_data_that_are_not_on_the_hub_need_an_id(run: so.Run, tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [False, True], ids=["by its name", "a renamed copy"])
 def test_steps_of_the_bundled_sample_are_no_other_data_sets(tmp_path: Path, copied: bool) -> None:
     data: Path | str = "sample"

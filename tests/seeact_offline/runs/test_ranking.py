@@ -170,6 +170,7 @@ def test_a_damaged_file_is_made_anew(data: Path, ranker: Counted, kept: Path) ->
     assert "damaged" in watch.notes[0]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_of_a_score_is_no_other_score(data: Path, kept: Path) -> None:
     right = all_of(scores_of(data), open_split(data, "cross_task"))
     content = bytearray(files(kept)[0].read_bytes())
@@ -241,6 +242,7 @@ def test_two_runs_at_once_rank_one_after_the_other(data: Path, held: FileLock, r
     assert "another run is ranking" in watch.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEST_SPLITS)
 def test_the_sample_brings_the_scores_of_its_test_splits(name: str, ranker: Counted) -> None:
     """A first run once spent most of its time on ranking what never changes."""

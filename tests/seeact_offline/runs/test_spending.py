@@ -68,6 +68,7 @@ def test_no_run_and_no_resumed_run_spends_more_than_its_limit(
     assert 0.2 < model.bill <= 0.5
 
 
+@pytest.mark.slow
 def test_a_provider_brings_the_call_alone(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One as the documentation describes spent 50.40 of 0.5 dollars, and a second run paid for all its calls again."""
     model = Metered(Usage(1, 1800, 150, 0, None))
@@ -126,6 +127,7 @@ def test_a_limit_is_refused_by_a_model_that_turns_out_to_report_no_cost(sample: 
     assert model.calls == 1
 
 
+@pytest.mark.slow
 def test_replies_of_unfinished_and_failed_steps_are_spent(sample: Sample, tmp_path: Path) -> None:
     """Turn 2 never comes: what turn 1 has cost was forgotten by the second run, and by each call that was made again."""
 
@@ -162,6 +164,7 @@ def test_equal_requests_of_a_step_are_asked_once_and_noted(sample: Sample, tmp_p
     assert "| equal requests        | asked once" in once.report()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_which_place_pays_for_equal_requests_does_not_depend_on_the_order_of_calls(
     sample: Sample, tmp_path: Path, concurrency: int

@@ -52,6 +52,7 @@ def drop_line(path: Path) -> None:
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[1:]), "utf-8")
 
 
+@pytest.mark.slow
 def test_an_untouched_run_is_verified_with_its_data(asked: Path) -> None:
     found = verify(asked, dataset="sample")
     assert (found.status, found.differences, found.not_proved) == ("verified", (), ())
@@ -63,6 +64,7 @@ def test_without_its_pages_it_is_verified_in_part(asked: Path) -> None:
     assert "--dataset" in found.not_proved[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -86,6 +88,7 @@ def test_so_is_one_of_any_strategy(options: dict[str, Any], tmp_path: Path) -> N
     assert verify(done.path).differences == ()
 
 
+@pytest.mark.slow
 def test_so_is_one_that_was_scored_under_another_protocol(run: Path) -> None:
     rescore(run, protocol="seeclick")
     assert verify(run, dataset="sample").status == "verified"
@@ -206,6 +209,7 @@ PAGES: dict[str, tuple[str, Callable[[Row], object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "change"), PAGES.values(), ids=PAGES.keys())
 def test_what_pages_say_is_checked_with_the_data_named(run: Path, file: str, change: Callable[[Row], object]) -> None:
     edit_line(run / file, change)
@@ -214,6 +218,7 @@ def test_what_pages_say_is_checked_with_the_data_named(run: Path, file: str, cha
     assert any(one.startswith(file) for one in found.differences), found.differences
 
 
+@pytest.mark.slow
 def test_an_agents_answer_is_read_again_on_its_page(tmp_path: Path) -> None:
     done = evaluate(**SMALL, agent="webvoyager", model="builtin/oracle", out=tmp_path / "run").path
     edit_line(done / "predictions.jsonl", lambda row: row.update(element_id="1", op="SELECT"))
@@ -236,6 +241,7 @@ def test_other_data_that_are_named_are_refused(run: Path, tmp_path: Path) -> Non
         verify(run, dataset=tmp_path)
 
 
+@pytest.mark.slow
 def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: Path) -> None:
     lost = {row["action_uid"] for row in Run(run).to_pandas().to_dict("records") if row["outcome"] != "success"}
     prediction = next(one for one in Run(run).predictions() if one.key.action_uid in lost)
@@ -249,6 +255,7 @@ def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: 
     assert verify(run, dataset="sample", causes=causes).status == "verified"
 
 
+@pytest.mark.slow
 def test_a_large_run_takes_seconds(run: Path, tmp_path: Path) -> None:
     """3,000 steps, and time in proportion to them."""
 

@@ -78,6 +78,7 @@ def test_nothing_to_agree_on_has_no_kappa() -> None:
     assert (cohen_kappa([], []), fleiss_kappa([]), cohen_kappa([1, 1], [1, 1])) == (None, None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["element", "found", "operation"])
 @given(pairs=answered)
 def test_kappa_is_that_of_its_definition(name: str, pairs) -> None:
@@ -86,6 +87,7 @@ def test_kappa_is_that_of_its_definition(name: str, pairs) -> None:
     assert found.kappa == (None if wanted is None else pytest.approx(wanted))
 
 
+@pytest.mark.slow
 @given(answered)
 def test_who_is_first_does_not_matter(pairs) -> None:
     first, second = of(pairs)

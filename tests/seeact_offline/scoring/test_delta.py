@@ -128,6 +128,7 @@ def test_two_protocols_of_the_same_rules_part_in_nothing() -> None:
     assert path(SEEACT, replace(SEEACT, name="twin"))["rules"] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_the_moves_add_up_to_the_difference(steps: list[tuple[Prediction, Truth]]) -> None:
@@ -141,6 +142,7 @@ def test_the_moves_add_up_to_the_difference(steps: list[tuple[Prediction, Truth]
                 assert math.fsum(rule["moves"][metric] for rule in one["rules"]) == pytest.approx(whole, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(steps=STEPS)
 def test_the_figures_are_those_of_the_results(steps: list[tuple[Prediction, Truth]]) -> None:

@@ -154,6 +154,7 @@ def test_one_task_says_nothing() -> None:
     assert inference.wilson(1.0, 1) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.08, 0.4])
 @pytest.mark.parametrize("n_tasks", [14, 30, 177])
 def test_intervals_hold_the_truth_in_93_to_98_of_100_splits(n_tasks: int, share: float) -> None:
@@ -220,6 +221,7 @@ KINDS_OF_DIFFERENCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(len(KINDS_OF_DIFFERENCES)))
 def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(kind: int) -> None:
     rng = np.random.default_rng(kind)
@@ -273,6 +275,7 @@ def test_holm_by_hand() -> None:
 # --- planning ---
 
 
+@pytest.mark.slow
 def test_a_detectable_difference_is_found_in_four_of_five_tries() -> None:
     sd, n = 0.4, 40
     size = inference.detectable(sd, n)
@@ -294,6 +297,7 @@ def test_the_tasks_needed_are_the_fewest_that_detect_it(difference: float) -> No
 # --- quantiles ---
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.floats(0.03, 3000), st.floats(0.03, 3000), st.sampled_from([0.025, 0.2, 0.5, 0.975]))
 def test_beta_quantiles_are_those_of_scipy(a: float, b: float, p: float) -> None:

@@ -453,6 +453,7 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
     return prediction, truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_a_profile_equals_the_slow_one(name: str) -> None:
     for seed in range(300):

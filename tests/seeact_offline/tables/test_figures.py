@@ -181,6 +181,7 @@ def test_over_time_needs_dates(tmp_path: Path) -> None:
         over_time([make_run(tmp_path / "a", date="")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FIGURES)
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path, kind: str) -> None:
     run = make_run(tmp_path / "a", model="x/$\\frac{1}$ \ud800 _^")

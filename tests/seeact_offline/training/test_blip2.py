@@ -38,6 +38,8 @@ from tests.seeact_offline.training.conftest import rows_of as rows_of_split
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
 from tests.tiny_models import save_blip2, save_llava, save_t5
 
+pytestmark = pytest.mark.slow
+
 TRAINED = ("query_tokens", "qformer.", "language_projection.", "language_model.")
 QUESTION = "TASK: Find a flight. A. None of the above B. <a id=0> Search C. <button id=1> Book"
 

@@ -104,6 +104,7 @@ def values(found: Sequence[Mapping[str, Any]]) -> list[float]:
     return [one["value"] for one in found]
 
 
+@pytest.mark.slow
 def test_s_at_k_counts_tasks_and_pass_at_k_counts_steps(done: Improvement) -> None:
     """Cycle 1: attempt 1 has all of task 0, the first step of 1 and the last of 3; attempt 2 the rest of 1 and the last step of 2;
     attempt 3 all of 2. The six actions learnt make every attempt of cycle 2 what the next one was in cycle 1."""
@@ -166,6 +167,7 @@ def test_the_report_names_what_its_figures_are_not(done: Improvement) -> None:
 # --- feedback ---
 
 
+@pytest.mark.slow
 def test_a_judge_accepts_what_the_scorer_would_not_and_the_model_itself_is_remarked_on(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -212,6 +214,7 @@ def test_a_judge_that_is_the_model_under_another_spelling_is_remarked_on(
     assert any("model itself" in remark for remark in _Improving(config, Watch()).remarks) is is_own
 
 
+@pytest.mark.slow
 def test_guided_attempts_are_more_for_hard_websites_alone(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -225,6 +228,7 @@ def test_guided_attempts_are_more_for_hard_websites_alone(
     assert any("1 of 4 tasks accepted within 1 attempt, 1 more of hard websites" in note for note in watch.notes)
 
 
+@pytest.mark.slow
 def test_a_model_that_never_answers_in_the_form_ends_a_cycle_with_nothing_accepted(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -251,6 +255,7 @@ def test_a_model_that_never_answers_in_the_form_ends_a_cycle_with_nothing_accept
     assert "in the agent's form" in said
 
 
+@pytest.mark.slow
 def test_calls_that_fail_are_named_and_no_wrong_answers(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -276,6 +281,7 @@ class FailsOnce(Learner):
         return await super().complete(request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [False, True])
 def test_a_cycle_whose_calls_failed_resumes_with_the_attempts_that_it_has_made(
     judged: bool, dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
@@ -306,6 +312,7 @@ async def strict(messages: Sequence[Message]) -> str:
     return "word " * 200 + "\nNOT SUCCESS"
 
 
+@pytest.mark.slow
 def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -350,6 +357,7 @@ def test_a_judge_that_never_answers_stops_the_cycle(
     assert not (tmp_path / "cycle-1" / "accepted").exists()
 
 
+@pytest.mark.slow
 def test_completed_at_1_counts_actions_in_the_form_that_leave_the_page(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -423,6 +431,7 @@ def test_another_configuration_is_refused_and_more_cycles_are_not(
 # --- what is imitated ---
 
 
+@pytest.mark.slow
 def test_an_item_shows_the_last_three_pictures_and_the_last_tree(right: Mapping[StepKey, str], tmp_path: Path) -> None:
     data = write_dataset(tmp_path, train=list(synthetic_rows(1, 5, 9, seed=4)))
 
@@ -441,6 +450,7 @@ def test_an_item_shows_the_last_three_pictures_and_the_last_tree(right: Mapping[
         assert reply.value.startswith(f"Thought: {THOUGHT}")
 
 
+@pytest.mark.slow
 def test_an_imitated_run_is_told_with_its_own_replies_and_its_model_named(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -462,6 +472,7 @@ def test_an_imitated_run_is_told_with_its_own_replies_and_its_model_named(
     assert found.results["imitation"]["source"].endswith("Learner")
 
 
+@pytest.mark.slow
 def test_a_limit_takes_its_tasks_of_a_run_over_all_and_a_run_without_actions_is_refused_by_name(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:
@@ -476,6 +487,7 @@ def test_a_limit_takes_its_tasks_of_a_run_over_all_and_a_run_without_actions_is_
         improved(tmp_path / "none", dataset, right, imitate=tmp_path / "mute", **few)
 
 
+@pytest.mark.slow
 def test_recorded_actions_can_be_told_with_thoughts_of_a_named_model(
     dataset: Path, right: Mapping[StepKey, str], tmp_path: Path
 ) -> None:

@@ -33,6 +33,8 @@ from tests.seeact_offline.training.conftest import SHAPE, of_card
 from tests.seeact_offline.training.test_training_rows import write_ranks
 
 # 8 steps, 2 of them held out: 10 optimizer steps an epoch
+pytestmark = pytest.mark.slow
+
 RECIPE = Recipe(epochs=2, draws=5, batch=3, learning_rate=1e-2, held_out=0.1)
 RUNNING = Running(save_every=5, log_every=1, threads=1)
 

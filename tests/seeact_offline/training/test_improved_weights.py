@@ -39,6 +39,7 @@ RECIPE = replace(BASELINE.recipe, epochs=2, batch=2, learning_rate=1e-2, lora=4)
 RUNNING = Running(log_every=1, save_every=2, threads=1, per_device=2)
 
 pytestmark = [
+    pytest.mark.slow,
     # five trainings, of seconds each where nothing else runs
     pytest.mark.timeout(600),
     # trl 1.16.0 asks by the old name

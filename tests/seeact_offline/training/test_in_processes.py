@@ -13,6 +13,7 @@ from tests.seeact_offline.training.in_processes import RECIPES, save_bases, trai
 from tests.together import run_together
 
 pytestmark = [
+    pytest.mark.slow,
     # trl 1.16.0 asks by the old name
     pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
     # a busy machine may take long to start three Pythons

@@ -154,6 +154,7 @@ def test_hard_negatives_come_from_the_score_file(
     assert texts(tmp_path / "any", tokenizer, 0) != texts(tmp_path / "hard", tokenizer, 0)
 
 
+@pytest.mark.slow
 def test_any_number_of_processes_leaves_the_same_files(
     tmp_path: Path, train_split: Split, tokenizer: Any, pack: PromptPack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,10 @@ RECIPE = replace(vlm.BASELINE.recipe, epochs=4, batch=2, learning_rate=1e-2, lor
 RUNNING = Running(log_every=1, save_every=4, threads=1)
 
 # trl 1.16.0 asks by the old name
-pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
+]
 
 
 @pytest.fixture(scope="module")

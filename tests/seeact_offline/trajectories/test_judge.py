@@ -286,6 +286,7 @@ def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path, spelling: st
     assert "2. Type [4]; tea" in text
 
 
+@pytest.mark.slow
 def test_recorded_tasks_and_their_damaged_copies_are_judged_against_their_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -354,6 +355,7 @@ def test_a_sample_of_trajectories_has_whole_tasks_in_equal_shares_by_website(tmp
     assert len(find_trajectories("sample", EvalConfig(split="cross_website", sample=2, seed=42))) == 2
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
     run = so.evaluate(model="builtin/lexical", limit=2, ranker="bm25", out=tmp_path / "run")
     wrong: dict[str, int] = {}
@@ -367,6 +369,7 @@ def test_a_run_is_judged_up_to_its_first_wrong_step(tmp_path: Path) -> None:
     assert {one.agent for one in found.judgements} == {"builtin/lexical"}
 
 
+@pytest.mark.slow
 def test_a_step_that_the_protocol_leaves_out_is_not_wrong(tmp_path: Path) -> None:
     run = so.evaluate(model="builtin/oracle", limit=1, ranker="bm25", top_k=1000, out=tmp_path / "run")
     steps = run.path / "steps.jsonl"

@@ -27,6 +27,7 @@ def recorded(steps: list[Step]) -> list[Trajectory]:
     return list(recorded_trajectories(steps))
 
 
+@pytest.mark.slow
 def test_recorded_task_has_its_pages_actions_and_check(steps: list[Step], recorded: list[Trajectory]) -> None:
     mine = [step for step in steps if step.annotation_id == recorded[0].id]
     assert recorded[0].task == mine[0].task

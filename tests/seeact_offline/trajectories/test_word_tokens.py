@@ -167,6 +167,7 @@ LONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONG)
 def test_long_texts_take_linear_time(text: str) -> None:
     assert isinstance(word_tokenize(text), list)

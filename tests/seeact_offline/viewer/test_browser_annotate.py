@@ -18,7 +18,7 @@ from seeact_offline.viewer.step_page import step_name
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.conftest import read_json
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> \u202etxet \u2066 javascript:alert(3)"
 PLACE = """([x, y]) => {
   const scroller = document.querySelector('.scroller'), stage = document.querySelector('.stage');

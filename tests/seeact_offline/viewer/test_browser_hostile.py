@@ -11,7 +11,7 @@ from tests.seeact_offline.viewer import toy_site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab
 from tests.seeact_offline.viewer.toy_site import key_of
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 ATTACKS = {
     "script": "<script>window.pwned = 1</script>",
     "handler": "<img src=x onerror='window.pwned = 1'>",

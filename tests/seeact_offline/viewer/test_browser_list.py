@@ -16,7 +16,7 @@ from tests.seeact_offline.viewer import toy_site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.toy_site import key_of, outcome_of
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 N, MANY = 20, 15_000
 OUTCOMES = [outcome_of(0, row) for row in range(N)]
 WRONG = [row for row in range(N) if OUTCOMES[row] == "wrong_element"]

@@ -12,7 +12,7 @@ from seeact_offline.scoring import aggregate
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.toy_site import key_of, outcome_of
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 N = 40
 WRONG = 1
 """The row of a step with a wrong element."""

@@ -14,7 +14,7 @@ from tests.seeact_offline.viewer import toy_site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.toy_site import key_of
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 WRONG = 1
 """The row of a step with a wrong element."""
 

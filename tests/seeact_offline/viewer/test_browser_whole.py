@@ -12,6 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer.bundle import write_bundle
 from seeact_offline.viewer.notes import CauseNotes
@@ -19,7 +21,7 @@ from seeact_offline.viewer.server import serving
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, open_tab
 
-pytestmark = REAL_BROWSER
+pytestmark = [pytest.mark.slow, *REAL_BROWSER]
 
 
 def test_a_cause_that_a_person_names_is_kept_and_counted(browser: Any, sample_run: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import make_sample
 from tests.seeact_offline.viewer.conftest import read_json
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def foreign_run(tmp_path_factory: pytest.TempPathFactory) -> Path:

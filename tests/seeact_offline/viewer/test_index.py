@@ -51,6 +51,7 @@ def unfinished(run: Path, to: Path, n: int) -> Path:
     return to
 
 
+@pytest.mark.slow
 def test_columns_are_those_of_the_runs_table(sample_run: Path) -> None:
     rows, table = rows_of(index_of(sample_run)), Run(sample_run).to_pandas("steps")
     assert len(rows) == len(table)
@@ -110,6 +111,7 @@ def test_a_step_is_called_by_a_digest_of_its_ids(sample_run: Path) -> None:
 # --- several ---
 
 
+@pytest.mark.slow
 def test_runs_of_other_steps_stand_side_by_side(sample_run: Path, other_run: Path) -> None:
     index = index_of(other_run, sample_run)
     n = len(Run(other_run).predictions())

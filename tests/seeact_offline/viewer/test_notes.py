@@ -131,6 +131,7 @@ def test_a_link_stays_a_link(path: Path, notes: CauseNotes, tmp_path: Path) -> N
     assert (link.is_symlink(), len(read_causes(tmp_path / "real.jsonl"))) == (True, 1)
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_a_whole_file_with_all_that_it_called_saved_and_no_lock(path: Path) -> None:
     for _ in range(3):
         path.unlink(missing_ok=True)

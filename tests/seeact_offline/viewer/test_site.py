@@ -22,6 +22,7 @@ from seeact_offline.viewer.site_files import FileCache, json_file
 from tests.seeact_offline.viewer.conftest import ask, read_json
 
 
+@pytest.mark.slow
 def test_there_is_something_under_every_name(other_run: Path) -> None:
     site = Site([other_run])
     names = list(site.names())

@@ -67,6 +67,7 @@ class Listening:
         pass
 
 
+@pytest.mark.slow
 def test_a_web_agents_dialogue_is_the_one_that_was_held(tmp_path: Path) -> None:
     """Marked windows, lists, corrections and scrolls; earlier steps are told as they were."""
     model = Listening()
@@ -95,6 +96,7 @@ def test_a_web_agents_dialogue_is_the_one_that_was_held(tmp_path: Path) -> None:
     assert size_of(site, groups[3]["images"][0]) == model.heard[step["action_uid"], 3, 1].messages[-1].picture.size  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grounding", ["choice", "annotation", "attributes", "pixel", "mindact"])
 def test_prompts_and_pictures_are_those_that_were_sent(grounding: str, tmp_path: Path) -> None:
     """The model itself wrote down what it got."""

@@ -24,6 +24,7 @@ def run(sample: Sample, tmp_path: Path) -> Path:
     return so.evaluate(dataset=str(sample.dataset), scores=sample.scores, limit=1, out=tmp_path / "run").path
 
 
+@pytest.mark.slow
 def test_it_serves_until_it_is_interrupted(run: Path, repo: Path) -> None:
     words = [sys.executable, str(repo / "scripts" / "view.py"), str(run), "--no-browser"]
     # a suite that runs in the background may ignore the signal, and so would what it starts

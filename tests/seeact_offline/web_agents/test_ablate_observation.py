@@ -12,6 +12,8 @@ import pytest
 from tests.chat_server import ChatServer
 from tests.seeact_offline.conftest import Cli, read_json, read_lines
 
+pytestmark = pytest.mark.slow
+
 ONE_TASK = ("--split", "cross_website", "--limit", "1")
 TWO = ("--observations", "som+captions,tree")
 NAMES = ["som+captions", "tree", "tree+captions", "image+tree+captions", "html"]

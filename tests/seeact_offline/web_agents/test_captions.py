@@ -71,6 +71,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "no secret")
 
 
+@pytest.mark.slow
 def test_an_ablation_captions_the_rows_that_show_captions(pages: Path, tmp_path: Path) -> None:
     """The second model was once that of the first row in every row: none, where the first shows no captions."""
     with ChatServer(answering()) as server:
@@ -108,6 +109,7 @@ def test_captions_that_nobody_can_read_are_calls_and_have_their_cost(pages: Path
         assert (usage["calls"], usage["cost_usd"]) == (len(server.requests), pytest.approx(0.2 * len(server.requests)))
 
 
+@pytest.mark.slow
 def test_each_picture_is_paid_for_once_and_counted(pages: Path, tmp_path: Path) -> None:
     prices = tmp_path / "prices.json"
     costs = (("main", 1), ("small", 10))
@@ -158,6 +160,7 @@ CAPTION = "A fox at dusk on a wide field with a few trees and stones"
 """Of as many words as the estimate takes a caption to have."""
 
 
+@pytest.mark.slow
 def test_an_estimate_counts_the_captions_and_finds_the_replies_that_are_kept(pages: Path, tmp_path: Path) -> None:
     """A stand-in took the place of every caption, so that no kept prompt was found, and captions were free."""
     prices = tmp_path / "prices.json"

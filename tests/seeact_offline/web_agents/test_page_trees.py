@@ -171,6 +171,7 @@ def pages() -> Sequence[tuple[Page, dict[str, Box]]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_printed_id_of_the_sample_can_be_acted_on(pages: Sequence[tuple[Page, dict[str, Box]]]) -> None:
     for page, boxes in pages:
         tree = tree_of_page(page, boxes, "Shop")
@@ -247,6 +248,7 @@ def as_reference(node: TreeNode, known: Collection[str]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @given(parts=st.lists(bodies(), min_size=1, max_size=4), data=st.data())
 def test_the_tree_of_a_page_is_that_of_the_slow_recursion(parts: list[str], data: st.DataObject) -> None:
     numbers = count(1)

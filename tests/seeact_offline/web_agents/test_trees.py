@@ -91,6 +91,7 @@ def tree_of(table: web_trees.Table, name: str | None = None) -> TreeNode:
     return TreeNode(name, node["role"], node["name"], node["properties"], children, box, node["dom"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_trees_are_printed_as_the_slow_printer_does(printer: str) -> None:
     rng = random.Random(printer)

@@ -61,6 +61,7 @@ def acts(grammar: Grammar) -> st.SearchStrategy[Act]:
     )
 
 
+@pytest.mark.slow
 @GRAMMAR
 @given(data=st.data())
 def test_what_a_grammar_writes_both_readers_read(grammar: Grammar, data: st.DataObject) -> None:

@@ -75,6 +75,7 @@ def of_first_step(model: Model) -> list[Request]:
     return [request for request in model.requests if request.key == model.requests[0].key]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "observation"), ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, observation: str, tmp_path: Path) -> None:
     run = evaluated(tmp_path, name, None, observation, limit=3)
@@ -98,6 +99,7 @@ def test_the_oracle_solves_the_real_step(name: str, observation: str, shared_ste
     assert run.results["step_success_rate"]["micro"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEB_AGENTS)
 def test_format_errors_are_counted_and_corrected_and_cost_no_step(name: str, tmp_path: Path) -> None:
     replies = iter(range(10_000))
@@ -173,6 +175,7 @@ def test_each_way_out_has_its_name(
     assert json.loads((run.path / "steps.jsonl").read_text().splitlines()[0])["outcome"] == outcome
 
 
+@pytest.mark.slow
 def test_a_wrong_mark_is_told_from_one_that_was_never_in_view(tmp_path: Path) -> None:
     dataset = {"split": "cross_website", "limit": 6}
     ideal = evaluated(tmp_path / "ideal", "webvoyager", **dataset)
@@ -208,6 +211,7 @@ ARENA_SAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEB_AGENTS)
 def test_any_dialogue_goes_as_the_slow_loop_does(name: str, tmp_path: Path) -> None:
     rng = random.Random(name)
@@ -247,6 +251,7 @@ def test_any_dialogue_goes_as_the_slow_loop_does(name: str, tmp_path: Path) -> N
             assert tops == [None if alone and is_corrected else top for top, is_corrected in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "observation"), ASKED)
 def test_each_agent_sees_its_own_window(name: str, observation: str, tmp_path: Path) -> None:
     model = Model(lambda request, ideal: ideal)
@@ -338,6 +343,7 @@ def test_webvoyager_notes_a_text_that_went_into_no_text_field(tag: str, kind: st
     assert (note in warning, bool(warning)) == (True, bool(note))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("observation", "line"), [("som+captions", "where ["), ("tree", "] is ")])
 def test_visualwebarena_remembers_one_action(observation: str, line: str, tmp_path: Path) -> None:
     model = Model(lambda request, ideal: ideal)
@@ -357,6 +363,7 @@ def test_visualwebarena_remembers_one_action(observation: str, line: str, tmp_pa
     assert all(len(request.messages) == 2 * n_examples + 2 for request in model.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "note", "line"),
     [
@@ -420,6 +427,7 @@ def test_a_file_of_captions_at_fault_is_named_with_its_line(text: str, tmp_path:
         read_captions(tmp_path / "captions.jsonl")
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MAX_TOKENS", 60)
     run = evaluated(tmp_path, "visualwebarena", None, "tree")
@@ -427,6 +435,7 @@ def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
 
 
+@pytest.mark.slow
 def test_steps_cut_by_the_fall_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MAX_TOKENS", 60)
     fallen = evaluated(tmp_path, "visualwebarena", None, "tree")
@@ -437,6 +446,7 @@ def test_steps_cut_by_the_fall_back_are_counted(tmp_path: Path, monkeypatch: pyt
     assert "cut_by_words" not in named.manifest["identity"]["fall_backs"]
 
 
+@pytest.mark.slow
 def test_a_run_names_what_stood_in_and_what_was_asked(tmp_path: Path) -> None:
     run = evaluated(tmp_path, "webvoyager")
     arena = evaluated(tmp_path / "arena", "visualwebarena").manifest["identity"]

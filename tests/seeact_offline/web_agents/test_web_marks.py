@@ -79,12 +79,14 @@ def found(marks: list[Mark]) -> list[tuple[int | None, int, list[tuple[float, fl
     return [(mark.label, int(mark.element_id), corners(mark.rects), mark.entry) for mark in marks]
 
 
+@pytest.mark.slow
 @given(pages())
 def test_webvoyagers_marks_are_those_of_the_slow_rules(page: list[ScreenElement]) -> None:
     slow = reference.webvoyager(page, WINDOW)
     assert found(webvoyager(page, WINDOW)) == [(one.label, one.place, one.rects, one.entry) for one in slow]
 
 
+@pytest.mark.slow
 @given(pages())
 def test_visualwebarenas_marks_are_those_of_the_slow_rules(page: list[ScreenElement]) -> None:
     rows, lines = reference.visualwebarena(page, WINDOW)
@@ -95,6 +97,7 @@ def test_visualwebarenas_marks_are_those_of_the_slow_rules(page: list[ScreenElem
     assert visualwebarena_list(marks) == "\n".join(lines)
 
 
+@pytest.mark.slow
 @given(pages())
 def test_every_number_of_a_list_is_a_marks_in_the_window(page: list[ScreenElement]) -> None:
     marks = webvoyager(page, WINDOW)
@@ -107,6 +110,7 @@ def test_every_number_of_a_list_is_a_marks_in_the_window(page: list[ScreenElemen
     assert all(mark.is_drawn or not mark.entry for mark in numbered)
 
 
+@pytest.mark.slow
 @given(pages())
 def test_labels_are_placed_as_by_the_slow_rules(page: list[ScreenElement]) -> None:
     marks = [mark for mark in visualwebarena(page, WINDOW) if mark.is_drawn]

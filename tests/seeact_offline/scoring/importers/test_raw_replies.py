@@ -31,6 +31,7 @@ def imported(tmp_path: Path, rows: list[dict[str, Any]], agent: str = "qwen3-vl"
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["qwen2.5-vl", "uitars", "aguvis", "seeclick", "osatlas"])
 def test_replies_score_as_if_the_agent_had_been_asked_here(agent: str, tmp_path: Path) -> None:
     asked = so.evaluate(agent=agent, model="builtin/oracle", split="cross_website", out=tmp_path / "asked")
@@ -42,6 +43,7 @@ def test_replies_score_as_if_the_agent_had_been_asked_here(agent: str, tmp_path:
         assert run.results[metric] == asked.results[metric]
 
 
+@pytest.mark.slow
 def test_exported_requests_are_answered_elsewhere_and_scored_from_a_file(tmp_path: Path) -> None:
     agent = "qwen2.5-vl"
     first = {"agent": agent, "split": "cross_website", "limit": 12}
@@ -66,6 +68,7 @@ def test_exported_requests_are_answered_elsewhere_and_scored_from_a_file(tmp_pat
         assert scored.results[metric] == oracle.results[metric]
 
 
+@pytest.mark.slow
 def test_a_picture_of_a_part_of_the_page_counts_from_its_corner(tmp_path: Path) -> None:
     step = next(iter(so.load_steps("sample", "cross_website")))
     reply = {**step.key._asdict(), "reply": '{"arguments": {"action": "left_click", "coordinate": [500, 500]}}'}
@@ -82,12 +85,14 @@ def test_a_picture_of_a_part_of_the_page_counts_from_its_corner(tmp_path: Path) 
     assert points == [(640.0, 1200.0)] * 3
 
 
+@pytest.mark.slow
 def test_a_corner_that_is_no_number_is_counted(tmp_path: Path) -> None:
     step = next(iter(so.load_steps("sample", "cross_website")))
     reply = {**step.key._asdict(), "reply": '{"action": "left_click", "coordinate": [5, 5]}', "left": -5, "top": 800}
     assert imported(tmp_path, [reply]).run.results["notes"]["bad_geometry"] == 1
 
 
+@pytest.mark.slow
 def test_a_block_without_its_corner_is_counted(tmp_path: Path) -> None:
     step = next(iter(so.load_steps("sample", "cross_website")))
     found = imported(

@@ -81,6 +81,7 @@ def test_gpt_4o_plans_reach_the_published_figure(published: Path) -> None:
     assert summary.element_accuracy is None
 
 
+@pytest.mark.slow
 def test_the_published_figure_is_the_references(published: Path) -> None:
     samples, plans = (
         [json.loads(line) for line in (published / name).read_text().splitlines()]
@@ -148,6 +149,7 @@ def _files(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
     return samples, plans, answers
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(files=_files())
 def test_any_files_give_what_the_reference_gives(files: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -173,6 +175,7 @@ _any_value = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(changed=st.dictionaries(st.sampled_from(sorted({*SAMPLE, *PLAN, *ANSWER})), _any_value, max_size=6))
 def test_no_value_of_a_field_ends_an_import(changed: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
