@@ -93,7 +93,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     prepare_torch(asked.resolved_recipe, asked.running)
     based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
-    if asked.evaluate:
+    if compared and asked.evaluate:
         # not after hours of training; the model is not there yet, and ranks nothing
         planned = _evaluation(asked, asked.evaluate[0], opened.evaluation)
         check_ranking(dataclasses.replace(planned, model="builtin/oracle"))
