@@ -57,7 +57,7 @@ class StepRanker(Protocol):
     def digest(self) -> str: ...
 
     def begin(self, given: RankerInput) -> Callable[[], StepScores]:
-        """As `begin_ranking`."""
+        """Begins to score a step, as `begin_ranking` does."""
 
 
 AnyRanker = Ranker | StepRanker

@@ -50,7 +50,7 @@ SHARE = Number(float, 0.0, "a share from 0 to 1, such as 0.3", most=1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What is told of an option, beside its field's name, type and default."""
+    """Describes an option beside its field's name, type and default."""
 
     help: str
     """`{default}` stands for the default, `{known}` for what `known` says."""

@@ -165,6 +165,8 @@ def test_what_does_not_go_together_is_refused_in_one_sentence(
 ) -> None:
     outcome = cli("eval", *sample.words, "--model", "builtin/oracle", "--out", tmp_path / "run", *words.split())
     assert option in outcome.error
+    remedies = ("expected", "is an option of", "remove", "needs", "cannot")
+    assert any(words in outcome.error for words in remedies)
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
