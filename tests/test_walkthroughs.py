@@ -47,6 +47,8 @@ set -eEumo pipefail
 trap 'echo "failed: $BASH_COMMAND"' ERR
 # starts a server, waits for its link, opens it, interrupts it
 opened() {
+    # the link of the server before may still stand in it
+    : > served
     "$@" > served & local served=$!
     until grep -q http served; do kill -0 $served; sleep 0.1; done
     python -c 'import sys, urllib.request as web; assert b"<title>" in web.urlopen(sys.argv[1]).read()' "$(cut -d '#' -f 1 served)"
