@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seeact_offline.agents.acts import Act, Answer, Fold, Unreadable, answer_of
+from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
+from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.records import ShownPicture
+from seeact_offline.replies.thoughts import without_thoughts
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Characters that are read of a reply, at its end: the act follows the thoughts."""
-_THINKING = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
-"""Thoughts, whose opening tag may be part of the prompt."""
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 
 
@@ -71,10 +70,16 @@ class Agent:
     """The scoring rules that its figures are published under."""
     strategy: str = "seeact_offline.grounding.gui_agent:strategy_of"
     """`MODULE:FUNCTION` that makes the grounding strategy which asks it."""
+    prompt: str = ""
+    """Template of its question where the prompt pack has none."""
+    verbs: Mapping[str, Kind] = field(default_factory=dict)
+    """What verbs of its own ask for, beside those that many models have."""
+    reads_others: bool = True
+    """True if a reply that `reader` cannot read is read in any other notation of calls that there is."""
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
         """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises
-        Unreadable.
+        Unreadable, UnknownAct and NoMarks among them.
 
         >>> from seeact_offline.agents import AGENTS
         >>> AGENTS["showui"].read("{'action': 'TYPE', 'value': 'Vienna', 'position': [0.5, 0.25]}")
@@ -83,8 +88,26 @@ class Agent:
         Traceback (most recent call last):
         seeact_offline.agents.acts.Unreadable: expected {'action': ..., 'value': ..., 'position': [x, y]}
         """
-        text = text[-MOST_CHARACTERS:]
-        found = tuple(self.strict_reader(text) if strict else self.reader(_THINKING.sub("", text)))
+        if strict:
+            found = tuple(self.strict_reader(text[-MOST_CHARACTERS:]))
+            if not found:
+                raise Unreadable("no act")
+            return found
+        text = without_thoughts(text[-MOST_CHARACTERS:])
+        try:
+            return self.read_own(text)
+        except Unreadable as error:
+            if not self.reads_others or error.name != Unreadable.name:
+                raise
+            try:
+                return tuple(acts_in(text, verbs=self.verbs))
+            except Unreadable as other:
+                # what is named comes before "no act"
+                raise (error if other.name == Unreadable.name else other) from None
+
+    def read_own(self, text: str) -> tuple[Act, ...]:
+        """The acts of a reply without thoughts, in the agent's own language alone. Raises Unreadable."""
+        found = tuple(self.reader(text))
         if not found:
             raise Unreadable("no act")
         return found

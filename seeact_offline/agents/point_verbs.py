@@ -15,8 +15,8 @@ from typing import Any
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of
-from seeact_offline.agents.qwen import VERBS as TOOL_VERBS
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.verbs import UnknownAct, kind_of
 from seeact_offline.replies.points import read_point as find_point
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
@@ -46,8 +46,10 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d++(?:\.\d++)?+(?![\w%]|\.\d)")
 _WHOLE = re.compile(r"BLANK*[-+]?[0-9]++(?:_[0-9]++)*+(?:\.0++)?+BLANK*".replace("BLANK", r"(?:(?![\x1c-\x1f])\s)"))
 _MOST_DECIMAL = 2.0**63
 """Decimals from here on are no whole number for the released reader, which has 64 bits for them."""
-NAVIGATOR_VERBS = ("click_element", "write_element", "scroll", "go_back", "refresh", "wait", "restart", "answer")
-"""Actions of the released loop's navigator."""
+NAVIGATOR_VERBS: Mapping[str, Kind] = {
+    "click_element": "click", "write_element": "type", "scroll": "scroll", "go_back": "back", "wait": "wait", "answer": "answer",
+}  # fmt: skip
+"""Actions of the released loop's navigator that are read strictly."""
 HOLO = Resize("smart", 28, 3_136, 1_003_520)
 
 
@@ -182,11 +184,16 @@ def _whole_json(text: str) -> Any:
 def _navigated(value: Any) -> Act | None:
     """The navigator's action, without its place: the released loop throws that away and asks the localizer for the element."""
     action = value.get("action") if isinstance(value, dict) else None
-    if not isinstance(action, dict) or action.get("action") not in NAVIGATOR_VERBS:
+    kind = (
+        NAVIGATOR_VERBS.get(action.get("action"))
+        if isinstance(action, dict) and isinstance(action.get("action"), str)
+        else None
+    )
+    if kind is None:
         return None
     element = action.get("element") if action["action"].endswith("_element") else ""
-    act = _holo_act(value) if isinstance(element, str) else None
-    return act and Act(act.kind, element or None, act.text)
+    text = action.get("content", action.get("answer"))
+    return Act(kind, element or None, None if text is None else str(text)) if isinstance(element, str) else None
 
 
 def _whole_number(value: Any) -> float | None:
@@ -208,17 +215,15 @@ def _holo_act(value: Mapping[str, Any]) -> Act | None:
     if isinstance(action, str):
         action = {**value, "action": action}
     verb = action.get("action", action.get("type")) if isinstance(action, dict) else None
-    kind = (
-        TOOL_VERBS.get(verb.lower().removesuffix("_absolute").replace("click_element", "click"))
-        if isinstance(verb, str)
-        else None
-    )
-    if kind is None:
+    if not isinstance(verb, str):
         return None
+    kind = kind_of(verb)
+    if kind is None:
+        raise UnknownAct(f"no table knows {verb[:60]!r}")
     place: Any = place_of([action["x"], action["y"]]) if "x" in action and "y" in action else None
     if place is None and isinstance(action.get("element"), str):
         place = action["element"]
-    text = action.get("content", action.get("answer"))
+    text = action.get("content", action.get("answer", action.get("text")))
     return Act(kind, place, None if text is None else str(text))
 
 
@@ -232,6 +237,13 @@ def write_holo(op: str, value: str, place: Point | str | None) -> str:
     elif place is not None:
         action |= {"x": place[0], "y": place[1]}
     return json.dumps({"action": action}, ensure_ascii=False)
+
+
+def write_holo_abs(op: str, value: str, place: Point | str | None) -> str:
+    """The navigator's JSON of Holo2, whose verbs end in `_abs`."""
+    written = json.loads(write_holo(op, value, place))
+    written["action"]["action"] += "_abs"
+    return json.dumps(written, ensure_ascii=False)
 
 
 _CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_value": frozenset({"TYPE"})}

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import json_in, loads, place_of
+from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
 
 VERBS: Mapping[str, Kind] = {
@@ -36,8 +37,13 @@ _TEXTS = ("text", "content", "value", "answer", "option", "keys")
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
 
+def read_json_calls(text: str) -> list[Act]:
+    """Every call that the text holds as JSON. Raises UnknownAct and NoMarks among others."""
+    return acts_in(text, ("json",))
+
+
 def read_tool_calls(text: str) -> list[Act]:
-    """Every call that the text holds, in any of these tools' JSON."""
+    """Every call that the text holds, in any of these tools' JSON, with these tools' own actions alone."""
     acts = [act for value in json_in(text) for act in _acts_in(value)]
     if not acts:
         raise Unreadable("expected the JSON of a computer_use call")
@@ -133,7 +139,7 @@ def write_gemini(op: str, value: str, place: Point | str | None) -> str:
 
 
 _COMMON: dict[str, Any] = {
-    "reader": read_tool_calls,
+    "reader": read_json_calls,
     "speaks": frozenset({"CLICK", "TYPE"}),
     "speaks_value": frozenset({"TYPE"}),
 }

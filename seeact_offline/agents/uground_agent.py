@@ -108,7 +108,7 @@ def write_point(op: str, value: str, place: Point | str | None) -> str:
 UGROUND = Agent(
     "uground", "OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web", read_plan, read_plan_strictly, write_plan,
     view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
-    scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None",
+    scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None", reads_others=False,
 )  # fmt: skip
 """The agent as released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
 UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))

@@ -35,6 +35,7 @@ def _agent(name: str, source: str, size: Size, step: int) -> Agent:
         view=view,
         scroll=scroll,
         strategy=STRATEGY,
+        reads_others=False,
     )
 
 

@@ -1,0 +1,209 @@
+"""What the verbs of the models' languages ask for, and an act from a verb and its arguments, whatever notation they are written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
+from seeact_offline.agents.calls import loads, place_of
+
+_KINDS: Mapping[Kind, str] = {
+    "click": "click left_click left_single left_click_at click_at click_element click_element_abs click_absolute click_element_by_index "
+    "tap single_tap middle_click middle_single long_press long_tap mouse_click",
+    "double": "double_click double_tap triple_click left_double left_double_click left_triple_click double_click_at",
+    "right": "right_click right_single context_click right_click_at",
+    "hover": "hover hover_at mouse_move move move_to move_mouse",
+    "type": "type type_text type_text_at input input_text write write_element write_element_abs write_abs typewrite fill enter_text "
+    "set_text input_element",
+    "select": "select select_option select_dropdown_option choose",
+    "clear": "clear clear_text",
+    "press": "key keys keypress press press_key key_press hotkey key_combination hold_key send_keys key_down key_up keyboard_enter enter press_enter "
+    "press_recent volume_up volume_down",
+    "scroll": "scroll hscroll vscroll scroll_at scroll_document scroll_up scroll_down scroll_left scroll_right swipe slide scroll_element",
+    "drag": "drag left_click_drag left_drag drag_and_drop drag_to left_mouse_down left_mouse_up mouse_down mouse_up gesture",
+    "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note cursor_position",
+    "zoom": "zoom zoom_in zoom_out",
+    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user impossible task_complete task_impossible",
+    "answer": "answer response respond submit_answer",
+    "back": "back go_back go_forward history_back forward navigate_back press_back previous_page",
+    "goto": "goto navigate visit_url open_url go_to_url load_url search web_search open open_app launch launch_app awake open_web_browser home "
+    "press_home navigate_home refresh reload restart",
+    "tab": "new_tab close_tab switch_tab tab_focus",
+}  # fmt: skip
+VERBS: Mapping[str, Kind] = {verb.replace("_", ""): kind for kind, verbs in _KINDS.items() for verb in verbs.split()}
+"""Verbs of all these languages, in lower case without lines and blanks -> the kind of act."""
+_BUTTONS: Mapping[str, Kind] = {"back": "back", "home": "goto", "menu": "goto", "recent": "goto", "recents": "goto"}
+_VERB_NAMES = ("action", "action_type", "action_name", "type", "name", "function", "tool", "command")
+"""Names under which a call in JSON says its verb."""
+_INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
+"""Names under which it has its arguments."""
+_PLACES = (
+    "coordinate", "coordinates", "coord", "point", "point_2d", "position", "start_coordinate", "start_box", "start_point", "box", "box_2d",
+    "bbox", "bbox_2d", "click_point", "location", "start", "POINT", "point1", "center",
+)  # fmt: skip
+_TEXTS = (
+    "text",
+    "content",
+    "value",
+    "text_input",
+    "input_text",
+    "string",
+    "message",
+    "answer",
+    "option",
+    "query",
+    "url",
+    "app",
+    "keys",
+    "key",
+    "status",
+)
+_MOST_DEPTH = 10
+
+
+class UnknownAct(Unreadable):
+    """A reply that asks for something which no table knows. Its text names it."""
+
+    name = "unknown_act"
+
+
+class NoMarks(Unreadable):
+    """A reply that names the mark of an element, of which its picture has none."""
+
+    name = "no_marks"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An action as it is written, whatever the notation."""
+
+    verb: str
+    named: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments by name."""
+    positional: Sequence[Any] = ()
+    is_call: bool = True
+    """False where it may be a word of the prose, such as `click (here)`."""
+
+
+def plain_verb(verb: str) -> str:
+    """A verb as the table has it: its last part, in lower case, without lines and blanks.
+
+    >>> plain_verb("mobile.Long_Press")
+    'longpress'
+    """
+    return re.sub(r"[\s_-]", "", verb.rpartition(".")[2]).lower()
+
+
+def kind_of(verb: str, own: Mapping[str, Kind] | None = None) -> Kind | None:
+    """The kind of act that a verb asks for; None for one that is not known. `own`: verbs of one model, as it writes them."""
+    if own and (kind := own.get(verb) or own.get(verb.lower())):
+        return kind
+    return VERBS.get(plain_verb(verb))
+
+
+def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
+    """The act; None for a verb that is not known. Raises NoMarks where it names a mark alone."""
+    kind = kind_of(said.verb, own)
+    if plain_verb(said.verb) in ("systembutton", "navigationbutton"):
+        button = str(said.named.get("button", next(iter(said.positional), ""))).lower()
+        return Act(_BUTTONS.get(button, "press"), None, button)
+    if kind is None:
+        return None
+    place, rest = _place(said, kind)
+    text = next((said.named[name] for name in _TEXTS if name in said.named), None)
+    if text is None and kind not in CLICKS and rest:
+        text = rest[0]
+    if isinstance(text, list | tuple):
+        text = "+".join(map(str, text))
+    if kind in (*CLICKS, "type") and place is None and "label" in said.named and said.named["label"] not in (None, ""):
+        raise NoMarks(f"label {str(said.named['label'])[:40]}, and the picture has no marks")
+    return Act(kind, place, None if text is None or kind in (*CLICKS, "scroll", "drag", "wait") else str(text))
+
+
+def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
+    """The place, and the positional arguments that are left. Of a text that is typed no number is a place."""
+    named = said.named
+    place: Place | None = next(
+        (place for name in _PLACES if name in named and (place := place_of(named[name])) is not None), None
+    )
+    if place is None and "x" in named and "y" in named:
+        place = place_of([named["x"], named["y"]])
+    if place is None and "x" in named and "y" not in named:
+        place = place_of(named["x"])
+    rest = list(said.positional)
+    if place is None and rest and kind in (*CLICKS, "select", "drag"):
+        if (place := place_of(rest[0])) is not None and len(place) in (2, 4):
+            rest = rest[1:]
+        elif len(rest) > 1 and (place := place_of(rest[:2])) is not None:
+            rest = rest[2:]
+    elif place is None and kind == "type":
+        # the text comes first or last
+        numbers = [n for n, one in enumerate(rest) if isinstance(one, list | tuple) and place_of(one) is not None]
+        if numbers:
+            place = place_of(rest.pop(numbers[0]))
+    return place, rest
+
+
+def said_in_value(value: Any, depth: int = 0) -> list[Said]:
+    """The actions of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all of those in a list."""
+    if depth >= _MOST_DEPTH:
+        return []
+    if isinstance(value, list | tuple):
+        return [said for one in value for said in said_in_value(one, depth + 1)]
+    if not isinstance(value, dict):
+        return []
+    if (said := _call(value)) is not None:
+        return [said]
+    if len(value) == 1:
+        ((verb, inside),) = value.items()
+        if (
+            isinstance(verb, str)
+            and isinstance(inside, dict)
+            and kind_of(verb) is not None
+            and verb not in ("input", "action")
+        ):
+            return [Said(verb, inside)]
+    return [said for one in value.values() for said in said_in_value(one, depth + 1)] or _agent_cpm(value)
+
+
+def _call(value: Mapping[str, Any]) -> Said | None:
+    # servers give the arguments of a call as a text that is JSON
+    given = (loads(one) if isinstance(one, str) else one for one in map(value.get, _INSIDE))
+    inside = next((one for one in given if isinstance(one, dict)), None)
+    named = value if inside is None else inside
+    # the verb may be an argument, as of computer_use, or the function's own name
+    pairs = [(named, name) for name in _VERB_NAMES] + (
+        [(value, name) for name in _VERB_NAMES] if inside is not None else []
+    )
+    verbs = [
+        (source, name, source[name])
+        for source, name in pairs
+        if isinstance(source.get(name), str) and source[name].strip()
+    ]
+    source, name, verb = next(
+        (one for one in verbs if kind_of(one[2]) or plain_verb(one[2]) == "systembutton"), ({}, "", "")
+    )
+    if not verb:
+        is_called = inside is not None or any(name in value for name in ("action", "action_type"))
+        if not verbs or not is_called:
+            return None
+        source, name, verb = verbs[0]
+    left = {key: one for key, one in named.items() if not (source is named and key == name)}
+    return Said(verb, left)
+
+
+def _agent_cpm(value: Mapping[str, Any]) -> list[Said]:
+    """AgentCPM-GUI's object, whose keys are what is done: `POINT`, `TYPE`, `PRESS`, `STATUS`, `to`."""
+    keys = {key for key in value if isinstance(key, str)}
+    if "TYPE" in keys:
+        return [Said("type", {"text": value["TYPE"], **({"POINT": value["POINT"]} if "POINT" in keys else {})})]
+    if "POINT" in keys:
+        return [Said("scroll" if "to" in keys else "click", {"POINT": value["POINT"]})]
+    if "PRESS" in keys:
+        return [Said("system_button", {"button": value["PRESS"]})]
+    if "STATUS" in keys and str(value["STATUS"]).lower() not in ("continue", "start"):
+        return [Said("finished", {"status": value["STATUS"]})]
+    return []
