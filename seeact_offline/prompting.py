@@ -130,13 +130,14 @@ def load_pack(
     image: bool = True,
     variant: str = "",
     shared: bool = True,
+    own: str = "",
 ) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
     `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first turn of any
     of the `lenders` belongs too. `turn1`: placeholders that the first turn may have beside the usual ones. `variant`: files
     that end in it, such as `turn1.VARIANT.txt`, come before the others. `shared`: False for one that uses no file which serves every
-    grounding, and needs no system text.
+    grounding, and needs no system text. `own`: a template of its own for the first turn, where the pack has none.
 
     Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
     unknown, missing or unclosed placeholder.
@@ -146,7 +147,7 @@ def load_pack(
     usual = _TURN1 if image else _TURN1_TEXT
     first = Placeholders((*usual.known, *turn1), usual.required)
     rules = {"system": Placeholders(), "turn1": first, "turn2": turn2 or Placeholders()}
-    source = _Source(folder, pack, grounding, rules, turn2 is None, lenders, turns, image, variant, shared)
+    source = _Source(folder, pack, grounding, rules, turn2 is None, lenders, turns, image, variant, shared, own)
     system, first_turn, second_turn = texts = [source.load(turn) for turn in rules]
     prefix, examples = _manifest(folder).reply_prefix, source.load_examples()
     hashed = [*texts, *filter(None, [prefix]), *([one.user, one.assistant] for one in examples)]
@@ -231,6 +232,7 @@ class _Source:
     image: bool
     variant: str
     shared: bool
+    own: str
 
     def load(self, turn: str) -> str:
         """The text of a turn, from the most specific file there is. Raises PromptError."""
@@ -240,6 +242,9 @@ class _Source:
         name = next((name for name in names if self.folder.joinpath(name).is_file()), None)
         if name is None and turn == "system" and not self.shared:
             return ""
+        if name is None and turn == "turn1" and self.own:
+            _check(self.own, self.rules[turn], f"the own template of {self.grounding}")
+            return self.own
         if name is None:
             own = f"{self.grounding}.{turn}.txt"
             raise PromptError("prompts", f"a file {own} (or {turn}.txt) in the pack {self.pack!r}", "neither")

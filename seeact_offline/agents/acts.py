@@ -125,8 +125,11 @@ def _joined(first: Act, later: Sequence[Act]) -> Act:
     return first
 
 
-def answer_of(acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_click: Point | None = None) -> Answer:
-    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page."""
+def answer_of(
+    acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_click: Point | None = None, strict: bool = False
+) -> Answer:
+    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page. `strict`: move a place beyond
+    the picture to its edge where the released code does."""
     try:
         act, failure = fold.fold(acts)
     except Unreadable as error:
@@ -141,10 +144,10 @@ def answer_of(acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_
     point = act.point
     if point is None:
         return replace(said, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
-    return _placed(said, point, shown, frame)
+    return _placed(said, point, shown, frame, strict)
 
 
-def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame) -> Answer:
+def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame, strict: bool) -> Answer:
     try:
         extent = frame.extent(shown.sent)
     except ValueError as error:
@@ -152,7 +155,7 @@ def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame) -> Answer:
     # whole numbers are pixels, 0 and 1 too
     if frame.reads_fractions and all(0 <= number <= 1 for number in point) and any(number % 1 for number in point):
         point = point[0] * extent[0], point[1] * extent[1]
-    if frame.clamps and all(map(isfinite, point)):
+    if strict and frame.clamps and all(map(isfinite, point)):
         point = min(max(point[0], 0), extent[0]), min(max(point[1], 0), extent[1])
     if not all(0 <= number <= edge for number, edge in zip(point, extent, strict=True)):
         said = f"({point[0]:.10g}, {point[1]:.10g}) is beyond {frame.describe(shown.sent)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
-from seeact_offline.agents.notations import acts_in
+from seeact_offline.agents.notations import acts_in, unwrapped
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.records import ShownPicture
 from seeact_offline.replies.thoughts import without_thoughts
@@ -107,13 +107,21 @@ class Agent:
 
     def read_own(self, text: str) -> tuple[Act, ...]:
         """The acts of a reply without thoughts, in the agent's own language alone. Raises Unreadable."""
-        found = tuple(self.reader(text))
-        if not found:
-            raise Unreadable("no act")
-        return found
+        refused = Unreadable("no act")
+        for part in unwrapped(text):
+            try:
+                if found := tuple(self.reader(part)):
+                    return found
+            except Unreadable as error:
+                # of the whole reply
+                refused = error
+        raise refused
 
-    def answer(self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None) -> Answer:
+    def answer(
+        self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None, strict: bool = False
+    ) -> Answer:
         """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page.
+        `strict`: treat a place beyond the picture as the released code does.
 
         >>> from seeact_offline.agents import AGENTS
         >>> answer = AGENTS["showui"].answer([Act("type", (0.5, 0.25), "Vienna")], Shown.whole((1280, 800)))
@@ -122,7 +130,7 @@ class Agent:
         >>> AGENTS["showui"].answer([Act("scroll")], Shown.whole((1280, 800))).failure
         'scrolled'
         """
-        return answer_of(acts, shown, self.frame, self.fold, last_click)
+        return answer_of(acts, shown, self.frame, self.fold, last_click, strict)
 
     def picture(self, shown: Shown) -> ShownPicture | None:
         """The sizes of a picture that this agent is shown; None for one that its rule refuses."""

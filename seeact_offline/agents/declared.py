@@ -17,6 +17,7 @@ from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
 from seeact_offline.agents.calls import escape
 from seeact_offline.agents.notations import acts_in, place_in_reply
+from seeact_offline.agents.point_verbs import read_holo, write_holo_abs
 from seeact_offline.agents.screens import Frame, Point, Resize
 from seeact_offline.records import InputError
 
@@ -38,6 +39,8 @@ class Style:
     asked: str
     """What a prompt shows of it; `X` and `Y` stand for numbers."""
     speaks: frozenset[str] = frozenset({"CLICK", "TYPE"})
+    read: Reader | None = None
+    """Its own reader, where the notation of calls does not cover it."""
 
 
 def _json(op: str, value: str, place: Point | str | None) -> str:
@@ -98,6 +101,11 @@ def _code(op: str, value: str, place: Point | str | None) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
+def _keys(op: str, value: str, place: Point | str | None) -> str:
+    point: dict[str, Any] = {} if place is None else {"POINT": place}
+    return json.dumps(point | ({"TYPE": value} if op == "TYPE" else {}), ensure_ascii=False)
+
+
 def _calls(op: str, value: str, place: Point | str | None) -> str:
     calls = [] if place is None else [f"click(start_box='({place[0]},{place[1]})')"]
     if op == "TYPE":
@@ -136,6 +144,12 @@ STYLES: Mapping[str, Style] = {
     ),
     "tabs": Style("fields", _tabs, "explain:why\taction:CLICK\tpoint:X,Y\tsummary:\nexplain:why\taction:TYPE\tpoint:X,Y\tvalue:text\tsummary:"),
     "code": Style("python", _code, "```python\npyautogui.click(x=X, y=Y)\npyautogui.write(message='')\n```"),
+    "navigator": Style(
+        "json", write_holo_abs, '{"thought": "", "action": {"action": "click_element_abs", "element": "the element in words", "x": X, "y": Y}}\n'
+        '{"thought": "", "action": {"action": "write_element_abs", "content": "text", "element": "the element in words", "x": X, "y": Y}}',
+        read=read_holo,
+    ),
+    "keys": Style("json", _keys, '{"thought": "", "POINT": [X, Y]}\n{"thought": "", "POINT": [X, Y], "TYPE": "text"}'),
     "point": _places("(X, Y)"),
     "list": _places("[X, Y]"),
     "point_2d": _places('{"point_2d": [X, Y]}'),
@@ -191,10 +205,9 @@ def gui_model(
     own = dict(verbs or {})
     in_pixels = FRAMES[frame] is None
     counted = Frame(FRAMES[frame], _DECIMALS.get(frame, 0), resize=rule if in_pixels else Resize())
-    if style.reads == "place":
-        reads: Reader = reader or _read_place
-    else:
-        reads = reader or partial(acts_in, notations=(style.reads,), verbs=own)
+    reads = reader or style.read
+    if reads is None:
+        reads = _read_place if style.reads == "place" else partial(acts_in, notations=(style.reads,), verbs=own)
     spoken = {"speaks": style.speaks, "speaks_value": style.speaks & {"TYPE"}}
     return Agent(
         name, source, reads, strict_reader or reads, writer or style.write, counted, View(view, resize=rule),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
@@ -67,7 +69,7 @@ def said_in_xml(text: str) -> list[Said]:
     """Calls such as `<function=NAME><parameter=NAME>value</parameter></function>`, with attributes, or with `<arg_key>`. Ends may be missing."""
     found = []
     heads = list(_FUNCTION.finditer(text))[:MOST_CALLS]
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         found.append(_with_verb(head["name"], _parameters(inside)))
     for head in list(_ARGUMENTS_OF.finditer(text))[:MOST_CALLS]:
@@ -81,7 +83,7 @@ def said_in_xml(text: str) -> list[Said]:
 def _parameters(text: str) -> dict[str, Any]:
     heads = list(_PARAMETER.finditer(text))
     found = {}
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         end = _END.search(inside)
         found[head["name"]] = _value(inside[: end.start()] if end else inside)
@@ -90,7 +92,8 @@ def _parameters(text: str) -> dict[str, Any]:
 
 def _value(written: str) -> Any:
     """The value of a parameter; a text that is no number, list or object stays as it is, without the line feeds around it."""
-    said = written.strip("\r\n") if written.strip() else ""
+    # a line feed at the end may be spelt, and means Enter
+    said = written.strip("\r\n").removesuffix("\\n") if written.strip() else ""
     value = loads(said.strip()) if said.strip()[:1] in ("[", "{", "(") else None
     return said if value is None else value
 
@@ -169,7 +172,7 @@ def acts_in(
 ) -> list[Act]:
     """The acts of the first of these notations that has any, in the last box or answer tag before the rest of the text.
 
-    `verbs`: what the model's own verbs ask for, beside those that many models have. Raises UnknownAct where the text calls something that
+    Where all notations are tried, a reply that is a place and nothing else is a click. `verbs`: what the model's own verbs ask for, beside those that many models have. Raises UnknownAct where the text calls something that
     is not known, NoMarks, Unreadable.
     """
     refused: Unreadable | None = None
@@ -185,6 +188,8 @@ def acts_in(
                 return acts
             if unknown:
                 refused = refused or UnknownAct(f"no table knows {unknown[:60]!r}")
+    if refused is None and set(names) == set(NOTATIONS):
+        return [lone_place(text)]
     raise refused or Unreadable(f"expected a call, written as {' or '.join(names)}")
 
 
@@ -198,6 +203,22 @@ def _known(found: Sequence[Said], verbs: Mapping[str, Kind] | None) -> tuple[lis
         elif said.is_call or act.place is not None:
             acts.append(act)
     return acts, unknown
+
+
+_TAGS = re.compile(
+    r"<\|?/?(?:point|points|box|bbox)(?:_start|_end)?\|?[^<>]{0,200}>|<ref>[^<]*+</ref>|```\w*", re.IGNORECASE
+)
+
+
+def lone_place(text: str) -> Act:
+    """A click at the place that is all that a reply says, as when a model answers like a grounder. Raises Unreadable."""
+    for part in unwrapped(text):
+        values = [one for value in json_in(part) for one in (value if isinstance(value, list | tuple) else [value])]
+        is_object = len(values) == 1 and isinstance(values[0], dict)
+        if is_object or not any(map(str.isalpha, re.sub(r"\b[xy]\b", "", _TAGS.sub("", part)))):
+            with suppress(Unreadable):
+                return place_in_reply(part)
+    raise Unreadable("expected a call, or a place alone")
 
 
 def place_in_reply(text: str) -> Act:

@@ -184,16 +184,13 @@ def _whole_json(text: str) -> Any:
 def _navigated(value: Any) -> Act | None:
     """The navigator's action, without its place: the released loop throws that away and asks the localizer for the element."""
     action = value.get("action") if isinstance(value, dict) else None
-    kind = (
-        NAVIGATOR_VERBS.get(action.get("action"))
-        if isinstance(action, dict) and isinstance(action.get("action"), str)
-        else None
-    )
-    if kind is None:
+    if not isinstance(action, dict) or not isinstance(verb := action.get("action"), str) or verb not in NAVIGATOR_VERBS:
         return None
-    element = action.get("element") if action["action"].endswith("_element") else ""
+    element = action.get("element") if verb.endswith("_element") else ""
     text = action.get("content", action.get("answer"))
-    return Act(kind, element or None, None if text is None else str(text)) if isinstance(element, str) else None
+    if not isinstance(element, str):
+        return None
+    return Act(NAVIGATOR_VERBS[verb], element or None, None if text is None else str(text))
 
 
 def _whole_number(value: Any) -> float | None:

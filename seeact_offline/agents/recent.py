@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from seeact_offline.agents.declared import gui_model
-from seeact_offline.agents.point_verbs import HOLO1, write_holo_abs
-from seeact_offline.agents.pyautogui import OPENCUA
-from seeact_offline.agents.qwen import QWEN_3_VL
-from seeact_offline.agents.screens import Frame
 
 SMART_28, SMART_32 = "smart(28, 3136, 12845056)", "smart(32, 4096, 16777216)"
 QWEN_3_5 = gui_model(
@@ -17,25 +11,27 @@ QWEN_3_5 = gui_model(
 )  # fmt: skip
 UITARS_2 = gui_model("uitars-2", source="trycua/cua loops/uitars2.py", frame="1000", resize=SMART_28, notation="seed")
 SEED_VL = gui_model("seed1.5-vl", source="trycua/cua loops/uitars.py", frame="1000", resize=SMART_28, notation="python")
-HOLO2 = replace(
-    HOLO1, name="holo2", source="hcompai/hai-cookbook holo2, utils/navigation.py", strict_reader=HOLO1.reader, writer=write_holo_abs,
-    frame=Frame(1000),
-)  # fmt: skip
-FARA = gui_model(
-    "fara", source="microsoft/fara src/fara/_prompts.py", frame="px", resize=SMART_28, notation="json",
-    verbs={"pause_and_memorize_fact": "wait", "visit_url": "goto", "web_search": "goto", "history_back": "back"},
-)  # fmt: skip
+HOLO2 = gui_model(
+    "holo2", source="hcompai/hai-cookbook utils/navigation.py", frame="1000", resize=SMART_32, notation="navigator"
+)
+FARA = gui_model("fara", source="microsoft/fara src/fara/_prompts.py", frame="px", resize=SMART_28, notation="json")
 MAI_UI = gui_model("mai-ui", source="Tongyi-MAI/MAI-UI src/prompt.py", frame="1000", resize=SMART_32, notation="json")
 GLM_4_5V = gui_model("glm-4.5v", source="trycua/cua loops/glm45v.py", frame="1000", notation="box")
 UI_VENUS = gui_model(
     "ui-venus", source="inclusionAI/UI-Venus navigation/utils.py", frame="1000", resize=SMART_28, notation="action"
 )
-GUI_OWL = replace(QWEN_3_VL, name="gui-owl", source="X-PLUG/MobileAgent GUI-Owl-1.5 browser_use/prompts.py")
-EVOCUA = replace(QWEN_3_VL, name="evocua", source="meituan/EvoCUA prompts.py: S2")
-EVOCUA_S1 = replace(OPENCUA, name="evocua-s1", source="meituan/EvoCUA prompts.py: S1")
+GUI_OWL = gui_model(
+    "gui-owl",
+    source="X-PLUG/MobileAgent GUI-Owl-1.5 browser_use/prompts.py",
+    frame="1000",
+    resize=SMART_32,
+    notation="json",
+)
+EVOCUA = gui_model("evocua", source="meituan/EvoCUA prompts.py: S2", frame="1000", resize=SMART_32, notation="json")
+EVOCUA_S1 = gui_model("evocua-s1", source="meituan/EvoCUA prompts.py: S1", frame="px", resize=SMART_28, notation="code")
 KIMI_VL = gui_model("kimi-vl", source="likaixin2000/ScreenSpot-Pro models/kimivl.py", frame="1", notation="code")
 COGAGENT = gui_model(
     "cogagent", source="likaixin2000/ScreenSpot-Pro models/cogagent24.py", frame="1000", notation="operation"
 )
 GELAB = gui_model("gelab", source="stepfun-ai/gelab-zero parser_0920_summary.py", frame="1000", notation="tabs")
-AGENTCPM = replace(QWEN_3_VL, name="agentcpm-gui", source="OpenBMB/AgentCPM-GUI")
+AGENTCPM = gui_model("agentcpm-gui", source="OpenBMB/AgentCPM-GUI eval", frame="1000", notation="keys")

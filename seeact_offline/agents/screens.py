@@ -81,7 +81,7 @@ class Frame:
     rounded_to: int | None = None
     """Digits to which a place is rounded before that; None: it is rounded once."""
     clamps: bool = False
-    """True if a place beyond the picture is moved to its edge, and not refused."""
+    """True if a place beyond the picture is moved to its edge, and not refused, where replies are read strictly."""
     reads_fractions: bool = False
     """True if two numbers from 0 to 1 are shares of the sides, though places are written in pixels."""
     resize: Resize = field(default_factory=Resize)

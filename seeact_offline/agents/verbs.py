@@ -61,6 +61,7 @@ _TEXTS = (
     "key",
     "status",
 )
+_MARKS = ("label", "index", "mark", "element_index", "element_id")
 _MOST_DEPTH = 10
 
 
@@ -118,27 +119,26 @@ def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
         text = rest[0]
     if isinstance(text, list | tuple):
         text = "+".join(map(str, text))
-    if kind in (*CLICKS, "type") and place is None and "label" in said.named and said.named["label"] not in (None, ""):
-        raise NoMarks(f"label {str(said.named['label'])[:40]}, and the picture has no marks")
+    mark = next((name for name in _MARKS if said.named.get(name) not in (None, "")), None)
+    if kind in (*CLICKS, "type", "select") and place is None and mark is not None:
+        raise NoMarks(f"{mark} {str(said.named[mark])[:40]}, and the picture has no marks")
     return Act(kind, place, None if text is None or kind in (*CLICKS, "scroll", "drag", "wait") else str(text))
 
 
 def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
     """The place, and the positional arguments that are left. Of a text that is typed no number is a place."""
     named = said.named
-    place: Place | None = next(
-        (place for name in _PLACES if name in named and (place := place_of(named[name])) is not None), None
-    )
+    places = (place_of(named[name]) for name in _PLACES if name in named)
+    place: Place | None = next((one for one in places if one is not None), None)
     if place is None and "x" in named and "y" in named:
         place = place_of([named["x"], named["y"]])
     if place is None and "x" in named and "y" not in named:
         place = place_of(named["x"])
     rest = list(said.positional)
     if place is None and rest and kind in (*CLICKS, "select", "drag"):
-        if (place := place_of(rest[0])) is not None and len(place) in (2, 4):
-            rest = rest[1:]
-        elif len(rest) > 1 and (place := place_of(rest[:2])) is not None:
-            rest = rest[2:]
+        n_numbers = 1 if place_of(rest[0]) is not None else 2
+        place = place_of(rest[0] if n_numbers == 1 else rest[:2])
+        rest = rest if place is None else rest[n_numbers:]
     elif place is None and kind == "type":
         # the text comes first or last
         numbers = [n for n, one in enumerate(rest) if isinstance(one, list | tuple) and place_of(one) is not None]
@@ -187,7 +187,7 @@ def _call(value: Mapping[str, Any]) -> Said | None:
         (one for one in verbs if kind_of(one[2]) or plain_verb(one[2]) == "systembutton"), ({}, "", "")
     )
     if not verb:
-        is_called = inside is not None or any(name in value for name in ("action", "action_type"))
+        is_called = inside is not None or any(isinstance(value.get(name), str) for name in ("action", "action_type"))
         if not verbs or not is_called:
             return None
         source, name, verb = verbs[0]

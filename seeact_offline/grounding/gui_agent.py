@@ -11,12 +11,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable
+from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable, find_agent
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.pixel import elements
-from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.grounding.strategy import (
+    STRICT_READING,
+    Option,
+    Strategy,
+    StrategyInputs,
+    StrategyInstance,
+    whole,
+)
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import TEXT, Page
 from seeact_offline.pages.screenshots import Crop, PagePicture
@@ -36,17 +43,14 @@ from seeact_offline.records import (
 from seeact_offline.replies.points import element_at, visible_centre
 
 TYPE_PLACES = ("none", "last-click", "ask-again")
-STRICT_READING = Option(
-    "strict_reading", "read replies as the agent's released code does, with its accidents", False, read=bool
-)
 OPTIONS = (
     Option("history_pictures", "earlier steps of the task that are told with their screenshots (default: 0)", 0, read=whole, metavar="N"),
     Option("max_pixels", "most pixels that the model's server takes, in place of those of the agent's rule", read=whole, metavar="N"),
     STRICT_READING,
     Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or that of a further question (default: none)",
            TYPE_PLACES[0], choices=TYPE_PLACES),
-    Option("grounder_agent", "agent that finds the element which a planner such as uground describes (default: its own)",
-           choices=tuple(name for name, agent in GUI_MODELS.items() if agent.grounder is None and agent.view.part == "page")),
+    Option("grounder_agent", "agent that finds the element which a planner such as uground describes, by name, FRAME:NOTATION or FILE.py:NAME (default: its own)",
+           metavar="NAME"),
 )  # fmt: skip
 
 
@@ -145,10 +149,10 @@ class AgentGrounding(Grounding):
         shown = self._for_grounder(shown) if grounder else shown
         try:
             return agent.answer(
-                agent.read(text, shown, self._strict), shown, None if step is None else _last_click(step)
+                agent.read(text, shown, self._strict), shown, None if step is None else _last_click(step), self._strict
             )
         except Unreadable as error:
-            return Answer(failure=Unreadable.name, detail=str(error))
+            return Answer(failure=error.name, detail=str(error))
 
     def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
         if answer.failure is not None or self._grounder_pack is None:
@@ -359,20 +363,25 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
             "grounder_agent",
             sentence=f"`grounder_agent` needs an agent that describes elements, such as uground; {agent.name} points itself",
         )
-    finder = named or agent.grounder
+    finder, found, code = named or agent.grounder, None, dict[str, str]()
     if finder:
-        pack = inputs.pack_of(finder)
+        found, code = find_agent(finder, "grounder_agent", grounds=True)
+        if found.grounder is not None or found.view.part != "page":
+            raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
+        pack = inputs.pack_of(strategy_of(found))
     grounding = AgentGrounding(
         agent,
         inputs.pack,
         inputs.form,
         pack,
         inputs.own["strict_reading"],
-        GUI_MODELS[finder] if finder else None,
+        found,
         inputs.own["history_pictures"],
     )
     told = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
     given = {name: value for name, value in inputs.own.items() if value is not None}
+    if code:
+        given |= {"grounder_agent": code["name"], "grounder_digest": code["digest"]}
     return StrategyInstance(grounding, {"view": agent.view.part, **told, **given})
 
 
@@ -403,6 +412,7 @@ def strategy_of(agent: Agent) -> Strategy:
         options=OPTIONS,
         shares_prompts=False,
         protocol=agent.protocol,
+        prompt=agent.prompt,
         needs_picture=True,
         notes={
             "point_off_elements": "the model pointed at a place where no candidate is",

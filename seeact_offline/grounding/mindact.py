@@ -36,7 +36,7 @@ from seeact_offline.grounding.elimination import (
     rules_differ,
 )
 from seeact_offline.grounding.groups import ranked_boxes
-from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance
+from seeact_offline.grounding.strategy import STRICT_READING, Option, Strategy, StrategyInputs, StrategyInstance
 from seeact_offline.merging import Decision, decision
 from seeact_offline.models import find_model
 from seeact_offline.pages.dom import Style
@@ -62,6 +62,7 @@ from seeact_offline.replies.elimination_answer import (
     is_counted_back,
     parse_multichoice_reply,
 )
+from seeact_offline.replies.thoughts import plain_answer
 
 STYLES: Mapping[Layout, Style] = {"chat": "brackets", "seq2seq": "parentheses"}
 OUT_OF_RANGE_OF: Mapping[Layout, OutOfRange] = {"chat": "reset", "seq2seq": "keep"}
@@ -172,6 +173,8 @@ class EliminationOptions:
     """Steps whose right element is not ranked under k too."""
     picture: bool = False
     """True if each question shows the part of the page that its candidates are in."""
+    strict: bool = False
+    """True if thoughts in tags are read like the rest, as the released code does."""
 
     @property
     def beyond(self) -> OutOfRange:
@@ -221,7 +224,11 @@ class MindactGrounding(Grounding):
     def read(self, question: Question) -> Reader:
         counts_back = self.options.rule == "released"
         layout, n = self.options.layout, len(question.offered)
-        return lambda text: parse_multichoice_reply(text, layout, n, counts_back=counts_back)
+        return lambda text: parse_multichoice_reply(self._said(text), layout, n, counts_back=counts_back)
+
+    def _said(self, text: str) -> str:
+        """The part of a reply that is read: without thoughts, which the released patterns do not know."""
+        return text if self.options.strict else plain_answer(text)
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         ids, positives = self.queue(prepared), prepared.step.truth.positives
@@ -254,7 +261,9 @@ class MindactGrounding(Grounding):
         for reply in replies:
             asked.append((elimination.next_group(), _group_answer(reply)))
             elimination.record(asked[-1][1])
-        counted_back = sum(is_counted_back(text, layout, len(r.offered)) for r in replies for text in r.replies)
+        counted_back = sum(
+            is_counted_back(self._said(text), layout, len(r.offered)) for r in replies for text in r.replies
+        )
         differ = rules_differ(ids, self.options.size, self.options.beyond, asked)
         return {
             "letter_beyond_choices": sum(reply.failure == BEYOND for reply in replies),
@@ -338,8 +347,8 @@ def _open(inputs: StrategyInputs) -> StrategyInstance:
     # answers are read up to F
     size = min(inputs.group_size, GROUP_SIZE)
     options = EliminationOptions(
-        own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"]
-    )
+        own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"], own["strict_reading"],
+    )  # fmt: skip
     if options.picture and not inputs.form.image:
         raise InputError("no_image", sentence="use `no_image` or `group_picture`, not both")
     if options.layout == "seq2seq" and own["demonstrations"] is not None:
@@ -353,6 +362,7 @@ def _open(inputs: StrategyInputs) -> StrategyInstance:
         "ask_all": options.ask_all,
         "group_picture": options.picture,
         "demonstrations_digest": digest,
+        **({"strict_reading": True} if options.strict else {}),
     }
     return StrategyInstance(MindactGrounding(inputs.pack, shown, options, inputs.form), identity)
 
@@ -386,6 +396,7 @@ STRATEGY = Strategy(
         Option(
             "group_picture", "show the part of the page that a question is about, as BLIP-2 needs it", False, read=bool
         ),
+        STRICT_READING,
     ),
     always_shuffled=True,
     grouping_options=("top_k", "group_size"),

@@ -38,6 +38,7 @@ from seeact_offline.replies.points import (
     visible_centre,
     write_point,
 )
+from seeact_offline.replies.thoughts import plain_answer
 
 MAX_DECIMALS = 6
 """Most decimals with which a place is written."""
@@ -179,6 +180,7 @@ _ACTION = re.compile(r"\baction\b", re.IGNORECASE)
 
 def read_operation(text: str) -> tuple[str, str, str | None]:
     """Operation and value of a final answer, and the failure that they would be if there is an element."""
+    text = plain_answer(text)
     read = parse_grounding_reply(text, "choice", 0)
     if not read.op:
         return "", read.value, "unknown_action" if _ACTION.search(text) else "missing_action"

@@ -83,10 +83,10 @@ def agents() -> tuple[str, ...]:
 
 
 def open_pack(
-    name_or_dir: str | Path, spec: str, *, turns: Literal[1, 2] = 2, image: bool = True, variant: str = ""
+    name_or_dir: str | Path, spec: str | Strategy, *, turns: Literal[1, 2] = 2, image: bool = True, variant: str = ""
 ) -> PromptPack:
     """The templates of a strategy (`find_strategy`) in a shipped pack or a folder. Raises PromptError."""
-    strategy = find_strategy(spec)
+    strategy = find_strategy(spec) if isinstance(spec, str) else spec
     return load_pack(
         name_or_dir,
         strategy.name,
@@ -97,6 +97,7 @@ def open_pack(
         image=image,
         variant=variant,
         shared=strategy.shares_prompts,
+        own=strategy.prompt,
     )
 
 

@@ -30,6 +30,12 @@ class Option:
     metavar: str | None = None
 
 
+STRICT_READING = Option(
+    "strict_reading", "read replies as the released code does, with its accidents", False, read=bool
+)
+"""An option of strategies whose replies released code reads."""
+
+
 def whole(text: str) -> int:
     """Raises ValueError."""
     if not text.isdecimal():
@@ -64,7 +70,7 @@ class StrategyInputs:
     merge: MergeRule
     own: Mapping[str, Any]
     """Its options by name, as given or as they are by default."""
-    pack_of: Callable[[str], PromptPack]
+    pack_of: Callable[[str | Strategy], PromptPack]
     """The templates of another strategy."""
 
 
@@ -128,6 +134,8 @@ class Strategy:
     """Stands below an estimate of its calls; empty: nothing is worth saying."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Everything that it counts beside failures, and what each count means."""
+    prompt: str = ""
+    """Template of its first turn where the prompt pack has none."""
     label: str = ""
     """Names it in results where it comes from outside the package, as `FILE.py:NAME`; set on loading."""
     digest: str = ""

@@ -23,6 +23,7 @@ from seeact_offline.replies.element import picked_letter, picked_mark, says_none
 from seeact_offline.replies.fields import find_fields, split_lines
 from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
 from seeact_offline.replies.operation import operation_in, value_in
+from seeact_offline.replies.thoughts import plain_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
     if len(labels) != n_choices:
         raise ValueError(f"labels must be n_choices = {n_choices} texts, got {len(labels)}")
 
-    kind = _KINDS[grounding]
+    kind, text = _KINDS[grounding], plain_answer(text)
 
     def picks(block: Block) -> bool:
         return block.says(TEXT) if kind.pick is None else kind.pick(block.text(ELEMENT), labels) is not None

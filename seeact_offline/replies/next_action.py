@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from seeact_offline.replies.thoughts import plain_answer
 from seeact_offline.replies.words import MAX_READ, NO_VALUE, NUMBERING, OPERATION, STRAIGHT_QUOTES, folded
 
 NEXT_ACTION_FAILURES = (
@@ -50,7 +51,7 @@ class NextAction:
 def parse_next_action(text: str) -> NextAction:
     """Reads the operation that a turn-1 text decides on. Never raises because of `text`."""
     # curly quotes made straight and emphasis removed, so that one expression reads all texts
-    plain = re.sub(r"\*{1,3}|_{2,3}|`{1,3}|\x00", "", folded(text[-MAX_READ:]).translate(STRAIGHT_QUOTES))
+    plain = re.sub(r"\*{1,3}|_{2,3}|`{1,3}|\x00", "", folded(plain_answer(text)[-MAX_READ:]).translate(STRAIGHT_QUOTES))
     return _labelled(plain) or _prose(plain) or NextAction(failure="no_operation")
 
 

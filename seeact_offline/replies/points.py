@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seeact_offline.records import Box, ReplyError
+from seeact_offline.replies.thoughts import without_thoughts
 from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded
 
 Coordinates = Literal["absolute", "fraction", "per-mille"]
@@ -52,7 +53,7 @@ class PointReply:
 
 def read_point(text: str) -> PointReply:
     """The place that a reply names. Never raises because of `text`."""
-    plain = folded(text[-MAX_READ:])
+    plain = folded(without_thoughts(text)[-MAX_READ:])
     for segment in reversed(list(_answers(plain))):
         found = _read_segment(segment)
         if found is not None:

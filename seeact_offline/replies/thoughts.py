@@ -23,6 +23,18 @@ _ANSWER = re.compile(
 """Where an answer begins, and with it ends a thought that nothing closes."""
 
 
+_BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
+
+
+def plain_answer(text: str) -> str:
+    """The reply without its thoughts, and without the boxes and tags that some models put around an answer (GLM-4.5V).
+
+    >>> plain_answer("<think>A or B</think>ELEMENT: <|begin_of_box|>B<|end_of_box|>")
+    'ELEMENT: B'
+    """
+    return _BOX.sub("", without_thoughts(text))
+
+
 def without_thoughts(text: str) -> str:
     """The reply without its thoughts in tags, in time linear in its length.
 

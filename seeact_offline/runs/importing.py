@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.agents import AGENTS, Answer
+from seeact_offline.agents import Answer, find_agent
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding.attributes import match_notes, page_search
@@ -88,7 +88,7 @@ def import_run(
     Raises InputError.
     """
     importer = _importer(format, files)
-    own = AGENTS[agent].protocol if agent in AGENTS else importer.protocol
+    own = find_agent(agent)[0].protocol if agent and "agent" in importer.options else importer.protocol
     rules = find_protocol(protocol or own)
     sources = _sources(importer, files)
     options = {"points": points, "grounding": grounding, "agent": agent, "strict": strict or None}
@@ -107,11 +107,13 @@ def import_run(
         "merge": None, "top_k": None, "group_size": None, "seed": 0, "limit": None,
         "dataset": joined.dataset or str(sources["samples"].path),
         "dataset_fingerprint": joined.fingerprint or digests["samples"][:16],
-        "format": importer.name, **found.settings, **told, **({"answered_only": True} if answered_only else {}),
+        "format": importer.name, **told, **found.settings, **({"answered_only": True} if answered_only else {}),
         IMPORT_NOTES: dict(sorted(Counter(problem.name for problem in problems).items())),
     }  # fmt: skip
     identity = {"imported": importer.name, "files": digests or _title(sources)} | {
-        name: settings[name] for name in ("split", "dataset_fingerprint", *told, "answered_only") if name in settings
+        name: settings[name]
+        for name in ("split", "dataset_fingerprint", *told, "agent_digest", "answered_only")
+        if name in settings
     }
     known = meanings()
     about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]

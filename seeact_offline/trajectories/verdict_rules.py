@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from seeact_offline.records import InputError
+from seeact_offline.replies.thoughts import without_thoughts
 
 _VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
 _SPLIT = re.compile(r"(?<![\w-])NOT[\s*_`\"'-]{1,8}SUCCESS(?![\w-])")
@@ -33,7 +34,7 @@ _UNSURE = re.compile(
 
 
 def read_verdict(text: str | None, judge: str) -> bool | None:
-    """Reads the verdict of a reply by a judge's rules: True for success, None where the reply holds no verdict.
+    """Reads the verdict of a reply without its thoughts by a judge's rules: True for success, None where the reply holds no verdict.
 
     `text`: None for a reply without a text, which counts as an empty one. Raises InputError for an unknown judge.
 
@@ -44,7 +45,7 @@ def read_verdict(text: str | None, judge: str) -> bool | None:
     """
     if judge not in READERS:
         raise InputError("judge", f"one of {', '.join(READERS)}", repr(judge))
-    return READERS[judge](text or "")
+    return READERS[judge](without_thoughts(text or ""))
 
 
 def _webvoyager(text: str) -> bool | None:
@@ -55,7 +56,7 @@ def _webvoyager(text: str) -> bool | None:
 
 def _strict(text: str) -> bool | None:
     """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
-    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", _behind_thoughts(text)))
+    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", text))
     mentioned = [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
     if not mentioned:
         for part in parts:
@@ -77,7 +78,7 @@ def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
 
 def _webjudge(text: str) -> bool | None:
     """The first word of success or failure behind the last `Status:` that has one, on its line or the next. `Status:` may be bold."""
-    _, *statuses = _STATUS.split(_behind_thoughts(text).lower())
+    _, *statuses = _STATUS.split(text.lower())
     for status in reversed(statuses):
         said = status.strip(_DECORATION + "\n").split("\n")[0]
         found = _STATUS_WORD.search(said)
@@ -85,11 +86,6 @@ def _webjudge(text: str) -> bool | None:
             is_open = found["partial"] or _ALTERNATIVE.match(said, found.end())
             return None if is_open else found["failure"] is None
     return None
-
-
-def _behind_thoughts(text: str) -> str:
-    """The reply without the thoughts that some models write before it."""
-    return text.rpartition("</think>")[2]
 
 
 READERS: dict[str, Callable[[str], bool | None]] = {

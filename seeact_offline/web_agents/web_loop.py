@@ -25,9 +25,17 @@ from seeact_offline.agents.screens import Shown
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
-from seeact_offline.grounding.gui_agent import STRICT_READING, agent_reply
+from seeact_offline.grounding.gui_agent import agent_reply
 from seeact_offline.grounding.oracle import PREDICTIONS
-from seeact_offline.grounding.strategy import Option, SecondModel, Strategy, StrategyInputs, StrategyInstance, whole
+from seeact_offline.grounding.strategy import (
+    STRICT_READING,
+    Option,
+    SecondModel,
+    Strategy,
+    StrategyInputs,
+    StrategyInstance,
+    whole,
+)
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture

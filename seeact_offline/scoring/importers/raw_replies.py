@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seeact_offline.agents import GUI_MODELS, Agent, Unreadable
+from seeact_offline.agents import Agent, Unreadable, find_agent
 from seeact_offline.agents import Answer as AgentAnswer
 from seeact_offline.agents.screens import Rectangle, Shown
 from seeact_offline.records import InputError, Prediction, Reply, Truth
@@ -32,16 +32,15 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     columns = {name for row in found.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
         raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
-    if agent not in GUI_MODELS:
-        raise InputError(
-            "agent", f"one of {', '.join(GUI_MODELS)} with the format replies", repr(agent) if agent else "none"
-        )
+    if agent is None:
+        raise InputError("agent", sentence="`format` replies needs `agent`, whose language they are in")
+    language, code = find_agent(agent)
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
-        {key: _answer(row, GUI_MODELS[agent], bool(strict)) for key, row in first.items()},
+        {key: _answer(row, language, bool(strict)) for key, row in first.items()},
         [*problems, *(Problem("unknown_column", name, of_step=False) for name in unknown)],
-        settings={"agent": agent},
+        settings={"agent": code.get("name", agent), **({"agent_digest": code["digest"]} if code else {})},
     )
 
 
@@ -51,9 +50,9 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
     def answer(truth: Truth) -> Prediction:
         shown, notes = _shown(row.values, agent, truth.picture_size)
         try:
-            found = agent.answer(agent.read(reply, shown, strict), shown)
+            found = agent.answer(agent.read(reply, shown, strict), shown, strict=strict)
         except Unreadable as error:
-            found = AgentAnswer(failure=Unreadable.name, detail=str(error))
+            found = AgentAnswer(failure=error.name, detail=str(error))
         picture = agent.picture(shown)
         said = Reply(0, (), (reply,), None, found.op, found.value, found.failure, found.detail, shown=picture)
         place = found.place if truth.picture_size else None

@@ -157,10 +157,10 @@ def test_a_reply_is_read(agent: str, text: str, expected: tuple[Any, ...], stric
         ("anthropic", '[{"action": "left_click", "coordinate": [10, 20]}, {"action": "left_click", "coordinate": [30, 40]}]', Answer("CLICK", "", (10, 20))),
         ("anthropic", '[{"action": "wait"}]', Answer(failure="waited")),
         ("anthropic", '[{"action": "key", "text": "Return"}]', Answer(failure="other_act", detail="Return")),
-        ("gemini", '{"name": "navigate", "args": {"url": "x"}}', Answer(failure="left_page")),
+        ("gemini", '{"name": "navigate", "args": {"url": "x"}}', Answer(failure="left_page", detail="x")),
         ("uitars", "Action: select(start_box='(500,500)')", Answer("SELECT", "", (640, 2500))),
         ("opencua", "pyautogui.click(x=0.5, y=0.5)", Answer("CLICK", "", (640, 2500))),
-        ("holo1.5", '{"action": "click_absolute", "x": 1200, "y": 250}', Answer("CLICK", "", (1280, 2500))),
+        ("holo1.5", '{"action": "click_absolute", "x": 1200, "y": 250}', Answer(failure="point_outside", detail="(1200, 250) is beyond pixels of 1000 x 500; it would fit pixels as sent")),
         ("seeclick", '{"action_type": 7, "click_point": (0.5,0.5)}', Answer("", "", (640, 2500), failure="unknown_action")),
     ],
 )  # fmt: skip
