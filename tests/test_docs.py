@@ -240,6 +240,7 @@ def test_each_page_is_in_the_navigation() -> None:
 
 
 @pytest.mark.skipif(not SITE_BUILDER.exists(), reason="the site's builder is not installed: pip install '.[docs]'")
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     shutil.copy(REPO / "mkdocs.yml", tmp_path)
     shutil.copytree(DOCS, tmp_path / "docs")

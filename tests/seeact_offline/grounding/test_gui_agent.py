@@ -119,7 +119,7 @@ def test_the_grounder_is_shown_the_same_block_and_the_description(tmp_path: Path
 @pytest.mark.parametrize(
     ("agent", "text", "failure", "detail"),
     [
-        ("qwen2.5-vl", "I would click.", "no_act", "expected the JSON of a computer_use call"),
+        ("qwen2.5-vl", "I would click.", "no_act", "expected a call, written as json"),
         ("uitars", "Action: click(start_box='(500,1500)')", "point_outside", "it would fit pixels as sent"),
         ("aguvis", "pyautogui.click(x=512, y=700)", "point_outside", "it would fit 0 to 1000"),
         ("qwen3-vl", '{"arguments": {"action": "terminate", "status": "success"}}', "stopped_early", ""),
@@ -216,7 +216,7 @@ def test_an_agent_may_lie_in_a_file_outside_the_package(tmp_path: Path) -> None:
     assert run.manifest["settings"]["grounding"].endswith("mine.py:MINE")
 
 
-@pytest.mark.parametrize("finder", ["uground-grounder", "qwen2.5-vl", "aguvis"])
+@pytest.mark.parametrize("finder", ["uground-grounder", "qwen2.5-vl", "aguvis", "gta1", "px/smart(28):point"])
 def test_a_second_model_finds_what_the_first_describes(finder: str, tmp_path: Path) -> None:
     planner, grounder = Recorded("ACTION: CLICK\nELEMENT: the blue button\nVALUE: None"), Recorded("nothing")
     run = so.evaluate(

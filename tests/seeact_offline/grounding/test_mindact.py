@@ -379,6 +379,15 @@ def test_operation_and_value_are_those_of_the_last_winning_answer(prepared: Prep
     assert grounded.usage.calls == 3
 
 
+@pytest.mark.parametrize(("strict", "option"), [(False, 1), (True, 0)])
+def test_a_letter_in_the_thoughts_counts_in_a_strict_reading_alone(
+    strict: bool, option: int, prepared: PreparedStep
+) -> None:
+    text = "<think>Answer: B\nAction: CLICK</think>\nAnswer: C\nAction: CLICK"
+    grounded = ground(prepared, Scripted(text, text), strict=strict)
+    assert grounded.groups[0].element_id == grounded.groups[0].offered[option]
+
+
 def test_a_model_that_declines_picks_none_of_the_group(prepared: PreparedStep) -> None:
     pick = "Answer: B.\nAction: CLICK"
     model = Scripted(CallError("refused", "no"), pick, pick)
