@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -35,11 +36,16 @@ _ARGUMENT = re.compile(r"<arg_key>(?P<name>[^<]{1,80})</arg_key>\s*<arg_value>(?
 _ARGUMENTS_OF = re.compile(r"<tool_call>\s*(?P<name>[\w.-]{1,80})\s*(?=<arg_key>)")
 _FIELD = re.compile(r"(?:^|\t)[ ]*(?P<name>[A-Za-z_]\w{0,30})[ ]*[:=][ ]*(?P<value>[^\t\n]*)", re.MULTILINE)
 _LINE = re.compile(
-    r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?(?P<verb>[A-Z][A-Z_]{2,30})\b[ \t:*]*+(?P<rest>[^\n]*)", re.MULTILINE
+    r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?(?:(?P<anchor>(?i:(?:grounded |next )?operation|(?:next )?actions?))[ \t*]*:[ \t*]*)?"
+    r"(?P<verb>[A-Za-z][A-Za-z_]{2,30})\b[ \t:*]*+(?P<rest>[^\n]*)",
+    re.MULTILINE,
 )
-_ANCHOR = re.compile(
-    r"(?:^|\n)[ \t>*#]*(?:Grounded Operation|Operation|Actions?|Action_Type)[ \t*]*[:=][ \t*]*", re.IGNORECASE
+_ARROW = re.compile(
+    r"-> *(?P<verb>[A-Z]{3,12})(?:: *(?P<text>[^\n]{0,500}?))?(?: at the box *(?P<box>\[\[[\d, ]{3,60}\]\]))"
 )
+"""An operation as CogAgent-18B writes it on web pages."""
+_ELEMENT = re.compile(r"<(?P<verb>[A-Za-z_]{3,30})(?P<given>(?:\s+[\w-]{1,30}\s*=\s*\"[^\"<>]{0,500}\"){1,12})\s*/?>")
+_GIVEN = re.compile(r"([\w-]{1,30})\s*=\s*\"([^\"]*)\"")
 _POINT_TAG = re.compile(r"</?(?:point|box|bbox)>|<\|box_(?:start|end)\|>", re.IGNORECASE)
 _DRESS = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|\[EOS\]")
 MOST_CALLS = 50
@@ -72,6 +78,11 @@ def said_in_xml(text: str) -> list[Said]:
     for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         found.append(_with_verb(head["name"], _parameters(inside)))
+    for element in list(_ELEMENT.finditer(text))[:MOST_CALLS]:
+        given = dict(_GIVEN.findall(element["given"]))
+        verb = given.pop("type", given.pop("name", "")) if element["verb"].lower() == "action" else element["verb"]
+        if kind_of(verb) is not None:
+            found.append(Said(verb, given))
     for head in list(_ARGUMENTS_OF.finditer(text))[:MOST_CALLS]:
         inside = text[head.end() :].partition("</tool_call>")[0]
         found.append(
@@ -114,7 +125,8 @@ def said_in_python(text: str) -> list[Said]:
         line = text.rfind("\n", 0, call.start) + 1
         before = text[line : call.start].strip(" \t`*>[;,")
         is_call = not before or before.endswith((":", ")", ".")) or bool(call.named)
-        found.append(Said(call.name, call.named, [_argument(one) for one in call.positional], is_call))
+        said = _with_verb(call.name, call.named) if kind_of(call.name) is None else Said(call.name, call.named)
+        found.append(replace(said, positional=[_argument(one) for one in call.positional], is_call=is_call))
     return found
 
 
@@ -125,9 +137,10 @@ def _argument(written: str) -> Any:
 
 def said_in_lines(text: str) -> list[Said]:
     """Lines that begin with a verb in capitals: `CLICK <point>[[1,2]]</point>`, `TYPE [text]`, `click 1 2` behind `Action:`."""
-    found = []
+    found = [Said(arrow["verb"], {"text": arrow["text"] or "", "box": arrow["box"]}) for arrow in _ARROW.finditer(text)]
     for line in _LINE.finditer(text):
-        if kind_of(line["verb"]) is None:
+        # a word of the prose may look like a verb, but not in capitals
+        if kind_of(line["verb"]) is None or not (line["anchor"] or line["verb"].isupper()):
             continue
         rest = _POINT_TAG.sub(" ", line["rest"]).strip()
         named = {"point": rest} if place_of(rest) is not None and "[" + rest != line["rest"] else {}
@@ -206,7 +219,8 @@ def _known(found: Sequence[Said], verbs: Mapping[str, Kind] | None) -> tuple[lis
 
 
 _TAGS = re.compile(
-    r"<\|?/?(?:point|points|box|bbox)(?:_start|_end)?\|?[^<>]{0,200}>|<ref>[^<]*+</ref>|```\w*", re.IGNORECASE
+    r"<points?\b[^<>]{1,200}>[^<>]{0,200}</points?>|<\|?/?(?:point|points|box|bbox)(?:_start|_end)?\|?[^<>]{0,200}>|<ref>[^<]*+</ref>|```\w*",
+    re.IGNORECASE,
 )
 
 

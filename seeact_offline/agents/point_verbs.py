@@ -16,7 +16,7 @@ from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import UnknownAct, kind_of
+from seeact_offline.agents.verbs import UnknownAct, act_of, kind_of, said_in_value
 from seeact_offline.replies.points import read_point as find_point
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
@@ -138,6 +138,8 @@ def read_holo(text: str) -> list[Act]:
     for value in json_in(text):
         if isinstance(value, dict) and (act := _holo_act(value)) is not None:
             return [act]
+        if acts := [act for said in said_in_value(value) if (act := act_of(said)) is not None]:
+            return acts[:1]
         if isinstance(value, dict) and (place := place_of(value)) is not None:
             return [Act("click", place)]
     for call in calls_in(text):

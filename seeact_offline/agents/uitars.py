@@ -51,7 +51,7 @@ def _act(call: Call) -> Act | None:
         else call.text("start_box", "point", at=1)
     )
     place = place_in(given) if given is not None else None
-    text = call.text("content", "text", "value", at=0 if kind == "type" else 1)
+    text = call.text("content", "text", "value", "key", "keys", at=0 if kind == "type" else 1)
     return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None)
 
 

@@ -36,13 +36,25 @@ _KINDS: Mapping[Kind, str] = {
 VERBS: Mapping[str, Kind] = {verb.replace("_", ""): kind for kind, verbs in _KINDS.items() for verb in verbs.split()}
 """Verbs of all these languages, in lower case without lines and blanks -> the kind of act."""
 _BUTTONS: Mapping[str, Kind] = {"back": "back", "home": "goto", "menu": "goto", "recent": "goto", "recents": "goto"}
-_VERB_NAMES = ("action", "action_type", "action_name", "type", "name", "function", "tool", "command")
+_VERB_NAMES = (
+    "action",
+    "action_type",
+    "action_name",
+    "type",
+    "name",
+    "function",
+    "tool",
+    "tool_name",
+    "function_name",
+    "operation",
+    "command",
+)
 """Names under which a call in JSON says its verb."""
 _INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
 """Names under which it has its arguments."""
 _PLACES = (
     "coordinate", "coordinates", "coord", "point", "point_2d", "position", "start_coordinate", "start_box", "start_point", "box", "box_2d",
-    "bbox", "bbox_2d", "click_point", "location", "start", "POINT", "point1", "center",
+    "bbox", "bbox_2d", "bounding_box", "bounds", "click_point", "location", "start", "point1", "center", "coords", "xy", "from_coord",
 )  # fmt: skip
 _TEXTS = (
     "text",
@@ -61,7 +73,12 @@ _TEXTS = (
     "key",
     "status",
 )
-_MARKS = ("label", "index", "mark", "element_index", "element_id")
+_WORDY = ("element", "target")
+"""Names of arguments that are an element's words, or its place."""
+_NUMBERS_ALONE = re.compile(r"\s*[\[(<][\d\s.,()\[\]<>-]+")
+_CORNERS = ("x1", "y1", "x2", "y2")
+_PREFIXES = re.compile(r"^(?:browser|computer|mobile|mouse|page|web)_(?=\w)|_(?:tool|action)$", re.IGNORECASE)
+_MARKS = ("label", "index", "mark", "element_index", "element_id", "target_id", "ref")
 _MOST_DEPTH = 10
 
 
@@ -102,7 +119,8 @@ def kind_of(verb: str, own: Mapping[str, Kind] | None = None) -> Kind | None:
     """The kind of act that a verb asks for; None for one that is not known. `own`: verbs of one model, as it writes them."""
     if own and (kind := own.get(verb) or own.get(verb.lower())):
         return kind
-    return VERBS.get(plain_verb(verb))
+    kind = VERBS.get(plain_verb(verb))
+    return VERBS.get(plain_verb(_PREFIXES.sub("", verb))) if kind is None else kind
 
 
 def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
@@ -132,6 +150,12 @@ def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
     place: Place | None = next((one for one in places if one is not None), None)
     if place is None and "x" in named and "y" in named:
         place = place_of([named["x"], named["y"]])
+    if place is None and all(name in named for name in _CORNERS):
+        place = place_of([named[name] for name in _CORNERS])
+    for name in _WORDY:
+        given = named.get(name)
+        if place is None and (not isinstance(given, str) or _NUMBERS_ALONE.fullmatch(given)):
+            place = place_of(given)
     if place is None and "x" in named and "y" not in named:
         place = place_of(named["x"])
     rest = list(said.positional)
@@ -155,7 +179,10 @@ def said_in_value(value: Any, depth: int = 0) -> list[Said]:
         return [said for one in value for said in said_in_value(one, depth + 1)]
     if not isinstance(value, dict):
         return []
-    if (said := _call(value)) is not None:
+    if found := _agent_cpm(value):
+        return found
+    lowered = {str(key).lower(): one for key, one in value.items()}
+    if (said := _call(value) or _call(lowered)) is not None:
         return [said]
     if len(value) == 1:
         ((verb, inside),) = value.items()
@@ -166,7 +193,7 @@ def said_in_value(value: Any, depth: int = 0) -> list[Said]:
             and verb not in ("input", "action")
         ):
             return [Said(verb, inside)]
-    return [said for one in value.values() for said in said_in_value(one, depth + 1)] or _agent_cpm(value)
+    return [said for one in value.values() for said in said_in_value(one, depth + 1)]
 
 
 def _call(value: Mapping[str, Any]) -> Said | None:
@@ -199,9 +226,9 @@ def _agent_cpm(value: Mapping[str, Any]) -> list[Said]:
     """AgentCPM-GUI's object, whose keys are what is done: `POINT`, `TYPE`, `PRESS`, `STATUS`, `to`."""
     keys = {key for key in value if isinstance(key, str)}
     if "TYPE" in keys:
-        return [Said("type", {"text": value["TYPE"], **({"POINT": value["POINT"]} if "POINT" in keys else {})})]
+        return [Said("type", {"text": value["TYPE"], **({"point": value["POINT"]} if "POINT" in keys else {})})]
     if "POINT" in keys:
-        return [Said("scroll" if "to" in keys else "click", {"POINT": value["POINT"]})]
+        return [Said("scroll" if "to" in keys else "click", {"point": value["POINT"]})]
     if "PRESS" in keys:
         return [Said("system_button", {"button": value["PRESS"]})]
     if "STATUS" in keys and str(value["STATUS"]).lower() not in ("continue", "start"):

@@ -23,6 +23,8 @@ _ANSWER = re.compile(
 """Where an answer begins, and with it ends a thought that nothing closes."""
 
 
+_ANALYSIS = re.compile(r"<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)", re.DOTALL)
+"""The thoughts of gpt-oss (openai/harmony)."""
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 
 
@@ -47,6 +49,7 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts('<think>I click. <tool_call>{"action": "left_click"}')
     '<tool_call>{"action": "left_click"}'
     """
+    text = _ANALYSIS.sub("", text) if "<|channel|>analysis" in text else text
     kept: list[str] = []
     thought, at = "", 0
     # names of the tags that are open, the outermost first

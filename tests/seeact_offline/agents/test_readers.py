@@ -88,7 +88,7 @@ BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
         ("seeclick", '{"action_type": 2, "click_point": (0.1,0.2), "value": "a\nb"}', (("select", (0.1, 0.2), "a b"),), NOTHING),
         ("seeclick", '{"action_type": 4.0, "click_point": (0.1,0.2)}', (("click", (0.1, 0.2), None),), (("other", (0.1, 0.2), None),)),
         ("opencua", "pyautogui.write(message='''it's 'a''')", (("type", None, "it's 'a"),), (("type", None, "'"),)),
-        ("uitars", "Action: click(start_box='(1,2)')\nAction: type(content='a')\nAction: hotkey(key='enter')", (("click", (1.0, 2.0), None), ("type", None, "a"), ("press", None, None)), (("press", None, "enter"),)),
+        ("uitars", "Action: click(start_box='(1,2)')\nAction: type(content='a')\nAction: hotkey(key='enter')", (("click", (1.0, 2.0), None), ("type", None, "a"), ("press", None, "enter")), (("press", None, "enter"),)),
         ("uitars", "Action: click(start_box='(1,2)')\n\nThought: b\nAction: click(start_box='(3,4)')", (("click", (3.0, 4.0), None),), None),
         # fields without a text, or in one line; bare numbers; verbs in small letters
         ("uground", "ACTION: CLICK\nELEMENT:\nVALUE: None", (("click", None, None),), None),
