@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from seeact_offline.agents import GUI_MODELS, Agent, Answer, Unreadable, find_agent
-from seeact_offline.agents.screens import BLOCK_HEIGHT, Shown, blocks
+from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, Unreadable, find_agent
+from seeact_offline.agents.screens import BLOCK_HEIGHT, Point, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.pixel import elements
@@ -67,6 +67,25 @@ class Target:
     """Tells whether this reply, read and mapped to the page, leads to a positive."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedView:
+    """A question about one view, and what came back."""
+
+    question: Question
+    texts: tuple[str, ...]
+    """Replies, one a turn."""
+    acts: tuple[Act, ...]
+    """Empty where the model declined, and where no act could be read."""
+    answer: Answer
+    agent: Agent
+    """The agent that answered."""
+    shown: Shown
+
+    def reply(self, answer: Answer) -> Reply:
+        """The conversation as it is recorded, with this answer."""
+        return agent_reply(self.question, self.texts, answer, self.agent, self.shown)
+
+
 class AgentGrounding(Grounding):
     """Shows an agent one view of the page after the other, until it does something else than scroll."""
 
@@ -95,12 +114,13 @@ class AgentGrounding(Grounding):
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError `bad_screenshot`."""
         views = views_of(self._agent, prepared)
-        return [self._question(prepared, views, 0, self._target(prepared, views))]
+        return [self._question(prepared, views[0], 0, self._target(prepared, views))]
 
     def question(self, prepared: PreparedStep, offered: Sequence[str], index: int) -> Question:
         """The question of one view. Raises IndexError for that to a grounder, which depends on a reply."""
         views = views_of(self._agent, prepared)
-        return self._question(prepared, views, range(len(views))[index], self._target(prepared, views))
+        number = range(len(views))[index]
+        return self._question(prepared, views[number], number, self._target(prepared, views))
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Tells whether some reply in the agent's language leads to a positive."""
@@ -112,56 +132,84 @@ class AgentGrounding(Grounding):
             views = await in_thread(views_of, self._agent, prepared)
             target = await in_thread(self._target, prepared, views)
             last = self._last_view(prepared, views)
-            agent = self._agent
+            last_click = _last_click(prepared.step)
             for index in range(last + 1):
-                shown = views[index]
-                question = self._question(prepared, views, index, target)
-                talk = await session.converse(question)
-                if talk.failure is not None:
-                    answer = Answer(failure=talk.failure, detail=talk.detail)
-                else:
-                    answer = self._read(talk.texts[-1], shown, step=prepared.step)
-                if answer.failure != "scrolled" or index == last:
+                asked = await self.ask_view(session, prepared, views[index], index, last_click, target)
+                if asked.answer.failure != "scrolled" or index == last:
                     break
-                session.replies.append(agent_reply(question, talk.texts, replace(answer, failure=None), agent, shown))
-            if self._needs_grounder(prepared, views, index, answer):
-                session.replies.append(agent_reply(question, talk.texts, answer, agent, shown))
-                agent, shown = self._grounder, self._for_grounder(shown)
-                question = self._grounder_question(prepared, shown, index + len(views), answer, target)
-                talk = await session.converse(question)
-                found = Answer(failure=talk.failure, detail=talk.detail)
-                if talk.failure is None:
-                    found = self._read(talk.texts[-1], shown, grounder=True)
-                answer = replace(answer, place=found.place, failure=found.failure, detail=found.detail)
+                session.replies.append(asked.reply(replace(asked.answer, failure=None)))
+            if self._needs_grounder(prepared, views, index, asked.answer):
+                session.replies.append(asked.reply(asked.answer))
+                asked = await self.ask_place(session, prepared, asked, index + len(views), target)
         except StepError as error:
             return session.failed(error)
-        element, answer = await in_thread(landed, prepared.step, prepared.page, answer)
-        session.replies.append(replace(agent_reply(question, talk.texts, answer, agent, shown), element_id=element))
+        element, answer = await in_thread(landed, prepared.step, prepared.page, asked.answer)
+        session.replies.append(replace(asked.reply(answer), element_id=element))
         notes = nonzero_notes(
             point_off_elements=int(answer.place is not None and element is None),
             acts_without_place=int(answer.failure is None and answer.place is None),
         )
         return session.ended(decision(session.replies[-1]), point=answer.place, notes=notes)
 
-    def _read(self, text: str, shown: Shown, grounder: bool = False, step: Step | None = None) -> Answer:
-        """`step`: whose step before may give the place."""
-        agent = self._grounder if grounder else self._agent
-        shown = self._for_grounder(shown) if grounder else shown
-        try:
-            return agent.answer(
-                agent.read(text, shown, self._strict), shown, None if step is None else _last_click(step), self._strict
+    async def ask_view(
+        self,
+        session: Session,
+        prepared: PreparedStep,
+        shown: Shown,
+        index: int = 0,
+        last_click: Point | None = None,
+        target: Target | None = None,
+    ) -> AskedView:
+        """Asks about one view. `prepared`: its history is the past that is told, recorded or lived. `last_click`: where the step before
+        clicked. `target`: the truth; None where nobody knows it. Raises StepError."""
+        question = self._question(prepared, shown, index, target)
+        talk = await session.converse(question)
+        if talk.failure is not None:
+            return AskedView(
+                question, talk.texts, (), Answer(failure=talk.failure, detail=talk.detail), self._agent, shown
             )
-        except Unreadable as error:
-            return Answer(failure=error.name, detail=str(error))
+        acts, answer = self._read(talk.texts[-1], shown, last_click)
+        return AskedView(question, talk.texts, acts, answer, self._agent, shown)
 
-    def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
+    async def ask_place(
+        self, session: Session, prepared: PreparedStep, asked: AskedView, index: int, target: Target | None = None
+    ) -> AskedView:
+        """Asks the grounder for the place of what was described. `index`: the question's number. Raises StepError."""
+        shown = self._for_grounder(asked.shown)
+        question = self._grounder_question(prepared, shown, index, asked.answer, target)
+        talk = await session.converse(question)
+        found, acts = Answer(failure=talk.failure, detail=talk.detail), tuple[Act, ...]()
+        if talk.failure is None:
+            acts, found = self._read_place(talk.texts[-1], shown)
+        answer = replace(asked.answer, place=found.place, failure=found.failure, detail=found.detail)
+        return AskedView(question, talk.texts, acts, answer, self._grounder, shown)
+
+    def lacks_place(self, answer: Answer) -> bool:
+        """Tells whether a further question finds the place of this answer."""
         if answer.failure is not None or self._grounder_pack is None:
             return False
         if self._agent.grounder is None:
             return answer.op == "TYPE" and answer.place is None
-        if self._agent.view.stops_at_truth:
-            return answer.label is not None and index in _blocks_with_target(prepared, views)
         return answer.label is not None
+
+    def _read(self, text: str, shown: Shown, last_click: Point | None) -> tuple[tuple[Act, ...], Answer]:
+        try:
+            acts = self._agent.read(text, shown, self._strict)
+        except Unreadable as error:
+            return (), Answer(failure=error.name, detail=str(error))
+        return acts, self._agent.answer(acts, shown, last_click, self._strict)
+
+    def _read_place(self, text: str, shown: Shown) -> tuple[tuple[Act, ...], Answer]:
+        """Reads the grounder's reply. `shown`: as it sees it."""
+        try:
+            acts = self._grounder.read(text, shown, self._strict)
+        except Unreadable as error:
+            return (), Answer(failure=error.name, detail=str(error))
+        return acts, self._grounder.answer(acts, shown, None, self._strict)
+
+    def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
+        stops = self._agent.grounder is not None and self._agent.view.stops_at_truth
+        return self.lacks_place(answer) and (not stops or index in _blocks_with_target(prepared, views))
 
     def _last_view(self, prepared: PreparedStep, views: Sequence[Shown]) -> int:
         """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last that holds it."""
@@ -169,13 +217,13 @@ class AgentGrounding(Grounding):
             return len(views) - 1
         return min(max(_blocks_with_target(prepared, views), default=-1) + 1, len(views) - 1)
 
-    def _question(self, prepared: PreparedStep, views: Sequence[Shown], index: int, target: Target) -> Question:
-        shown, step = views[index], prepared.step
+    def _question(self, prepared: PreparedStep, shown: Shown, index: int, target: Target | None) -> Question:
+        step = prepared.step
         pack = _sized(self._pack, shown)
         n, told = self._agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
         told = told if n is None else told[-n:]
         text = pack.render_turn1(step.task, told)
-        ideal = target.reply if index == target.view else self._agent.scroll if index < target.view else target.reply
+        ideal = "" if target is None else self._agent.scroll if index < target.view else target.reply
         picture = self._picture(prepared, shown)
         return Question(
             index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._told(prepared),
@@ -205,14 +253,15 @@ class AgentGrounding(Grounding):
         return tuple(turns)
 
     def _grounder_question(
-        self, prepared: PreparedStep, shown: Shown, index: int, answer: Answer, target: Target
+        self, prepared: PreparedStep, shown: Shown, index: int, answer: Answer, target: Target | None
     ) -> Question:
+        """`shown`: as the grounder sees it."""
         assert self._grounder_pack is not None
-        shown, finds = self._for_grounder(shown), self._agent.grounder is not None
+        finds, ideal = self._agent.grounder is not None, "" if target is None else target.answer
         pack, wanted = _sized(self._grounder_pack, shown), answer.label or f"the field to type {answer.value!r} into"
         text = pack.render_turn1(wanted if self._grounder.speaks == {"CLICK"} else f"Click on {wanted}", ())
         return Question(
-            index, (), pack.render_system(), (text,), (self._picture(prepared, shown),), (target.answer,),
+            index, (), pack.render_system(), (text,), (self._picture(prepared, shown),), (ideal,),
             reply_prefix=pack.reply_prefix, for_second=finds, inserted=(wanted,),
         )  # fmt: skip
 
@@ -253,10 +302,10 @@ class AgentGrounding(Grounding):
         return Target(index, self._agent.write(op, value, what, shown), answer)
 
     def _place(self, target: Target, shown: Shown, step: Step) -> tuple[float, float] | None:
-        answer = self._read(target.reply, shown, step=step)
+        answer = self._read(target.reply, shown, _last_click(step))[1]
         asks = self._grounder_pack is not None and (self._agent.grounder is not None or answer.op == "TYPE")
         if answer.failure is None and answer.place is None and asks:
-            return self._read(target.answer, shown, grounder=True).place
+            return self._read_place(target.answer, self._for_grounder(shown))[1].place
         return answer.place
 
 

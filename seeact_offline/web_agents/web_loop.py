@@ -98,8 +98,8 @@ class _Told:
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
-    """The steps before this one, as they are told."""
+class Past:
+    """The steps before this one, as they are told; nothing where they were lived, and are the dialogue's own turns."""
 
     messages: tuple[Message, ...] = ()
     texts: tuple[str, ...] = ()
@@ -111,8 +111,8 @@ class _Past:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """The dialogue about this step so far."""
+class Turn:
+    """The dialogue so far: about this step, or about the whole task where it was lived."""
 
     index: int = 0
     top: int = 0
@@ -120,6 +120,19 @@ class _Turn:
     said: tuple[Message, ...] = ()
     correction: str = ""
     last_action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWindow:
+    """A question about one window, and what came back."""
+
+    question: Question
+    texts: tuple[str, ...]
+    """The reply, if there is one."""
+    act: Act | None
+    """None where the model declined, and where no action could be read."""
+    answer: Answer
+    seen: Observation
 
 
 class WebAgentGrounding(Grounding):
@@ -160,17 +173,18 @@ class WebAgentGrounding(Grounding):
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError."""
         windows = self._windows(prepared)
-        return [self._question(windows, self._target(windows), self._past(prepared.step), _Turn())]
+        return [self._question(windows, self._target(windows), self._past(prepared.step), Turn())]
 
     def past_questions(self, prepared: PreparedStep, replies: Sequence[Sequence[str]]) -> Iterator[PastQuestion]:
         """The questions of the dialogue in which these replies came, the texts of each. Raises RowError."""
         windows = self._windows(prepared)
-        target, past, turn = self._target(windows), self._past(prepared.step), _Turn()
+        target, past, turn = self._target(windows), self._past(prepared.step), Turn()
         for texts in replies:
             question, seen = self._question(windows, target, past, turn), windows.at(turn.top).shown
             act, answer = self._read(texts[-1], seen) if texts else (None, Answer())
             yield PastQuestion(question, seen.window, "" if act is None else self._web.grammar.write(act))
-            following = self._next(windows, turn, question, texts, act, answer) if texts else None
+            asked = AskedWindow(question, tuple(texts), act, answer, seen)
+            following = self._next(windows, turn, asked) if texts else None
             if following is None:
                 return
             turn = following
@@ -182,7 +196,7 @@ class WebAgentGrounding(Grounding):
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         notes: Counter[str] = Counter()
-        turn = _Turn()
+        turn = Turn()
         try:
             if self._captioner is not None:
                 await self._caption(self._captioner, prepared, session)
@@ -192,20 +206,18 @@ class WebAgentGrounding(Grounding):
             past = await in_thread(self._past, prepared.step)
             notes["without_thought"] = past.n_without_thought
             while True:
-                question = await in_thread(self._question, windows, target, past, turn)
-                talk = await session.converse(question)
-                act, answer = None, Answer(failure=talk.failure, detail=talk.detail)
-                seen = windows.at(turn.top).shown
+                asked = await self.ask_view(session, windows, turn, past, target)
+                answer, seen = asked.answer, asked.seen
                 notes[CUT_BY_WORDS] |= seen.is_cut and self._tokenizer == WORDS
-                if talk.failure is None:
-                    act, answer = self._read(talk.texts[-1], seen)
                 if answer.failure in CORRECTED:
                     notes[BAD_LABEL if answer.failure == BAD_LABEL else MissingPart.name] += 1
-                following = self._next(windows, turn, question, talk.texts, act, answer)
+                following = self._next(windows, turn, asked)
                 if following is None:
                     break
                 said = answer if answer.failure in CORRECTED else replace(answer, failure=None)
-                session.replies.append(agent_reply(question, talk.texts, said, self._agent, _shown(windows, seen)))
+                session.replies.append(
+                    agent_reply(asked.question, asked.texts, said, self._agent, _shown(windows, seen))
+                )
                 turn = following
         except StepError as error:
             return session.failed(error, notes=nonzero_notes(**notes))
@@ -217,12 +229,24 @@ class WebAgentGrounding(Grounding):
             notes["strict_id_hit"] += label.id in positives
             notes["lenient_hit"] += element in positives or windows.is_lenient_hit(label)
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
-        last = agent_reply(question, talk.texts, answer, self._agent, _shown(windows, seen))
+        last = agent_reply(asked.question, asked.texts, answer, self._agent, _shown(windows, seen))
         session.replies.append(replace(last, element_id=element))
         told = {**self._captions.get(prepared.step.key, {})}
         return session.ended(
             decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes), captions=told, reachable=target.hits
         )  # fmt: skip
+
+    async def ask_view(
+        self, session: Session, windows: PageWindows, turn: Turn, past: Past, target: Target | None = None
+    ) -> AskedWindow:
+        """Asks about the window at the top of `turn`. `past`: told or lived. `target`: the truth; None where nobody knows it. Raises StepError."""
+        question = await in_thread(self._question, windows, target, past, turn)
+        talk = await session.converse(question)
+        act, answer = None, Answer(failure=talk.failure, detail=talk.detail)
+        seen = windows.at(turn.top).shown
+        if talk.failure is None:
+            act, answer = self._read(talk.texts[-1], seen)
+        return AskedWindow(question, talk.texts, act, answer, seen)
 
     async def _caption(self, captioner: Captioner, prepared: PreparedStep, session: Session) -> None:
         """Captions the step's pictures, and those of the step before, whose names may be told. Raises CallError and RowError."""
@@ -258,7 +282,7 @@ class WebAgentGrounding(Grounding):
 
     # --- what is asked ---
 
-    def _question(self, windows: PageWindows, target: Target, past: _Past, turn: _Turn) -> Question:
+    def _question(self, windows: PageWindows, target: Target | None, past: Past, turn: Turn) -> Question:
         seen = windows.at(turn.top)
         if turn.correction and self._web.correction == "alone":
             message = Message("user", turn.correction)
@@ -270,7 +294,9 @@ class WebAgentGrounding(Grounding):
             message = self._message(task, address, seen.shown, is_first, texts, turn.correction, warning)
         *before, last = self._web.clip((*past.messages, *turn.said, message), self._strict)
         leads = {name: node for name, node in seen.leads.items() if node and seen.shown.labels[name].is_shown}
-        ideal = self._agent.scroll if turn.top < target.seen.shown.window[1] else target.reply
+        ideal = ""
+        if target is not None:
+            ideal = self._agent.scroll if turn.top < target.seen.shown.window[1] else target.reply
         return Question(
             turn.index, tuple(leads.values()), self._pack.render_system(), (last.text,), (last.picture,), (ideal,),
             examples=(*self._examples, *before), labels=tuple(leads), reply_prefix=self._pack.reply_prefix,
@@ -295,7 +321,7 @@ class WebAgentGrounding(Grounding):
             text = replace(self._pack, values=values).render_turn1(task, texts)
         return Message("user", text, seen.picture)
 
-    def _past(self, step: Step) -> _Past:
+    def _past(self, step: Step) -> Past:
         """Dialogues tell all earlier steps; else the last one is told in a line."""
         n_untold = max(0, len(step.history) - len(step.earlier))
         earlier = list(zip(step.earlier, step.history[n_untold:], strict=False))
@@ -307,7 +333,7 @@ class WebAgentGrounding(Grounding):
                 text if one is None else remembered(read(one.reply)[0], one.seen.labels[one.label].words)
                 for _, one, text in told
             ]
-            return _Past(texts=tuple(lines or step.history[-1:]))
+            return Past(texts=tuple(lines or step.history[-1:]))
         untold = step.history[:n_untold] + tuple(text for _, one, text in told if one is None)
         messages: list[Message] = []
         warning, n_without_thought = "", 0
@@ -322,7 +348,7 @@ class WebAgentGrounding(Grounding):
             else:
                 n_without_thought += self._thoughts is not None
             messages.append(Message("assistant", self._pack.reply_prefix + reply))
-        return _Past(tuple(messages), untold, warning, n_without_thought)
+        return Past(tuple(messages), untold, warning, n_without_thought)
 
     def _told(self, step: Step) -> _Told | None:
         """None for one whose element no window shows, or whose row has a fault."""
@@ -363,34 +389,34 @@ class WebAgentGrounding(Grounding):
             answer = Answer(failure=BAD_LABEL, detail=f"label {answer.label} is not there")
         return acts[0], answer
 
-    def _next(
-        self,
-        windows: PageWindows,
-        turn: _Turn,
-        question: Question,
-        texts: Sequence[str],
-        act: Act | None,
-        answer: Answer,
-    ) -> _Turn | None:
+    def _next(self, windows: PageWindows, turn: Turn, asked: AskedWindow) -> Turn | None:
         """The turn after this one; None where the step ends."""
+        act, answer = asked.act, asked.answer
         top, correction = turn.top, ""
         if answer.failure == "scrolled" and act is not None:
             top = windows.scrolled(top, act.text) if act.place is None else top
         elif answer.failure in CORRECTED:
-            correction = self._correction(texts[-1], act, answer)
+            correction = self.correction(asked)
         elif answer.failure != "waited":
             return None
         if turn.index + 1 >= self._max_turns:
             return None
-        asked = Message("user", question.turns[0], question.pictures[0])
+        return self.follow(turn, asked, correction, top)
+
+    def follow(self, turn: Turn, asked: AskedWindow, correction: str, top: int = 0) -> Turn:
+        """The turn after one that was asked. `correction`: the words that follow what could not be done; empty for none."""
+        question, texts = asked.question, asked.texts
+        shown = Message("user", question.turns[0], question.pictures[0])
         said = Message("assistant", question.reply_prefix + texts[-1])
-        following = _Turn(turn.index + 1, top, (*turn.said, asked, said), correction)
+        following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction)
         if self._web.correction != "last action":
             return following
+        act = asked.act
         return replace(following, correction="", last_action=correction or (remembered(act) if act else ""))
 
-    def _correction(self, text: str, act: Act | None, answer: Answer) -> str:
-        """The words that follow a reply without an action or with a label that is not there."""
+    def correction(self, asked: AskedWindow) -> str:
+        """The words that follow a reply without an action, with a label that is not there, or whose action failed."""
+        text, act, answer = asked.texts[-1], asked.act, asked.answer
         if self._web.correction != "last action":
             return PARTS_MISSING if answer.failure == MissingPart.name else CANNOT_ACT
         if act is None:
