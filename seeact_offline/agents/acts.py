@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from seeact_offline.agents.screens import Frame, Point, Shown
 
@@ -61,6 +61,9 @@ class Act:
     """Place in the numbers of the agent's frame, or a label."""
     text: str | None = None
     """Text that is typed, chosen, pressed or answered."""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Further parts that only a browser needs: `direction` (up, down, left, right, forward) and `pixels` of a scroll, `to` (the place where a
+    drag ends), `enter` (True: pressed after typing), `keys` that the verb itself names. Empty for none."""
 
     @property
     def point(self) -> Point | None:

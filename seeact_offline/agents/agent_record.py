@@ -64,6 +64,8 @@ class Agent:
     """A reply -> that reply as an earlier step's, which is told with its picture."""
     scroll: str = ""
     """The reply that asks for the next view."""
+    act_writer: Callable[[Act], str] | None = None
+    """Writes acts that are no operation, such as scrolls and the end; raises ValueError for one that the language has no words for."""
     grounder: str | None = None
     """The agent that finds the place of what this one describes."""
     protocol: str = "seeact"
@@ -137,6 +139,19 @@ class Agent:
         with suppress(ValueError):
             return ShownPicture(shown.part, shown.sent, self.frame.resize.apply(shown.sent))
         return None
+
+    def say(self, act: Act) -> str:
+        """A reply with an act that is no operation, and that names no place. Raises ValueError where the language has no words for it.
+
+        >>> from seeact_offline.agents import AGENTS
+        >>> AGENTS["visualwebarena"].say(Act("scroll", None, "up")).splitlines()[-1]
+        '```scroll [up]```'
+        """
+        if self.act_writer is not None:
+            return self.act_writer(act)
+        if act.kind == "scroll" and self.scroll and (act.text or act.extra.get("direction", "down")) == "down":
+            return self.scroll
+        raise ValueError(f"no words for {act}")
 
     def write(self, op: str, value: str, place: Point | str | None, shown: Shown) -> str:
         """A reply with this answer, in the agent's language. `place`: in pixels of the page, or a label.

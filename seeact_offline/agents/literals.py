@@ -16,6 +16,7 @@ from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import escape, json_in, parse, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.verbs import scroll_of
 
 TYPES: Mapping[str, Kind] = {"4": "click", "2": "select", "3": "type"}
 CODES = {"CLICK": 4, "SELECT": 2, "TYPE": 3}
@@ -79,7 +80,9 @@ def read_showui(text: str) -> list[Act]:
         return read_showui_strictly(text)
     kind = ACTIONS.get(str(value["action"]).strip().upper(), "other")
     said = value.get("value")
-    return [Act(kind, place_of(value.get("position")), None if said is None or kind == "click" else str(said))]
+    extra = scroll_of("scroll", {"direction": said}) if kind == "scroll" else {}
+    extra |= {"keys": "Enter"} if kind == "press" else {}
+    return [Act(kind, place_of(value.get("position")), None if said is None or kind == "click" else str(said), extra)]
 
 
 def read_showui_strictly(text: str) -> list[Act]:

@@ -16,7 +16,7 @@ from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import UnknownAct, act_of, kind_of, said_in_value
+from seeact_offline.agents.verbs import UnknownAct, act_of, kind_of, said_in_value, scroll_of
 from seeact_offline.replies.points import read_point as find_point
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
@@ -65,7 +65,9 @@ def read_osatlas(text: str) -> list[Act]:
             said = None
             if kind in ("type", "select", "press", "stop", "answer"):
                 said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
-            acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None))
+            extra = scroll_of(rest.strip().strip("[]").lower(), {}) if kind == "scroll" else {}
+            extra |= {"keys": "Enter"} if verb.upper() == "ENTER" else {}
+            acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None, extra))
     if not acts:
         raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
     return acts
@@ -223,7 +225,8 @@ def _holo_act(value: Mapping[str, Any]) -> Act | None:
     if place is None and isinstance(action.get("element"), str):
         place = action["element"]
     text = action.get("content", action.get("answer", action.get("text")))
-    return Act(kind, place, None if text is None else str(text))
+    extra = scroll_of(verb.lower(), action) if kind == "scroll" else {}
+    return Act(kind, place, None if text is None else str(text), extra)
 
 
 def write_holo(op: str, value: str, place: Point | str | None) -> str:

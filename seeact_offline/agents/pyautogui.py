@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from seeact_offline.agents.acts import Act, Fold, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import Call, calls_in, closed, escape, place_in, place_of
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.verbs import scroll_of
 
 VERBS: Mapping[str, Kind] = {
     "click": "click", "leftclick": "click", "middleclick": "click", "doubleclick": "double", "tripleclick": "double",
@@ -56,7 +58,11 @@ def _act(call: Call) -> Act | None:
     x, y = call.text("x", "point", at=0), call.text("y", at=1)
     # one argument may hold both numbers
     place = place_of([x, y]) if y else place_in(x or "")
-    return Act(kind, place, call.text("value", "text", at=2) if kind == "select" else None)
+    extra: dict[str, Any] = scroll_of(call.verb, {"clicks": x, **call.named}) if kind == "scroll" else {}
+    if "page" in call.named and kind == "scroll":
+        # Aguvis counts in pages, upwards
+        extra = {"direction": scroll_of(call.verb, {"clicks": call.named["page"]})["direction"]}
+    return Act(kind, place, call.text("value", "text", at=2) if kind == "select" else None, extra)
 
 
 def read_first_line(text: str) -> list[Act]:

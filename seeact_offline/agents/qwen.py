@@ -138,6 +138,20 @@ def write_gemini(op: str, value: str, place: Point | str | None) -> str:
     return json.dumps({"name": "type_text_at" if op == "TYPE" else "click_at", "args": args}, ensure_ascii=False)
 
 
+def say_qwen(act: Act) -> str:
+    """A call without a place. Raises ValueError."""
+    calls: dict[str, dict[str, Any]] = {
+        # negative pixels scroll down
+        "scroll": {"action": "scroll", "pixels": 500 if act.text == "up" else -500},
+        "stop": {"action": "terminate", "status": "success"},
+        "press": {"action": "key", "keys": [act.text]},
+        "wait": {"action": "wait", "time": 1},
+    }
+    if act.kind not in calls:
+        raise ValueError(f"no words for {act}")
+    return f"<tool_call>\n{json.dumps({'name': 'computer_use', 'arguments': calls[act.kind]})}\n</tool_call>"
+
+
 _COMMON: dict[str, Any] = {
     "reader": read_json_calls,
     "speaks": frozenset({"CLICK", "TYPE"}),
@@ -145,11 +159,11 @@ _COMMON: dict[str, Any] = {
 }
 QWEN_2_5_VL = Agent(
     "qwen2.5-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=read_first_call, writer=write_qwen,
-    frame=Frame(resize=SMART), view=View(resize=SMART), history_steps=4, **_COMMON,
+    frame=Frame(resize=SMART), view=View(resize=SMART), history_steps=4, act_writer=say_qwen, **_COMMON,
 )  # fmt: skip
 QWEN_3_VL = Agent(
     "qwen3-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=read_first_call, writer=write_qwen,
-    frame=Frame(1000), view=View(resize=Resize("smart", 32, 4_096, 16_777_216)), history_steps=4, **_COMMON,
+    frame=Frame(1000), view=View(resize=Resize("smart", 32, 4_096, 16_777_216)), history_steps=4, act_writer=say_qwen, **_COMMON,
 )  # fmt: skip
 ANTHROPIC = Agent(
     "anthropic", "anthropics/anthropic-quickstarts 44c2b5c", strict_reader=read_tool_calls, writer=write_anthropic,

@@ -67,7 +67,10 @@ def _plan(action: str, element: str, value: str) -> Act:
         raise Unreadable(f"expected ACTION: CLICK, TYPE, SELECT or SCROLL DOWN, got {action[:40]!r}")
     label = None if element.lower() in ("", "none", "n/a") else element
     text = None if value.lower() in ("", "none", "n/a") else value
-    return Act(kind, label, text if kind in ("type", "select") else None)
+    extra = {"keys": "Enter"} if kind == "press" else {}
+    if kind == "scroll":
+        extra = {"direction": "up" if action.endswith("UP") else "down"}
+    return Act(kind, label, text if kind in ("type", "select") else None, extra)
 
 
 def read_point(text: str) -> list[Act]:

@@ -13,6 +13,7 @@ from seeact_offline.agents.acts import Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import Call, calls_in, closed, escape, parse, place_in
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.verbs import scroll_of
 
 VERBS: Mapping[str, Kind] = {
     "click": "click", "left_click": "click", "left_single": "click", "left_double": "double", "right_single": "right",
@@ -52,7 +53,9 @@ def _act(call: Call) -> Act | None:
     )
     place = place_in(given) if given is not None else None
     text = call.text("content", "text", "value", "key", "keys", at=0 if kind == "type" else 1)
-    return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None)
+    to = place_in(call.text("end_box", "end_point", at=9) or "") if kind in ("drag", "scroll") else None
+    extra = ({} if to is None else {"to": to}) | (scroll_of(call.verb, call.named) if kind == "scroll" else {})
+    return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None, extra)
 
 
 def read_strictly(text: str) -> list[Act]:

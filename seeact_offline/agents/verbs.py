@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
@@ -73,6 +74,29 @@ _TEXTS = (
     "key",
     "status",
 )
+_ENDS = (
+    "end_coordinate",
+    "end_box",
+    "end_point",
+    "to",
+    "end",
+    "point2",
+    "coordinate2",
+    "to_coord",
+    "destination",
+    "end_coordinates",
+)
+"""Names under which a call has the place where a drag ends."""
+_ENTERS = ("press_enter", "press_enter_after", "enter", "submit", "press_enter_after_typing")
+_DIRECTIONS = ("direction", "scroll_direction", "dir")
+_CLICK = 100.0
+"""Pixels of one click of a mouse wheel."""
+_AMOUNTS: Mapping[str, float] = {
+    "scroll_y": 1, "delta_y": 1, "dy": 1, "scroll_x": 1, "delta_x": 1, "dx": 1, "pixels": -1, "magnitude": 1, "distance": 1,
+    "clicks": -_CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK, "amount": _CLICK,
+}  # fmt: skip
+"""Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count upwards."""
+_SIDEWAYS = frozenset({"scroll_x", "delta_x", "dx"})
 _WORDY = ("element", "target")
 """Names of arguments that are an element's words, or its place."""
 _NUMBERS_ALONE = re.compile(r"\s*[\[(<][\d\s.,()\[\]<>-]+")
@@ -140,7 +164,54 @@ def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
     mark = next((name for name in _MARKS if said.named.get(name) not in (None, "")), None)
     if kind in (*CLICKS, "type", "select") and place is None and mark is not None:
         raise NoMarks(f"{mark} {str(said.named[mark])[:40]}, and the picture has no marks")
-    return Act(kind, place, None if text is None or kind in (*CLICKS, "scroll", "drag", "wait") else str(text))
+    said_text = None if text is None or kind in (*CLICKS, "scroll", "drag", "wait") else str(text)
+    return Act(kind, place, said_text, _extra_of(said, kind))
+
+
+def _extra_of(said: Said, kind: Kind) -> dict[str, Any]:
+    """The parts of an act that only a browser needs, as `Act.extra` names them."""
+    verb, named = plain_verb(said.verb), said.named
+    extra: dict[str, Any] = {}
+    if kind in ("scroll", "drag"):
+        ends = (place_of(named[name]) for name in _ENDS if name in named)
+        to = next((one for one in ends if one is not None), None)
+        extra |= {} if to is None else {"to": to}
+    if kind == "scroll":
+        extra |= scroll_of(verb, named)
+    elif kind == "press" and "enter" in verb:
+        extra["keys"] = "Enter"
+    elif kind == "back" and "forward" in verb:
+        extra["direction"] = "forward"
+    elif kind == "type" and (enter := next((named[name] for name in _ENTERS if name in named), None)) is not None:
+        extra |= {"enter": True} if str(enter).lower() in ("true", "1", "yes") else {}
+    return extra
+
+
+def scroll_of(verb: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Direction and pixels of a scroll. Without a direction it goes down, the way of most.
+
+    >>> scroll_of("scroll", {"scroll_x": 0, "scroll_y": -400}), scroll_of("scrollup", {})
+    ({'direction': 'up', 'pixels': 400.0}, {'direction': 'up'})
+    """
+    words = [verb, *(str(named[name]).lower() for name in _DIRECTIONS if name in named)]
+    direction = next((one for one in ("up", "down", "left", "right") for word in words if word.endswith(one)), None)
+    numbers = {name: number for name, sign in _AMOUNTS.items() if (number := _number(named.get(name), sign))}
+    name = next(iter(numbers), None)
+    if name is None:
+        return {"direction": direction or "down"}
+    number = numbers[name]
+    if direction is None:
+        ways = ("right", "left") if name in _SIDEWAYS else ("down", "up")
+        direction = ways[number < 0]
+    return {"direction": direction, "pixels": abs(number)}
+
+
+def _number(value: Any, sign: float) -> float:
+    try:
+        number = float(value) * sign
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return number if isfinite(number) else 0.0
 
 
 def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
